@@ -1,0 +1,36 @@
+# Everything sets itself up: Python >= 3.11, git and make are enough.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check slow bench docs figures clean
+
+demo: .venv/figures
+	@$(BIN)/python examples/demo.py
+
+test: .venv/test .venv/figures
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+check: .venv/check .venv/figures
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+slow: .venv/test .venv/figures
+	@$(BIN)/python -m pytest -q -m slow
+
+bench: .venv/bench
+	@$(BIN)/python bench/run.py
+
+docs: .venv/docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "docs: site/index.html"
+
+figures: .venv/figures
+	@$(BIN)/python docs/figures.py
+
+# One stamp per extra: .venv/<extra> exists when that extra is installed as pyproject.toml and constraints.txt say.
+.venv/%: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "setting up .venv ($*) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$*]'
+	@touch $@
+
+clean:
+	rm -rf .venv site dist build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,5 @@
+"""python -m inbounds"""
+
+from inbounds.cli import main
+
+main()

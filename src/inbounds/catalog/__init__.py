@@ -1,0 +1,21 @@
+"""The named mechanisms, one short function each: (query, epsilon, …) to a certified Mechanism."""
+
+from inbounds.catalog.fair import explicit_fair
+from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
+from inbounds.catalog.laplace import normalized_laplace, refuted_half_line, snapped_laplace
+from inbounds.catalog.response import exponential, randomized_response, uniform
+from inbounds.catalog.staircase import snapped_staircase
+
+__all__ = [
+    "explicit_fair",
+    "exponential",
+    "folded_geometric",
+    "normalized_laplace",
+    "prerounded_geometric",
+    "randomized_response",
+    "refuted_half_line",
+    "snapped_laplace",
+    "snapped_staircase",
+    "truncated_geometric",
+    "uniform",
+]

@@ -1,0 +1,47 @@
+"""Mechanisms that choose an output directly: uniform, randomized response, exponential."""
+
+import numpy as np
+
+from inbounds.catalog.grid import decay
+from inbounds.exact import Number, as_epsilon
+from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.query import Query
+
+
+def uniform(query: Query, epsilon: Number) -> Mechanism:
+    """Every output equally likely, whatever the truth (UM, 003 Definition 5): the trivial baseline."""
+    outputs, _ = query.shape
+    reference = "Cormode, Kulkarni, Srivastava, Constrained private mechanisms for count data, Definition 5"
+    return certified(np.full(query.shape, 1 / outputs), query, epsilon, Origin("uniform", {}, reference))
+
+
+def randomized_response(query: Query, epsilon: Number) -> Mechanism:
+    """The truth with probability e^eps / (m - 1 + e^eps), each of the other m - 1 outputs equally else (001 (3)).
+
+    Every pair of answers keeps the ratio, so it serves any neighbourhood; under metric privacy the ratio is
+    that of the closest two answers. Tight.
+    """
+    bound = as_epsilon(epsilon)
+    closest = min(clique.distance for clique in query.cliques())
+    likelier = np.exp(float(bound * closest))
+    matrix = np.ones(query.shape)
+    matrix[query.home, np.arange(len(query.answers))] = likelier
+    reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
+    origin = Origin("randomized_response", {}, reference)
+    return certified(matrix / (query.shape[0] - 1 + likelier), query, bound, origin)
+
+
+def exponential(query: Query, epsilon: Number) -> Mechanism:
+    """The exponential mechanism with quality -|error|: Pr[i | j] proportional to exp(-eps·|v_i - a_j| / (2·sens)).
+
+    For labels the quality is 0 for the truth and -1 for anything else. (003 (2).)
+    """
+    bound = as_epsilon(epsilon)
+    if query.ordered:
+        error = np.abs(query.outputs.values.floats()[:, None] - query.answers.floats()[None, :])
+        loss = error / float(query.answers.unit) * decay(query, bound) / 2
+    else:
+        loss = (1 - np.eye(len(query.answers))) * float(bound) / 2
+    matrix = np.exp(-(loss - loss.min(axis=0)))
+    reference = "McSherry, Talwar, Mechanism design via differential privacy, 2007"
+    return certified(matrix / matrix.sum(axis=0), query, bound, Origin("exponential", {}, reference))

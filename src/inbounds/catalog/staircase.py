@@ -1,0 +1,42 @@
+"""The staircase mechanism, snapped to the range."""
+
+import math
+
+import numpy as np
+
+from inbounds.catalog.grid import LogTail, boundaries, numeric, seen_from_answers, snapped
+from inbounds.exact import Floats, Number, as_epsilon, exact
+from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.query import Query
+
+
+def snapped_staircase(query: Query, epsilon: Number, gamma: Number | None = None) -> Mechanism:
+    """Staircase-shaped noise, reported as the nearest output (000 (16), (20)-(21); 004 (8)-(9)).
+
+    With a = exp(-epsilon), the density at distance x is y·a^k for x/sensitivity in [k, k + gamma) and
+    y·a^(k+1) up to k + 1. gamma in 0..1 is the width of the upper step; by default the one with the least
+    expected error, sqrt(a) / (1 + sqrt(a)).
+    """
+    numeric(query, "snapped_staircase")
+    bound = as_epsilon(epsilon)
+    width = 1 / (1 + math.exp(float(bound) / 2)) if gamma is None else float(exact(gamma, "gamma"))
+    if not 0 <= width <= 1:
+        raise ValueError(f"gamma must be between 0 and 1, got {gamma}")
+    edges = seen_from_answers(query, np.array([float(edge) for edge in boundaries(query)]))
+    matrix = snapped(_staircase(float(bound), width), edges / float(query.sensitivity))
+    reference = "Geng, Viswanath, The optimal mechanism in differential privacy, 2014"
+    return certified(matrix, query, bound, Origin("snapped_staircase", {"gamma": repr(width)}, reference))
+
+
+def _staircase(epsilon: float, gamma: float) -> LogTail:
+    """log Pr[noise > x], x in units of the sensitivity: a^k times what is left of the k-th double step."""
+    a = math.exp(-epsilon)
+    y = -math.expm1(-epsilon) / (2 * (gamma + a * (1 - gamma)))
+
+    def log_tail(x: Floats) -> Floats:
+        k = np.where(np.isfinite(x), np.floor(x), 0.0)
+        into = np.where(np.isfinite(x), x - k, 0.0)
+        spent = y * np.where(into < gamma, into, gamma + a * (into - gamma))
+        return np.where(np.isfinite(x), -epsilon * k + np.log(0.5 - spent), -np.inf)
+
+    return log_tail

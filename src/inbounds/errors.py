@@ -1,0 +1,56 @@
+"""What can go wrong, as types.
+
+    InboundsError
+    ├── PrivacyViolation      a matrix breaks the promised ratio (carries output, answers, ratio, allowed)
+    ├── NotADistribution      weights are negative or a column does not sum to the total
+    ├── TooLarge              a dense matrix was asked of something that must stay compact
+    ├── Infeasible            no mechanism meets the request
+    ├── NotConverged          an iteration stopped before its certificate held
+    └── PassportError         a mechanism file that cannot be trusted
+        └── UnknownVersion    … because it was written by a later version
+
+Misuse of an argument is a plain `ValueError` or `TypeError`. No message ever contains a true answer.
+"""
+
+
+class InboundsError(Exception):
+    """Base of the errors that state a fact about a mechanism rather than a misuse of the interface."""
+
+
+class PrivacyViolation(InboundsError):
+    """An output is more likely under one answer than its neighbour allows."""
+
+    def __init__(self, output: int, answers: tuple[int, int], ratio: float, allowed: float) -> None:
+        self.output, self.answers, self.ratio, self.allowed = output, answers, ratio, allowed
+        worse, better = answers
+        super().__init__(
+            f"output {output} is {ratio:.6g} times likelier under answer {worse} than under its neighbour "
+            f"{better} (indices); epsilon allows {allowed:.6g}"
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[int, tuple[int, int], float, float]]:
+        return PrivacyViolation, (self.output, self.answers, self.ratio, self.allowed)
+
+
+class NotADistribution(InboundsError):
+    """Weights that are negative, or a column that does not sum to the total."""
+
+
+class TooLarge(InboundsError, ValueError):
+    """A dense matrix was asked of a mechanism that is kept compact."""
+
+
+class Infeasible(InboundsError):
+    """No mechanism meets the request."""
+
+
+class NotConverged(InboundsError):
+    """An iteration ended before its certificate held."""
+
+
+class PassportError(InboundsError):
+    """A mechanism file that cannot be trusted."""
+
+
+class UnknownVersion(PassportError):
+    """A mechanism file written in a format this version does not know."""

@@ -1,0 +1,148 @@
+"""Losses and priors: what a wrong report costs, and how likely each true answer is."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from inbounds.exact import Floats, Number, exact
+from inbounds.query import Query, Scale
+
+Errors = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class ErrorLoss:
+    """A loss that depends on the distance |reported - true| alone; `of` maps distances to losses.
+
+    needs_order: meaningless for labels, which have no distance.
+    """
+
+    name: str
+    of: Errors
+    needs_order: bool = True
+
+    def table(self, query: Query) -> Floats:
+        """loss[i, j] of reporting output i when the true answer is j."""
+        return self._between(query, query.outputs.values, own=query.home)
+
+    def guesses(self, query: Query) -> Floats:
+        """loss[g, j] of guessing answer g when the true answer is j."""
+        return self._between(query, query.answers, own=np.arange(len(query.answers)))
+
+    def _between(self, query: Query, reported: Scale, own: NDArray[Any]) -> Floats:
+        if self.needs_order and not query.ordered:
+            raise ValueError(f"loss {self.name!r} needs numeric answers; use 'zero-one' for labels")
+        distance = np.abs(reported.floats()[:, None] - query.answers.floats()[None, :])
+        distance[own, np.arange(len(own))] *= 0.0 if self.name == "zero-one" else 1.0
+        return np.asarray(self.of(distance), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class TableLoss:
+    """A loss given cell by cell, loss[output, answer]."""
+
+    values: Floats
+    name: str = "table"
+
+    def table(self, query: Query) -> Floats:
+        if self.values.shape != query.shape:
+            raise ValueError(f"a loss table must have the shape {query.shape}, got {self.values.shape}")
+        return self.values
+
+    def guesses(self, query: Query) -> Floats:
+        if query.shape[0] != query.shape[1]:
+            raise ValueError("a loss table needs one output per answer to judge guesses")
+        return self.table(query)
+
+
+@dataclass(frozen=True)
+class FunctionLoss:
+    """A loss function(reported value, true value) of numbers, or of labels."""
+
+    function: Callable[[Any, Any], float]
+    name: str = "function"
+
+    def table(self, query: Query) -> Floats:
+        return self._rows(query.reported.tolist(), query)
+
+    def guesses(self, query: Query) -> Floats:
+        return self._rows(_spoken(query), query)
+
+    def _rows(self, reported: list[Any], query: Query) -> Floats:
+        rows = [[float(self.function(r, a)) for a in _spoken(query)] for r in reported]
+        return _finite(np.array(rows, dtype=np.float64))
+
+
+Loss = ErrorLoss | TableLoss | FunctionLoss
+LossLike = str | Loss | Callable[[Any, Any], float] | ArrayLike
+
+absolute = ErrorLoss("absolute", lambda distance: distance)
+squared = ErrorLoss("squared", lambda distance: distance * distance)
+zero_one = ErrorLoss("zero-one", lambda distance: (distance > 0).astype(np.float64), needs_order=False)
+NAMED = {loss.name: loss for loss in (absolute, squared, zero_one)}
+
+
+def off_by_more_than(distance: Number) -> ErrorLoss:
+    """One when the report misses by more than `distance`, else zero (003's L0,d)."""
+    d = exact(distance, "distance")
+    if not d >= 0:
+        raise ValueError(f"distance must not be negative, got {distance}")
+    slack = 1e-9 * max(1.0, float(d))  # distances arrive as floats: 3/10 - 1/10 must count as 2/10
+    return ErrorLoss(f"off by more than {d}", lambda e: (e > float(d) + slack).astype(np.float64))
+
+
+def power(p: Number) -> ErrorLoss:
+    """|error|**p; p = 1 is absolute, p = 2 squared."""
+    exponent = exact(p, "p")
+    if not exponent > 0:
+        raise ValueError(f"p must be positive, got {p}")
+    return ErrorLoss(f"power {exponent}", lambda distance: distance ** float(exponent))
+
+
+def as_loss(loss: LossLike) -> Loss:
+    """A loss from its name, a function (reported, true) -> float, or a table outputs × answers."""
+    if isinstance(loss, ErrorLoss | TableLoss | FunctionLoss):
+        return loss
+    if isinstance(loss, str):
+        if loss not in NAMED:
+            raise ValueError(
+                f"loss must be one of {', '.join(map(repr, NAMED))}, ib.off_by_more_than(d), ib.power(p), "
+                f"a table or a function, got {loss!r}"
+            )
+        return NAMED[loss]
+    if callable(loss):
+        return FunctionLoss(loss)
+    table = np.asarray(loss, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError("a loss table must be two-dimensional: outputs × answers")
+    return TableLoss(_finite(table))
+
+
+Prior = Sequence[float] | NDArray[Any] | None
+
+
+def as_prior(prior: Prior, query: Query) -> Floats:
+    """Probabilities of the answers; None is uniform, any non-negative weights are scaled to sum to one."""
+    size = len(query.answers)
+    if prior is None:
+        return np.full(size, 1.0 / size)
+    weights = np.asarray(prior, dtype=np.float64)
+    if weights.shape != (size,):
+        raise ValueError(f"prior must have one weight for each of the {size} answers, got shape {weights.shape}")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise ValueError("prior must be finite, non-negative and not all zero")
+    return weights / weights.sum()
+
+
+def _finite(table: Floats) -> Floats:
+    if not np.isfinite(table).all():
+        raise ValueError("every loss must be finite")
+    return table
+
+
+def _spoken(query: Query) -> list[Any]:
+    """The true answers as people write them."""
+    return list(query.labels) if query.labels is not None else query.answers.floats().tolist()

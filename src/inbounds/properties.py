@@ -1,0 +1,250 @@
+"""The structural properties a mechanism may be asked to have: what each one demands, said once.
+
+Every property is a list of comparisons between cells of the matrix, `ratio * P[greater] >= P[lesser]`
+(an equality is the comparison both ways), or a floor, `P[cell] >= 1 / outputs`. The designer turns the
+list into constraints, the checker below counts units on the integers; neither knows the formulas.
+
+With one output per answer (003, section IV-A), i an output, j and k answers:
+
+    row_honest       P[i, i] >= P[i, k]
+    row_monotone     P[i, :] rises up to answer i and falls after it
+    column_honest    P[j, j] >= P[i, j]
+    column_monotone  P[:, j] rises up to output j and falls after it
+    fair             P[j, j] is the same for every j
+    weakly_honest    P[j, j] >= 1 / outputs
+    symmetric        P[i, j] = P[outputs-1-i, answers-1-j]
+    column_ratio(r)  P[i, j] <= r P[i+1, j] and P[i+1, j] <= r P[i, j]
+
+For general cells (000, formulas (10)-(15)) the truth P[j, j] becomes P[home[j], j], where home[j] is the
+output whose cell holds answer j.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+_NONE: Ints = np.empty(0, dtype=np.int64)
+_RATIO = re.compile(r"column_ratio\((\d+(?:/\d+|\.\d+)?)\)")
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the answers fall among the outputs.
+
+    home: home[j] is the output whose cell holds answer j.
+    below, above: row i must not fall on the answers :below[i] and must not rise on the answers above[i]:.
+    """
+
+    outputs: int
+    home: Ints
+    below: Ints
+    above: Ints
+
+    @property
+    def answers(self) -> int:
+        return len(self.home)
+
+    @property
+    def homes(self) -> Ints:
+        """Flat index of the truth, P[home[j], j], for every answer j."""
+        return self.home * self.answers + np.arange(self.answers)
+
+    @property
+    def mirrors(self) -> bool:
+        """Whether turning the matrix by half a turn maps cells, homes and row peaks onto themselves."""
+        last, end = self.outputs - 1, self.answers
+        return np.array_equal(self.home[::-1], last - self.home) and np.array_equal(
+            self.below[::-1], end - self.above
+        )
+
+
+def square(size: int) -> Layout:
+    """One output per answer."""
+    i = np.arange(size, dtype=np.int64)
+    return Layout(size, i, i + 1, i)
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """What a property asks: ratio * P.flat[greater] >= P.flat[lesser], and P.flat[floored] >= 1 / outputs."""
+
+    greater: Ints
+    lesser: Ints
+    ratio: Fraction = Fraction(1)
+    floored: Ints = field(default_factory=lambda: _NONE)
+
+
+@dataclass(frozen=True)
+class ColumnRatio:
+    """Neighbouring outputs are within a ratio of each other, in every column (suggested in 003, section VI).
+
+    >>> str(ColumnRatio(Fraction(3, 2)))
+    'column_ratio(3/2)'
+    """
+
+    ratio: Fraction
+
+    def __post_init__(self) -> None:
+        if not self.ratio >= 1:
+            raise ValueError(f"ratio must be at least 1, got {self.ratio!r}; 1 makes every column uniform")
+
+    def __str__(self) -> str:
+        return f"column_ratio({self.ratio})"
+
+
+def column_ratio(ratio: Fraction | int | str | float) -> ColumnRatio:
+    """The column-ratio property; a float means the decimal it prints as."""
+    return ColumnRatio(Fraction(str(ratio)) if isinstance(ratio, float) else Fraction(ratio))
+
+
+# --- what each property demands -------------------------------------------------------------------------
+
+
+def _cells(layout: Layout) -> Ints:
+    return np.arange(layout.outputs * layout.answers, dtype=np.int64).reshape(layout.outputs, layout.answers)
+
+
+def _row_honest(layout: Layout) -> Demand:
+    lesser = _cells(layout)[layout.home]  # row j holds the cells of output home[j]
+    greater = np.broadcast_to(layout.homes[:, None], lesser.shape)
+    return _proper(greater, lesser)
+
+
+def _row_monotone(layout: Layout) -> Demand:
+    cell, j = _cells(layout), np.arange(layout.answers - 1)
+    rising, falling = j + 1 < layout.below[:, None], j >= layout.above[:, None]
+    left, right = cell[:, :-1], cell[:, 1:]
+    return Demand(np.concatenate((right[rising], left[falling])), np.concatenate((left[rising], right[falling])))
+
+
+def _column_honest(layout: Layout) -> Demand:
+    lesser = _cells(layout)
+    return _proper(np.broadcast_to(layout.homes, lesser.shape), lesser)
+
+
+def _column_monotone(layout: Layout) -> Demand:
+    cell, i = _cells(layout), np.arange(layout.outputs - 1)
+    rising = i[:, None] < layout.home
+    upper, lower = cell[:-1], cell[1:]
+    return Demand(np.concatenate((lower[rising], upper[~rising])), np.concatenate((upper[rising], lower[~rising])))
+
+
+def _fair(layout: Layout) -> Demand:
+    truth = layout.homes
+    return Demand(np.concatenate((truth[1:], truth[:-1])), np.concatenate((truth[:-1], truth[1:])))
+
+
+def _weakly_honest(layout: Layout) -> Demand:
+    return Demand(_NONE, _NONE, floored=layout.homes)
+
+
+def _symmetric(layout: Layout) -> Demand:
+    if not layout.mirrors:
+        raise ValueError(
+            "symmetric must be asked of a query that is its own mirror image, and here the cells are not; "
+            "leave it out or choose outputs that mirror"
+        )
+    cell = _cells(layout)
+    return _proper(cell, cell[::-1, ::-1])
+
+
+def _proper(greater: Ints, lesser: Ints) -> Demand:
+    apart = greater != lesser
+    return Demand(greater[apart], lesser[apart])
+
+
+def _column_ratio(layout: Layout, ratio: Fraction) -> Demand:
+    cell = _cells(layout)
+    upper, lower = cell[:-1].ravel(), cell[1:].ravel()
+    return Demand(np.concatenate((upper, lower)), np.concatenate((lower, upper)), ratio)
+
+
+_DEMANDS: dict[str, Callable[[Layout], Demand]] = {
+    "row_honest": _row_honest,
+    "row_monotone": _row_monotone,
+    "column_honest": _column_honest,
+    "column_monotone": _column_monotone,
+    "fair": _fair,
+    "weakly_honest": _weakly_honest,
+    "symmetric": _symmetric,
+}
+
+NAMES = tuple(_DEMANDS)
+_NEEDS_ORDER = frozenset({"row_monotone", "column_monotone", "symmetric", "column_ratio"})
+
+
+def meaningful(*, ordered: bool) -> tuple[str, ...]:
+    """The property names that mean something; categories have no order, so no "further away" and no mirror."""
+    return tuple(name for name in NAMES if ordered or name not in _NEEDS_ORDER)
+
+
+def canonical(name: str | ColumnRatio, *, ordered: bool = True) -> str:
+    """The one spelling of a property; refuses unknown names, and those that need an order where there is none.
+
+    >>> canonical("row-monotone"), canonical("column_ratio(1.5)")
+    ('row_monotone', 'column_ratio(3/2)')
+    """
+    text = re.sub(r"\s", "", str(name)).replace("-", "_").lower()
+    ratio = _RATIO.fullmatch(text)
+    if ratio:
+        text = str(column_ratio(ratio[1]))
+    elif text not in _DEMANDS:
+        raise ValueError(f"property must be one of {', '.join(NAMES)}, column_ratio(r), got {name!r}")
+    if not ordered and text.split("(")[0] in _NEEDS_ORDER:
+        raise ValueError(
+            f"property must be one of {', '.join(meaningful(ordered=False))} "
+            f"where the answers have no order, got {name!r}"
+        )
+    return text
+
+
+def demand(name: str | ColumnRatio, layout: Layout) -> Demand:
+    """What the property `name` asks of a matrix with this layout."""
+    text = canonical(name)
+    ratio = _RATIO.fullmatch(text)
+    return _column_ratio(layout, Fraction(ratio[1])) if ratio else _DEMANDS[text](layout)
+
+
+# --- the checker ----------------------------------------------------------------------------------------
+
+
+def excess(name: str | ColumnRatio, weights: Ints, layout: Layout, total: int) -> int:
+    """Largest violation of a property, in units of 1/total; 0 means that it holds exactly.
+
+    weights: integers over `total` (at most 2^62), outputs x answers. A comparison counts
+    lesser - ratio * greater, a floor total / outputs - cell, both rounded up. O(outputs * answers).
+    """
+    asked, flat = demand(name, layout), weights.ravel()
+    worst = 0
+    if asked.greater.size:
+        worst = max(worst, _shortfall(flat[asked.greater], flat[asked.lesser], asked.ratio))
+    if asked.floored.size:
+        worst = max(worst, -(-total // layout.outputs) - int(flat[asked.floored].min()))
+    return worst
+
+
+def _shortfall(greater: Ints, lesser: Ints, ratio: Fraction) -> int:
+    if ratio == 1:  # weights are at most 2^62, so differences fit
+        return int((lesser - greater).max())
+    p, q = ratio.numerator, ratio.denominator
+    return max(-((p * int(g) - q * int(x)) // q) for g, x in zip(greater, lesser, strict=True))
+
+
+def holding(
+    weights: Ints, layout: Layout, total: int, names: Iterable[str | ColumnRatio] | None = None
+) -> dict[str, int]:
+    """How far each property is from holding, in units of 1/total (0 = exactly).
+
+    Without `names`: all seven, `symmetric` only where the layout has a mirror.
+
+    >>> holding(np.array([[3, 1], [1, 3]]), square(2), 4)["row_monotone"]
+    0
+    """
+    chosen = [n for n in NAMES if n != "symmetric" or layout.mirrors] if names is None else list(names)
+    return {canonical(name): excess(name, weights, layout, total) for name in chosen}

@@ -1,0 +1,546 @@
+"""What is asked: the possible true answers, the outputs that may be reported, and who is whose neighbour."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.exact import Clique, Floats, Ints, Number, exact, whole
+
+ON_GRID = 1e-6
+"""A numeric answer may miss its grid point by this share of a step: 1/3 arrives as 0.3333333333333333."""
+
+
+# --- neighbourhoods ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Answers at most `steps` grid steps apart are neighbours: one person moves the answer that far."""
+
+    steps: int
+
+    def __post_init__(self) -> None:
+        whole(self.steps, "steps", 1)
+
+    def cliques(self, answers: "Scale") -> Iterator[Clique]:
+        ticks, end = answers.ticks, 0
+        for start in range(len(ticks)):
+            before = end
+            while end < len(ticks) and ticks[end] - ticks[start] <= self.steps:
+                end += 1
+            if end > before and end - start > 1:
+                yield Clique(start, end, Fraction(1))
+
+    def sensitivity(self, answers: "Scale") -> Fraction:
+        return min(self.steps * answers.unit, answers.span)
+
+    def __str__(self) -> str:
+        return "one step apart" if self.steps == 1 else f"at most {self.steps} steps apart"
+
+
+@dataclass(frozen=True)
+class Everyone:
+    """All answers are neighbours: one person may move the answer anywhere (min, max, median, local privacy)."""
+
+    def cliques(self, answers: "Scale") -> Iterator[Clique]:
+        yield Clique(0, len(answers), Fraction(1))
+
+    def sensitivity(self, answers: "Scale") -> Fraction:
+        return answers.span
+
+    def __str__(self) -> str:
+        return "any two"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Every pair, ratio exp(epsilon·distance/unit): d-privacy (001 Definition (4)).
+
+    Consecutive answers are enough: the ratios along a line multiply.
+    """
+
+    unit: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        if not self.unit > 0:
+            raise ValueError(f"unit must be positive, got {self.unit}")
+
+    def cliques(self, answers: "Scale") -> Iterator[Clique]:
+        for j in range(len(answers) - 1):
+            gap = (answers.ticks[j + 1] - answers.ticks[j]) * answers.unit
+            yield Clique(j, j + 2, gap / self.unit)
+
+    def sensitivity(self, answers: "Scale") -> Fraction:
+        return self.unit
+
+    def __str__(self) -> str:
+        return f"any two, epsilon for every {self.unit} of distance"
+
+
+Neighbours = Reach | Everyone | Metric
+
+
+# --- answers and cells ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scale(Sequence[Fraction]):
+    """Strictly increasing exact numbers start + unit·tick, kept as whole ticks (the first is 0)."""
+
+    start: Fraction
+    unit: Fraction
+    ticks: range | tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        ticks = self.ticks
+        if not ticks or ticks[0] != 0 or not self.unit > 0:
+            raise ValueError("a scale must have a first tick 0 and a positive unit")
+        rising = ticks.step > 0 if isinstance(ticks, range) else all(a < b for a, b in pairwise(ticks))
+        if not rising:
+            raise ValueError("values must be strictly increasing")
+        if len(ticks) == ticks[-1] + 1:
+            object.__setattr__(self, "ticks", range(len(ticks)))
+
+    @classmethod
+    def of(cls, values: Sequence[Fraction]) -> "Scale":
+        """The coarsest scale through increasing values."""
+        gaps = [b - a for a, b in pairwise(values)]
+        if any(gap <= 0 for gap in gaps):
+            raise ValueError("values must be strictly increasing")
+        common = math.lcm(*(gap.denominator for gap in gaps)) if gaps else 1
+        unit = Fraction(math.gcd(*(int(gap * common) for gap in gaps)), common) if gaps else Fraction(1)
+        ticks = tuple(int((value - values[0]) / unit) for value in values)
+        return cls(values[0], unit, ticks)
+
+    @overload
+    def __getitem__(self, index: int) -> Fraction: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Fraction]: ...
+    def __getitem__(self, index: int | slice) -> Fraction | list[Fraction]:
+        if isinstance(index, slice):
+            return [self.start + self.unit * tick for tick in self.ticks[index]]
+        return self.start + self.unit * self.ticks[index]
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    @property
+    def regular(self) -> bool:
+        """No gaps: consecutive values are one unit apart."""
+        return isinstance(self.ticks, range) and self.ticks.step == 1
+
+    @property
+    def span(self) -> Fraction:
+        return self[-1] - self[0]
+
+    def floats(self) -> Floats:
+        """The values as floats, rounded once; whole numbers stay whole."""
+        ticks = np.asarray(self.ticks, dtype=np.int64)
+        scale = math.lcm(self.start.denominator, self.unit.denominator)
+        numerators = int(self.start * scale) + int(self.unit * scale) * ticks.astype(np.float64)
+        return np.asarray(numerators / scale, dtype=np.float64)
+
+    def __repr__(self) -> str:
+        return f"{self[0]}..{self[-1]} ({len(self)} values)"
+
+
+@dataclass(frozen=True)
+class Cells(Sequence[tuple[Fraction, Fraction, Fraction]]):
+    """Output cells (lower, upper, value): disjoint, in order; `value` is what is reported for the cell."""
+
+    lowers: Scale
+    uppers: Scale
+    values: Scale
+
+    @classmethod
+    def around(cls, answers: Scale) -> "Cells":
+        """One cell per answer, half a unit to each side."""
+        half = answers.unit / 2
+        return cls(
+            Scale(answers.start - half, answers.unit, answers.ticks),
+            Scale(answers.start + half, answers.unit, answers.ticks),
+            answers,
+        )
+
+    @classmethod
+    def of(cls, cells: Sequence[Sequence[Number]]) -> "Cells":
+        """From (lower, upper) or (lower, upper, value); the value defaults to the middle."""
+        rows = []
+        for cell in cells:
+            if len(cell) not in (2, 3):
+                raise ValueError("a cell must be (lower, upper) or (lower, upper, value)")
+            low, high, *rest = (exact(edge, "cell edge") for edge in cell)
+            value = rest[0] if rest else (low + high) / 2
+            if not low < high or not low <= value <= high:
+                raise ValueError(f"a cell must satisfy lower < upper and hold its value, got {(low, high, value)}")
+            rows.append((low, high, value))
+        if not rows:
+            raise ValueError("outputs must be at least one cell")
+        if any(here[1] > after[0] for here, after in pairwise(rows)):
+            raise ValueError("cells must be disjoint and in increasing order")
+        lowers, uppers, values = zip(*rows, strict=True)
+        return cls(Scale.of(lowers), Scale.of(uppers), Scale.of(values))
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Fraction, Fraction, Fraction]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[tuple[Fraction, Fraction, Fraction]]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return list(zip(self.lowers[index], self.uppers[index], self.values[index], strict=True))
+        return self.lowers[index], self.uppers[index], self.values[index]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"{len(self)} cells over {self.lowers[0]}..{self.uppers[-1]}"
+
+
+def cells(lower: Number, upper: Number, count: int) -> Cells:
+    """`count` equal output cells over lower..upper, each reported as its middle: wider or coarser outputs.
+
+    >>> cells(0, 10, 2)[1]
+    (Fraction(5, 1), Fraction(10, 1), Fraction(15, 2))
+    """
+    low, high = _range(lower, upper)
+    width = (high - low) / whole(count, "count", 1)
+    steps = range(count)
+    return Cells(*(Scale(low + shift, width, steps) for shift in (Fraction(0), width, width / 2)))
+
+
+# --- queries ----------------------------------------------------------------------------------------------
+
+Outputs = int | Cells | Sequence[Sequence[Number]] | None
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question about a table: its possible answers, the cells it may report, and its neighbours.
+
+    kind: what people call it. rounds: real answers are first rounded down into the answers' own cells.
+    labels: the names of the answers when they are categories without order or distance.
+    """
+
+    kind: str
+    answers: Scale
+    outputs: Cells
+    neighbours: Neighbours
+    rounds: bool = False
+    labels: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.answers) < 2:
+            raise ValueError("a query must have at least two possible answers")
+        if not self.one_output_per_answer:
+            self.home  # noqa: B018 - refuses outputs that do not cover the answers
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(outputs, answers): the shape of every matrix for this query."""
+        return len(self.outputs), len(self.answers)
+
+    @property
+    def ordered(self) -> bool:
+        """Answers are numbers rather than labels."""
+        return self.labels is None
+
+    @cached_property
+    def one_output_per_answer(self) -> bool:
+        return self.outputs == Cells.around(self.answers)
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """How far one person can move the answer; the distance that epsilon pays for."""
+        return self.neighbours.sensitivity(self.answers)
+
+    @property
+    def steps(self) -> Fraction:
+        """The sensitivity in grid steps."""
+        return self.sensitivity / self.answers.unit
+
+    def cliques(self) -> Iterator[Clique]:
+        """All neighbour constraints, as runs of answers that are neighbours of each other."""
+        return self.neighbours.cliques(self.answers)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """The mirror image of the query is the query itself."""
+        if self.answers.regular and self.one_output_per_answer:
+            return True
+        edges = (self.answers.floats(), self.outputs.lowers.floats(), self.outputs.uppers.floats())
+        middle = float(self.answers[0] + self.answers[-1])
+        answers, lowers, uppers = edges
+        return bool(
+            np.allclose(middle - answers[::-1], answers)
+            and np.allclose(middle - uppers[::-1], lowers)
+            and np.allclose(middle - self.outputs.values.floats()[::-1], self.outputs.values.floats())
+        )
+
+    @cached_property
+    def home(self) -> Ints:
+        """home[j]: the output whose cell holds answer j (lower <= answer < upper, or the closed end of a run)."""
+        if self.one_output_per_answer:
+            return np.arange(len(self.answers), dtype=np.int64)
+        found, i = [], 0
+        for answer in self.answers:
+            while i + 1 < len(self.outputs) and self.outputs.lowers[i + 1] <= answer:
+                i += 1
+            low, high, _ = self.outputs[i]
+            if not low <= answer <= high:
+                raise ValueError(f"outputs must cover every answer; no cell holds {answer}")
+            found.append(i)
+        return np.array(found, dtype=np.int64)
+
+    @cached_property
+    def below(self) -> Ints:
+        """below[i]: how many answers are at or below the upper edge of output i (000 (12))."""
+        if self.one_output_per_answer:
+            return np.arange(1, len(self.answers) + 1, dtype=np.int64)
+        return np.array([sum(a <= high for a in self.answers) for high in self.outputs.uppers], dtype=np.int64)
+
+    @cached_property
+    def above(self) -> Ints:
+        """above[i]: the first answer at or above the lower edge of output i (000 (13))."""
+        if self.one_output_per_answer:
+            return np.arange(len(self.answers), dtype=np.int64)
+        return np.array([sum(a < low for a in self.answers) for low in self.outputs.lowers], dtype=np.int64)
+
+    @cached_property
+    def reported(self) -> NDArray[Any]:
+        """What is published for each output: labels, ints where all values are whole, floats otherwise."""
+        if self.labels is not None:
+            return np.array(self.labels, dtype=object)
+        values = self.outputs.values
+        floats = values.floats()
+        whole_values = values.start.denominator == values.unit.denominator == 1
+        return floats.astype(np.int64) if whole_values else floats
+
+    def index(self, answers: Any) -> Ints:
+        """Positions of true answers, in their shape. The error for a bad one does not repeat it."""
+        given = np.asarray(answers)
+        if self.labels is not None:
+            positions = self._label_positions(given)
+        elif self.rounds:
+            positions = self._cell_positions(given)
+        else:
+            positions = self._grid_positions(given)
+        if (positions < 0).any():
+            raise ValueError(f"true answers must be {self._allowed()}; at least one is not")
+        return positions
+
+    def _allowed(self) -> str:
+        if self.labels is not None:
+            return "among the declared labels"
+        if self.rounds:
+            half = self.answers.unit / 2
+            return f"numbers from {self.answers[0] - half} to {self.answers[-1] + half} outside any hole"
+        return f"on the grid {self.answers!r}"
+
+    def _label_positions(self, given: NDArray[Any]) -> Ints:
+        assert self.labels is not None
+        place = {label: j for j, label in enumerate(self.labels)}
+        flat = [place.get(label, -1) if isinstance(label, str) else -1 for label in given.ravel().tolist()]
+        return np.array(flat, dtype=np.int64).reshape(given.shape)
+
+    def _grid_positions(self, given: NDArray[Any]) -> Ints:
+        """The nearest grid point, -1 when none is within ON_GRID of a step."""
+        scale = self.answers
+        if given.dtype.kind in "iu" and scale.start.denominator == 1 and scale.unit == 1:
+            inside = (given >= int(scale[0])) & (given <= int(scale[-1]))
+            ticks = np.where(inside, given, 0).astype(np.int64) - int(scale.start)
+            return self._positions_of(np.where(inside, ticks, -1))
+        steps = (_as_floats(given) - float(scale.start)) / float(scale.unit)
+        nearest = np.rint(steps)
+        hit = np.isfinite(steps) & (np.abs(steps - nearest) <= ON_GRID) & (np.abs(nearest) < 2**53)
+        return self._positions_of(np.where(hit, nearest, -1).astype(np.int64))
+
+    def _cell_positions(self, given: NDArray[Any]) -> Ints:
+        """Exact floor onto the cells: float edges rounded up make `value >= edge` exact for float values.
+
+        Neighbouring answers must never land further apart than the reach, so no tolerance here.
+        """
+        values = _as_floats(given)
+        edges = self._float_edges
+        ticks = np.searchsorted(edges, values, side="right").astype(np.int64) - 1
+        last = len(edges) - 2
+        ticks = np.where((ticks == last + 1) & (values <= _float_below(self._upper_edge)), last, ticks)
+        return self._positions_of(np.where(np.isfinite(values) & (ticks <= last), ticks, -1))
+
+    @cached_property
+    def _upper_edge(self) -> Fraction:
+        return self.answers[-1] + self.answers.unit / 2
+
+    @cached_property
+    def _float_edges(self) -> Floats:
+        low, unit = self.answers.start - self.answers.unit / 2, self.answers.unit
+        return np.array([_float_above(low + unit * tick) for tick in range(self.answers.ticks[-1] + 2)])
+
+    def _positions_of(self, ticks: Ints) -> Ints:
+        """Positions of whole ticks among the answers, -1 for a tick that is none."""
+        known = self.answers.ticks
+        if isinstance(known, range) and known.step == 1:
+            return np.where((ticks >= 0) & (ticks < len(known)), ticks, -1)
+        table = np.asarray(known, dtype=np.int64)
+        place = np.searchsorted(table, ticks).clip(max=len(table) - 1)
+        return np.where(table[place] == ticks, place, -1)
+
+    def __repr__(self) -> str:
+        what = f"{len(self.labels)} labels" if self.labels is not None else repr(self.answers)
+        extra = "" if self.one_output_per_answer else f", reported in {self.outputs!r}"
+        return f"<{self.kind}: {what}{extra}; neighbours: {self.neighbours}>"
+
+
+def _as_floats(given: NDArray[Any]) -> Floats:
+    try:
+        if given.dtype.kind in "USmMVbc":
+            raise TypeError
+        return given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise TypeError("true answers must be numbers")
+
+
+def _float_above(value: Fraction) -> float:
+    """The least float at or above an exact number."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
+def _float_below(value: Fraction) -> float:
+    return -_float_above(-value)
+
+
+def _range(low: Number, high: Number) -> tuple[Fraction, Fraction]:
+    lower, upper = exact(low, "low"), exact(high, "high")
+    if not lower < upper:
+        raise ValueError(f"low must be less than high, got {low} and {high}")
+    return lower, upper
+
+
+def _query(kind: str, answers: Scale, neighbours: Neighbours, outputs: Outputs, *, rounds: bool = False) -> Query:
+    around = Cells.around(answers)
+    if isinstance(outputs, int):
+        report = cells(around.lowers[0], around.uppers[-1], whole(outputs, "outputs", 1))
+    elif outputs is None or isinstance(outputs, Cells):
+        report = outputs or around
+    else:
+        report = Cells.of(outputs)
+    return Query(kind, answers, report, neighbours, rounds)
+
+
+def count(maximum: int, *, outputs: Outputs = None) -> Query:
+    """How many of `maximum` people …: answers 0..maximum, one person moves it by one.
+
+    outputs: None for one output per answer, a number of equal cells, `ib.cells(...)`, or a list of
+    (lower, upper) or (lower, upper, value) cells that cover the answers.
+
+    >>> count(20)
+    <count: 0..20 (21 values); neighbours: one step apart>
+    """
+    size = whole(maximum, "maximum", 1)
+    return _query("count", Scale(Fraction(0), Fraction(1), range(size + 1)), Reach(1), outputs)
+
+
+def total(size: int, low: int, high: int, *, outputs: Outputs = None) -> Query:
+    """Sum of `size` whole numbers in low..high; replacing one person moves it by at most high - low."""
+    n, lower, width = whole(size, "size", 1), *_whole_range(low, high)
+    return _query("total", Scale(Fraction(n * lower), Fraction(1), range(n * width + 1)), Reach(width), outputs)
+
+
+def mean(size: int, low: int, high: int, *, outputs: Outputs = None) -> Query:
+    """Mean of `size` whole numbers in low..high: (high-low)·size + 1 answers 1/size apart, reach high - low.
+
+    The corrected spacing of 000 §4.3 (the paper prints 1/(k·size)).
+
+    >>> mean(10, 1, 5).answers
+    1..5 (41 values)
+    """
+    n, lower, width = whole(size, "size", 1), *_whole_range(low, high)
+    answers = Scale(Fraction(lower), Fraction(1, n), range(n * width + 1))
+    return _query("mean", answers, Reach(width), outputs)
+
+
+def extreme(low: int, high: int, *, outputs: Outputs = None) -> Query:
+    """Minimum, maximum or median of whole numbers in low..high: one person may move it anywhere."""
+    lower, width = _whole_range(low, high)
+    return _query("extreme", Scale(Fraction(lower), Fraction(1), range(width + 1)), Everyone(), outputs)
+
+
+def ordinal(low: int, high: int, *, unit: Number = 1, outputs: Outputs = None) -> Query:
+    """One person's whole number in low..high under metric privacy: epsilon for every `unit` of distance."""
+    lower, width = _whole_range(low, high)
+    answers = Scale(Fraction(lower), Fraction(1), range(width + 1))
+    return _query("ordinal", answers, Metric(exact(unit, "unit")), outputs)
+
+
+def interval(
+    low: Number,
+    high: Number,
+    sensitivity: Number,
+    cells: int,
+    *,
+    holes: Sequence[tuple[Number, Number]] = (),
+    outputs: Outputs = None,
+) -> Query:
+    """Any real-valued query in low..high, rounded down into `cells` equal cells and known by their middles.
+
+    Rounding keeps neighbours within ceil(sensitivity / width) cells. `holes` are ranges that no true answer
+    can lie in; their edges must be cell edges.
+    """
+    lower, upper = _range(low, high)
+    reach = exact(sensitivity, "sensitivity")
+    if not 0 < reach <= upper - lower:
+        raise ValueError(f"sensitivity must be positive and at most high - low, got {sensitivity}")
+    parts = whole(cells, "cells", 2)
+    width = (upper - lower) / parts
+    ticks = [t for t in range(parts) if not _in_hole(lower + t * width, width, holes)]
+    if len(ticks) < 2:
+        raise ValueError("holes must leave at least two cells")
+    answers = Scale(lower + width / 2 + ticks[0] * width, width, tuple(t - ticks[0] for t in ticks))
+    return _query("interval", answers, Reach(math.ceil(reach / width)), outputs, rounds=True)
+
+
+def category(labels: Sequence[str]) -> Query:
+    """One of several labels without order or distance; all are neighbours."""
+    names = tuple(labels)
+    if isinstance(labels, str) or len(names) < 2 or not all(isinstance(name, str) for name in names):
+        raise ValueError("labels must be at least two strings")
+    if len(set(names)) < len(names):
+        raise ValueError("labels must be distinct")
+    answers = Scale(Fraction(0), Fraction(1), range(len(names)))
+    return Query("category", answers, Cells.around(answers), Everyone(), labels=names)
+
+
+def with_outputs(query: Query, outputs: Outputs) -> Query:
+    """The same question reported in other cells."""
+    return _query(query.kind, query.answers, query.neighbours, outputs, rounds=query.rounds)
+
+
+def with_neighbours(query: Query, neighbours: Neighbours) -> Query:
+    """The same question under another promise: e.g. a count whose whole value is one person's secret."""
+    return replace(query, neighbours=neighbours)
+
+
+def _in_hole(low: Fraction, width: Fraction, holes: Sequence[tuple[Number, Number]]) -> bool:
+    for hole in holes:
+        start, stop = _range(*hole)
+        if low < stop and start < low + width:
+            if low < start or stop < low + width:
+                raise ValueError(f"holes must begin and end on cell edges, got {hole}")
+            return True
+    return False
+
+
+def _whole_range(low: int, high: int) -> tuple[int, int]:
+    lower, upper = _range(low, high)
+    if lower.denominator != 1 or upper.denominator != 1:
+        raise ValueError(f"low and high must be whole numbers, got {low} and {high}")
+    return int(lower), int(upper - lower)

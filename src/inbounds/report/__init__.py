@@ -1,0 +1,1 @@
+"""Mechanisms for people to look at: words, tables and pictures."""
