@@ -189,7 +189,7 @@ def weights_near(
     surest = weights.min(axis=1).argmax()
     weights += each
     weights[surest] += np.array(rest, dtype=np.int64) - each
-    return weights
+    return np.asarray(weights)
 
 
 def mirrored_weights(matrix: Floats, cliques: Iterable[Clique], epsilon: Fraction, *, even: bool = False) -> Ints:

@@ -134,7 +134,7 @@ def as_prior(prior: Prior, query: Query) -> Floats:
         raise ValueError(f"prior must have one weight for each of the {size} answers, got shape {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         raise ValueError("prior must be finite, non-negative and not all zero")
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def _finite(table: Floats) -> Floats:

@@ -20,7 +20,7 @@ def loss_per_answer(mechanism: "Mechanism", loss: Loss) -> Floats:
     """sum_i P[i, j] · loss[i, j] for every answer j."""
     if isinstance(mechanism.law, Noise):
         return _noise_loss(mechanism, loss)
-    return np.einsum("ij,ij->j", mechanism.matrix, loss.table(mechanism.query))
+    return np.asarray(np.einsum("ij,ij->j", mechanism.matrix, loss.table(mechanism.query)))
 
 
 def exact_loss(mechanism: "Mechanism", loss: Loss) -> Fraction:
@@ -58,7 +58,7 @@ def _noise_loss(mechanism: "Mechanism", loss: Loss) -> Floats:
     j = np.arange(n + 1)
     one_side = np.where(j > 0, inside[np.maximum(j - 1, 0)] + beyond[j] * of_distance[j], 0.0)
     at_truth = np.where((j == 0) | (j == n), 0.0, table[n]) * of_distance[0]
-    return one_side + one_side[::-1] + at_truth
+    return np.asarray(one_side + one_side[::-1] + at_truth)
 
 
 def bayes_loss(mechanism: "Mechanism", loss: Loss, prior: Floats) -> float:
@@ -83,7 +83,7 @@ def posterior(mechanism: "Mechanism", output: Any, prior: Floats) -> Floats:
     joint = mechanism.matrix[output_index(mechanism.query, output)] * prior
     if not joint.sum() > 0:
         raise ValueError("output must be possible under the prior")
-    return joint / joint.sum()
+    return np.asarray(joint / joint.sum())
 
 
 def truth_probability(mechanism: "Mechanism") -> Floats:
@@ -100,7 +100,7 @@ def variance(mechanism: "Mechanism") -> Floats:
     """E[(report - mean)²] per answer, around each column's own mean so that nothing cancels."""
     values = _numeric(mechanism.query).outputs.values.floats()
     means = mechanism.matrix.T @ values
-    return np.einsum("ij,ij->j", mechanism.matrix, (values[:, None] - means[None, :]) ** 2)
+    return np.asarray(np.einsum("ij,ij->j", mechanism.matrix, (values[:, None] - means[None, :]) ** 2))
 
 
 def output_index(query: Query, output: Any) -> int:
