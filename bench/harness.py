@@ -30,7 +30,9 @@ class Row:
     amount: float = 1.0  # values sampled, so that rates can be shown
 
 
-def timed(task: str, who: str, run: Callable[[], object], repeats: int = 3, note: str = "", amount: float = 1.0) -> Row:
+def timed(
+    task: str, who: str, run: Callable[[], object], repeats: int = 3, note: str = "", amount: float = 1.0
+) -> Row:
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -44,7 +46,7 @@ def in_own_process(script: str, *arguments: str, timeout: float = 600) -> tuple[
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(HERE / script), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
     except subprocess.TimeoutExpired:
         return [], f"{script} {' '.join(arguments)}: stopped after {timeout:.0f} s"
     if done.returncode:
@@ -66,7 +68,8 @@ def machine() -> str:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             continue
-    return f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; {', '.join(found)}"
+    chip = platform.processor() or platform.machine()
+    return f"{chip}, {os.cpu_count()} cores, Python {platform.python_version()}; {', '.join(found)}"
 
 
 def table(title: str, rows: list[Row], unit: str = "s") -> str:

@@ -41,24 +41,47 @@ def _exact_table(query: Query, loss: Loss) -> list[Fraction]:
 
 
 def _noise_loss(mechanism: "Mechanism", loss: Loss) -> Floats:
-    """Loss of clamp(answer + noise): sums of t[d]·loss(d) over the noise that stays inside, plus the ends.
+    """Loss of remap(clamp(answer + noise)) for every answer, in O(size · core).
 
-    With cumulative sums over the noise table this is O(size) for all answers together.
+    Where the noise is in the core, every answer and noise value is looked up in the remap. The constant
+    tails hold some 10^-12 of the mass; there the remap, which moves a value by little, is left out.
     """
-    law, query = mechanism.law, mechanism.query
+    law = mechanism.law
     assert isinstance(law, Noise)
-    if law.remap is not None or not isinstance(loss, ErrorLoss):
-        raise TooLarge("losses of a remapped noise table, or from a table or function, need a matrix of this size")
-    n = law.size
-    table = law.weights_of_noise() / TOTAL
+    if not isinstance(loss, ErrorLoss):
+        raise TooLarge("a loss table or function needs a matrix of this size; use a loss of the error")
+    if law.remap is None:
+        return _clamped_loss(mechanism.query, loss, law.weights_of_noise() / TOTAL)
+    tails = law.weights_of_noise() / TOTAL
+    k = law.half_width
+    tails[law.size - k : law.size + k + 1] = 0.0
+    return _clamped_loss(mechanism.query, loss, tails) + _remapped_core_loss(mechanism.query, loss, law)
+
+
+def _clamped_loss(query: Query, loss: ErrorLoss, table: Floats) -> Floats:
+    """sum_d table[d] · loss(clamp(j + d) - j): cumulative sums over the noise inside, and the ends."""
+    n = len(query.answers) - 1
     of_distance = np.asarray(loss.of(np.arange(n + 1) * float(query.answers.unit)), dtype=np.float64)
     inside = np.zeros(n + 1)  # inside[k]: noise 1..k
     np.cumsum(table[n + 1 :] * of_distance[1:], out=inside[1:])
     beyond = np.cumsum(table[::-1])[:-n][::-1]  # beyond[k]: noise of at least k, k = 0..n
     j = np.arange(n + 1)
     one_side = np.where(j > 0, inside[np.maximum(j - 1, 0)] + beyond[j] * of_distance[j], 0.0)
-    at_truth = np.where((j == 0) | (j == n), 0.0, table[n]) * of_distance[0]
-    return np.asarray(one_side + one_side[::-1] + at_truth)
+    return np.asarray(one_side + one_side[::-1])
+
+
+def _remapped_core_loss(query: Query, loss: ErrorLoss, law: Noise) -> Floats:
+    answers = query.answers.floats()
+    assert law.remap is not None
+    spoken = query.outputs.values.floats()[law.remap]
+    result, positions = np.zeros(law.size + 1), np.arange(law.size + 1)
+    for d, weight in zip(range(-law.half_width, law.half_width + 1), law.core.tolist(), strict=True):
+        reached = np.clip(positions + d, 0, law.size)
+        distance = np.abs(spoken[reached] - answers)
+        if loss.name == "zero-one":
+            distance[law.remap[reached] == query.home] = 0.0
+        result += weight / TOTAL * np.asarray(loss.of(distance), dtype=np.float64)
+    return result
 
 
 def bayes_loss(mechanism: "Mechanism", loss: Loss, prior: Floats) -> float:
