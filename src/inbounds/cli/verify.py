@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Exit codes: 0 done, 1 refused as not private or infeasible, 2 misuse."""
+"""verify and sample: a mechanism file in, a proof or private reports out."""
 
 import json
 import sys
@@ -6,34 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from inbounds import __version__
-from inbounds.errors import InboundsError, TooLarge
+from inbounds.cli.app import AsJson, app, out
+from inbounds.errors import TooLarge
 from inbounds.files import Json, load, passport
 from inbounds.mechanism import Mechanism
 from inbounds.report import terminal, words
-
-app = typer.Typer(
-    help="Differentially private answers that stay in bounds: optimal by design, private by proof.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
-
-
-@app.callback(invoke_without_command=True)
-def _options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-) -> None:
-    if version:
-        typer.echo(f"inbounds {__version__}")
-        raise typer.Exit
 
 
 @app.command()
@@ -56,10 +34,10 @@ def verify(
     out.print(f"Here {words.relation(mechanism.query)}.\n\n[bold]What was checked[/], in integers only:")
     for step in words.proof(mechanism):
         out.print(f"  • {step}")
-    _describe(mechanism)
+    describe(mechanism)
 
 
-def _describe(mechanism: Mechanism) -> None:
+def describe(mechanism: Mechanism) -> None:
     """Origin, tight epsilon, losses, properties, optimality, digest."""
     summary = _summary(mechanism)
     out.print(f"\n[bold]Origin[/] {mechanism.origin}  [dim]{mechanism.origin.reference}[/]")
@@ -107,14 +85,3 @@ def _numbers(given: list[str]) -> list[float]:
     except ValueError:
         pass
     raise ValueError("true answers must be numbers; at least one is not")  # never repeat a true answer
-
-
-def main() -> None:
-    """Run the command line; errors are one sentence unless --debug asks for the traceback."""
-    try:
-        app()
-    except (InboundsError, ValueError, TypeError, OSError) as error:
-        if "--debug" in sys.argv:
-            raise
-        err.print(f"[bold red]inbounds:[/] {error}")
-        raise SystemExit(1 if isinstance(error, InboundsError) else 2) from None

@@ -1,0 +1,10 @@
+"""The command line: parse, call, print. One module per group of commands, one `app`.
+
+Exit codes: 0 done, 1 refused (not private, infeasible, too large), 2 misuse. Errors are one sentence;
+--debug shows the traceback.
+"""
+
+from inbounds.cli import verify as _verify  # noqa: F401 - registers its commands
+from inbounds.cli.app import app, main
+
+__all__ = ["app", "main"]
