@@ -5,7 +5,9 @@
 One convention everywhere: P[output, answer] = Pr[output | answer]; columns sum to one.
 """
 
-from inbounds import catalog
+from typing import TYPE_CHECKING, Any
+
+from inbounds import catalog, priors
 from inbounds.audit import Audit, audit
 from inbounds.errors import (
     InboundsError,
@@ -36,7 +38,27 @@ from inbounds.query import (
     total,
 )
 
+if TYPE_CHECKING:
+    from inbounds.design.derive import derivable, refines
+    from inbounds.design.optimal import optimal
+
 __version__ = "0.1.0"
+
+_LOADED_ON_USE = {
+    "derivable": "inbounds.design.derive",
+    "optimal": "inbounds.design.optimal",
+    "refines": "inbounds.design.derive",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the parts that need a solver when they are first used."""
+    if name not in _LOADED_ON_USE:
+        raise AttributeError(f"module 'inbounds' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LOADED_ON_USE[name]), name)
+
 
 __all__ = [
     "Audit",
@@ -61,12 +83,16 @@ __all__ = [
     "cells",
     "certify",
     "count",
+    "derivable",
     "extreme",
     "interval",
     "load",
     "mean",
     "off_by_more_than",
+    "optimal",
     "ordinal",
     "power",
+    "priors",
+    "refines",
     "total",
 ]

@@ -154,7 +154,7 @@ def _leftover_shortage(leftover: list[int], ratios: list[tuple[slice, int]]) -> 
     for window, p in ratios:
         high, low = max(leftover[window]), min(leftover[window])
         if high << EXP_BITS > p * low:
-            gain = p - (1 << EXP_BITS)  # (low + c)·p >= (high + c)·2^EXP_BITS  <=>  c >= …
+            gain = max(1, p - (1 << EXP_BITS))  # (low + c)·p >= (high + c)·2^EXP_BITS  <=>  c >= …
             shortage = max(shortage, -((p * low - (high << EXP_BITS)) // gain))
     return shortage
 

@@ -7,6 +7,7 @@ readers elsewhere round numbers beyond 2**53. Format 1; fields may be added, nev
 
 import hashlib
 import json
+import math
 import os
 import re
 import tempfile
@@ -47,7 +48,7 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
     """Read and re-certify a passport; any doubt is a `PassportError` that says what is wrong."""
     try:
         content = json.loads(Path(path).read_text("utf-8"), object_pairs_hook=_no_repeats)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as reason:
+    except (ValueError, RecursionError) as reason:
         raise PassportError(f"{path} is not a mechanism passport: it is not JSON text") from reason
     return read(content)
 
@@ -101,11 +102,12 @@ def read(content: Any) -> Mechanism:
         raise PassportError("the digest does not match: the file was changed after it was written")
     try:
         mechanism = _mechanism(content)
+        follows = _same_claims(content.get("claims"), claims(mechanism))
     except InboundsError as reason:
         raise PassportError(f"the weights are not private: {reason}") from reason
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as reason:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
         raise PassportError(f"the passport is malformed: {reason}") from reason
-    if not _same_claims(content["claims"], claims(mechanism)):
+    if not follows:
         raise PassportError("the claims do not follow from the weights")
     return mechanism
 
@@ -169,6 +171,8 @@ def _read_query(part: Json) -> Query:
         if cells
         else Cells.around(answers)
     )
+    if cells:
+        Cells.of(list(zip(outputs.lowers, outputs.uppers, outputs.values, strict=True)))  # refuses odd cells
     labels = tuple(map(str, part["labels"])) if part["labels"] is not None else None
     if labels is not None and (len(labels) != len(answers) or len(set(labels)) != len(labels)):
         raise ValueError("labels must be distinct and one for each answer")
@@ -199,6 +203,8 @@ def _neighbours_json(neighbours: Neighbours) -> Json:
 
 
 def _read_neighbours(part: Json) -> Neighbours:
+    if len(part) != 1:
+        raise ValueError("neighbours must be said in one way")
     match part:
         case {"reach": int(steps)}:
             return Reach(steps)
@@ -218,10 +224,12 @@ def _law_json(law: Law) -> Json:
 
 
 def _read_law(part: Json) -> Law:
+    if len(part) != 1:
+        raise ValueError("the law must be a matrix or a noise table")
     if "matrix" in part:
         return Matrix(_array([_whole_numbers(row) for row in part["matrix"]]))
     noise = part["noise"]
-    floor, end, size = (_whole_numbers(noise[key])[0] for key in ("floor", "end", "size"))
+    (floor,), (end,), (size,) = (_whole_numbers(noise[key]) for key in ("floor", "end", "size"))
     remap = None if noise["remap"] is None else _array(_whole_numbers(noise["remap"]))
     return Noise(_array(_whole_numbers(noise["core"])), floor, end, size, remap)
 
@@ -237,7 +245,12 @@ def _optimality_json(optimality: Optimality | None) -> Json | None:
 
 
 def _read_optimality(part: Json | None) -> Optimality | None:
-    return None if part is None else Optimality(str(part["objective"]), float(part["value"]), float(part["bound"]))
+    if part is None:
+        return None
+    value, bound = float(part["value"]), float(part["bound"])
+    if not (math.isfinite(value) and math.isfinite(bound)):
+        raise ValueError("an objective and its bound must be finite")
+    return Optimality(str(part["objective"]), value, bound)
 
 
 def _text(numbers: Iterable[int]) -> str:

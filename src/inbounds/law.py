@@ -5,6 +5,7 @@ run that check.
 """
 
 import math
+import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -55,7 +56,10 @@ class Matrix:
         check_matrix(self.weights, query.cliques(), epsilon)
 
     def matrix(self, query: Query) -> Ints:
-        return self.weights
+        return self.weights.view()
+
+    def __reduce__(self) -> tuple[type["Matrix"], tuple[Any, ...]]:
+        return Matrix, (self.weights,)  # copies and pickles are sealed anew, and carry no sampler
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Matrix) and np.array_equal(self.weights, other.weights)
@@ -84,6 +88,8 @@ class Noise:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "core", sealed(self.core))
+        for name in ("floor", "end", "size"):  # the checker needs ints that cannot overflow
+            object.__setattr__(self, name, operator.index(getattr(self, name)))
         if self.remap is not None:
             object.__setattr__(self, "remap", sealed(self.remap))
 
@@ -126,6 +132,9 @@ class Noise:
         weights = np.zeros(query.shape, dtype=np.int64)
         np.add.at(weights, self.remap, clamped)
         return weights
+
+    def __reduce__(self) -> tuple[type["Noise"], tuple[Any, ...]]:
+        return Noise, (self.core, self.floor, self.end, self.size, self.remap)
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -27,7 +27,7 @@ class Reach:
     steps: int
 
     def __post_init__(self) -> None:
-        whole(self.steps, "steps", 1)
+        object.__setattr__(self, "steps", whole(self.steps, "steps", 1))
 
     def cliques(self, answers: "Scale") -> Iterator[Clique]:
         ticks, end = answers.ticks, 0
@@ -69,6 +69,7 @@ class Metric:
     unit: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "unit", exact(self.unit, "unit"))
         if not self.unit > 0:
             raise ValueError(f"unit must be positive, got {self.unit}")
 
@@ -99,7 +100,8 @@ class Scale(Sequence[Fraction]):
     ticks: range | tuple[int, ...]
 
     def __post_init__(self) -> None:
-        ticks = self.ticks
+        ticks = self.ticks if isinstance(self.ticks, range) else tuple(self.ticks)
+        object.__setattr__(self, "ticks", ticks)
         if not ticks or ticks[0] != 0 or not self.unit > 0:
             raise ValueError("a scale must have a first tick 0 and a positive unit")
         rising = ticks.step > 0 if isinstance(ticks, range) else all(a < b for a, b in pairwise(ticks))
@@ -146,6 +148,14 @@ class Scale(Sequence[Fraction]):
         scale = math.lcm(self.start.denominator, self.unit.denominator)
         numerators = int(self.start * scale) + int(self.unit * scale) * ticks.astype(np.float64)
         return np.asarray(numerators / scale, dtype=np.float64)
+
+    def numbers(self) -> NDArray[Any]:
+        """The values as people write them: exact ints where all are whole, floats otherwise."""
+        if not self.start.denominator == self.unit.denominator == 1:
+            return self.floats()
+        if max(abs(self[0]), abs(self[-1])) >= 1 << 62:
+            return np.array([int(value) for value in self], dtype=object)
+        return int(self.start) + int(self.unit) * np.asarray(self.ticks, dtype=np.int64)
 
     def __repr__(self) -> str:
         return f"{self[0]}..{self[-1]} ({len(self)} values)"
@@ -211,8 +221,8 @@ def cells(lower: Number, upper: Number, count: int) -> Cells:
     (Fraction(5, 1), Fraction(10, 1), Fraction(15, 2))
     """
     low, high = _range(lower, upper)
-    width = (high - low) / whole(count, "count", 1)
-    steps = range(count)
+    steps = range(whole(count, "count", 1))
+    width = (high - low) / len(steps)
     return Cells(*(Scale(low + shift, width, steps) for shift in (Fraction(0), width, width / 2)))
 
 
@@ -237,6 +247,8 @@ class Query:
     labels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.neighbours, Reach | Everyone | Metric):
+            raise TypeError("neighbours must be Reach, Everyone or Metric: the checker knows no others")
         if len(self.answers) < 2:
             raise ValueError("a query must have at least two possible answers")
         if not self.one_output_per_answer:
@@ -272,16 +284,16 @@ class Query:
 
     @cached_property
     def symmetric(self) -> bool:
-        """The mirror image of the query is the query itself."""
+        """The mirror image of the query is the query itself: answers, values, and which cell holds what."""
         if self.answers.regular and self.one_output_per_answer:
             return True
-        edges = (self.answers.floats(), self.outputs.lowers.floats(), self.outputs.uppers.floats())
         middle = float(self.answers[0] + self.answers[-1])
-        answers, lowers, uppers = edges
-        return bool(
-            np.allclose(middle - answers[::-1], answers)
-            and np.allclose(middle - uppers[::-1], lowers)
-            and np.allclose(middle - self.outputs.values.floats()[::-1], self.outputs.values.floats())
+        values, answers = self.outputs.values.floats(), self.answers.floats()
+        return (
+            np.array_equal(self.home[::-1], len(self.outputs) - 1 - self.home)
+            and np.array_equal(self.below[::-1], len(self.answers) - self.above)
+            and np.allclose(middle - answers[::-1], answers)
+            and np.allclose(middle - values[::-1], values)
         )
 
     @cached_property
@@ -318,10 +330,7 @@ class Query:
         """What is published for each output: labels, ints where all values are whole, floats otherwise."""
         if self.labels is not None:
             return np.array(self.labels, dtype=object)
-        values = self.outputs.values
-        floats = values.floats()
-        whole_values = values.start.denominator == values.unit.denominator == 1
-        return floats.astype(np.int64) if whole_values else floats
+        return self.outputs.values.numbers()
 
     def index(self, answers: Any) -> Ints:
         """Positions of true answers, in their shape. The error for a bad one does not repeat it."""
@@ -357,22 +366,39 @@ class Query:
             inside = (given >= int(scale[0])) & (given <= int(scale[-1]))
             ticks = np.where(inside, given, 0).astype(np.int64) - int(scale.start)
             return self._positions_of(np.where(inside, ticks, -1))
+        if 2 * np.spacing(max(abs(float(scale[0])), abs(float(scale[-1])))) > float(scale.unit):
+            raise ValueError("these answers are closer together than floats can tell; shift the range towards zero")
         steps = (_as_floats(given) - float(scale.start)) / float(scale.unit)
         nearest = np.rint(steps)
-        hit = np.isfinite(steps) & (np.abs(steps - nearest) <= ON_GRID) & (np.abs(nearest) < 2**53)
+        with np.errstate(invalid="ignore"):
+            hit = (np.abs(steps - nearest) <= ON_GRID) & (np.abs(nearest) < 2**53)
         return self._positions_of(np.where(hit, nearest, -1).astype(np.int64))
 
     def _cell_positions(self, given: NDArray[Any]) -> Ints:
         """Exact floor onto the cells: float edges rounded up make `value >= edge` exact for float values.
 
-        Neighbouring answers must never land further apart than the reach, so no tolerance here.
+        Neighbouring answers must never land further apart than the reach, so no tolerance here, and what is
+        not a float is compared as the fraction it is.
         """
         values = _as_floats(given)
+        if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8 or np.abs(values).max(initial=0.0) > 2**53:
+            return self._positions_of(self._exact_ticks(given, values))
         edges = self._float_edges
         ticks = np.searchsorted(edges, values, side="right").astype(np.int64) - 1
         last = len(edges) - 2
         ticks = np.where((ticks == last + 1) & (values <= _float_below(self._upper_edge)), last, ticks)
         return self._positions_of(np.where(np.isfinite(values) & (ticks <= last), ticks, -1))
+
+    def _exact_ticks(self, given: NDArray[Any], values: Floats) -> Ints:
+        low, unit = self.answers.start - self.answers.unit / 2, self.answers.unit
+
+        def tick(value: Any) -> int:
+            steps = (_as_fraction(value) - low) / unit
+            last = self.answers.ticks[-1]
+            return last if steps == last + 1 else math.floor(steps) if 0 <= steps < last + 1 else -1
+
+        pairs = zip(given.ravel().tolist(), np.isfinite(values).ravel().tolist(), strict=True)
+        return np.array([tick(v) if finite else -1 for v, finite in pairs], dtype=np.int64).reshape(given.shape)
 
     @cached_property
     def _upper_edge(self) -> Fraction:
@@ -402,10 +428,18 @@ def _as_floats(given: NDArray[Any]) -> Floats:
     try:
         if given.dtype.kind in "USmMVbc":
             raise TypeError
-        return given.astype(np.float64)
+        with np.errstate(over="ignore"):
+            return given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         pass
     raise TypeError("true answers must be numbers")
+
+
+def _as_fraction(value: Any) -> Fraction:
+    """A number as the fraction it is; whatever only knows how to become a float counts as that float."""
+    if isinstance(value, int | np.integer):
+        return Fraction(int(value))
+    return Fraction(*(value if hasattr(value, "as_integer_ratio") else float(value)).as_integer_ratio())
 
 
 def _float_above(value: Fraction) -> float:

@@ -1,5 +1,6 @@
 """The named mechanisms, one short function each: (query, epsilon, …) to a certified Mechanism."""
 
+from inbounds.catalog.designed import variant_1, variant_2, weakly_honest
 from inbounds.catalog.fair import explicit_fair
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
 from inbounds.catalog.laplace import normalized_laplace, refuted_half_line, snapped_laplace
@@ -18,4 +19,7 @@ __all__ = [
     "snapped_staircase",
     "truncated_geometric",
     "uniform",
+    "variant_1",
+    "variant_2",
+    "weakly_honest",
 ]

@@ -1,5 +1,7 @@
 """Mechanisms that choose an output directly: uniform, randomized response, exponential."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from inbounds.catalog.grid import decay
@@ -22,7 +24,7 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     that of the closest two answers. Tight.
     """
     bound = as_epsilon(epsilon)
-    closest = min(clique.distance for clique in query.cliques())
+    closest = min((clique.distance for clique in query.cliques()), default=Fraction(1))
     likelier = np.exp(float(bound * closest))
     matrix = np.ones(query.shape)
     matrix[query.home, np.arange(len(query.answers))] = likelier

@@ -86,6 +86,11 @@ def main() -> None:
     except (InboundsError, ValueError, TypeError, OSError) as error:
         if "--debug" in sys.argv:
             raise
-        plain = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.strerror else str(error)
-        err.print(f"[bold red]inbounds:[/] {escape(plain)}")
+        err.print(f"[bold red]inbounds:[/] {escape(_sentence(error))}")
         raise SystemExit(1 if isinstance(error, InboundsError) else 2) from None
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}"
+    return str(error)

@@ -1,0 +1,120 @@
+"""design: the optimal mechanism for a query."""
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from inbounds import loss as losses
+from inbounds.cli.app import (
+    AsJson,
+    CellCount,
+    Epsilon,
+    High,
+    Kind,
+    Labels,
+    Low,
+    Maximum,
+    OutputCount,
+    Sensitivity,
+    Size,
+    app,
+    err,
+    out,
+    query_of,
+)
+from inbounds.cli.verify import describe
+from inbounds.files import passport
+from inbounds.report import terminal, words
+
+T = TypeVar("T")
+PATIENCE = 2.0
+"""Seconds of silence before long work shows that it is alive."""
+
+LossName = Annotated[str, typer.Option("--loss", help="absolute, squared, zero-one, off-by-more-than-D, power-P.")]
+Require = Annotated[str, typer.Option(help="Properties, separated by commas: fair,column-monotone,…")]
+Aim = Annotated[str, typer.Option(help="average (over the prior) or worst (answer).")]
+PriorFile = Annotated[Path | None, typer.Option("--prior", help="A file with one weight per answer, one per line.")]
+Save = Annotated[Path | None, typer.Option(help="Write the mechanism's passport here.")]
+Seconds = Annotated[float, typer.Option("--max-seconds", help="Stop then with the best found and its gap.")]
+
+
+@app.command()
+def design(
+    kind: Kind,
+    epsilon: Epsilon,
+    loss: LossName = "absolute",
+    require: Require = "",
+    aim: Aim = "average",
+    prior: PriorFile = None,
+    maximum: Maximum = None,
+    size: Size = None,
+    low: Low = None,
+    high: High = None,
+    sensitivity: Sensitivity = None,
+    cells: CellCount = None,
+    labels: Labels = None,
+    outputs: OutputCount = None,
+    save: Save = None,
+    max_seconds: Seconds = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Find the optimal mechanism, certify it, and show what it does.
+
+    Example: [bold]inbounds design count --max 20 --epsilon 0.5 --require fair,column-monotone --save m.json[/]
+    """
+    from inbounds.design.optimal import optimal
+
+    query = query_of(kind, maximum, size, low, high, sensitivity, cells, labels, outputs)
+    asked = [name for name in require.replace(" ", "").split(",") if name]
+    weights = [float(line) for line in prior.read_text().split()] if prior is not None else None
+    mechanism = patiently(
+        "designing",
+        lambda: optimal(query, epsilon, loss_named(loss), weights, asked, aim, max_seconds=max_seconds),  # type: ignore[arg-type]
+    )
+    if save is not None:
+        mechanism.save(save)
+    if as_json:
+        typer.echo(json.dumps({key: value for key, value in passport(mechanism).items() if key != "law"}))
+        return
+    out.print(f"[bold]{words.subject(query)}[/], epsilon {mechanism.epsilon}\n")
+    out.print(terminal.heatmap(mechanism, "probability of the report (down) for each true answer (across)"))
+    out.print(f"\n{words.promise(mechanism)}")
+    describe(mechanism)
+    if save is not None:
+        out.print(f"saved to [bold]{save}[/]; check it with: inbounds verify {save}")
+
+
+def loss_named(name: str) -> losses.LossLike:
+    """A loss from its name on the command line."""
+    for prefix, make in (("off-by-more-than-", losses.off_by_more_than), ("power-", losses.power)):
+        if name.startswith(prefix):
+            return make(name.removeprefix(prefix))
+    return name
+
+
+def patiently(doing: str, work: Callable[[], T]) -> T:
+    """Run `work`; when it takes more than PATIENCE seconds on a terminal, show a spinner with the time spent."""
+    if not err.is_terminal:
+        return work()
+    finished = threading.Event()
+
+    def show() -> None:
+        if finished.wait(PATIENCE):
+            return
+        with err.status(f"{doing} …") as status:
+            waited = int(PATIENCE)
+            while not finished.wait(1.0):
+                waited += 1
+                status.update(f"{doing} … {waited} s")
+
+    watcher = threading.Thread(target=show, daemon=True)
+    watcher.start()
+    try:
+        return work()
+    finally:
+        finished.set()
+        watcher.join()
