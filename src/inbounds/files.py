@@ -10,7 +10,6 @@ import json
 import math
 import os
 import re
-import tempfile
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
@@ -37,11 +36,15 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
     """Write the passport; the file appears whole or not at all."""
     target = Path(path)
     text = json.dumps(passport(mechanism), indent=1) + "\n"
-    with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, target)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with unfinished.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def load(path: str | os.PathLike[str]) -> Mechanism:
@@ -109,7 +112,21 @@ def read(content: Any) -> Mechanism:
         raise PassportError(f"the passport is malformed: {reason}") from reason
     if not follows:
         raise PassportError("the claims do not follow from the weights")
+    if not _same_objective(mechanism):
+        raise PassportError("the value of the objective does not follow from the weights")
     return mechanism
+
+
+def _same_objective(mechanism: Mechanism) -> bool:
+    """The stated value, where the objective names a loss and no prior; a bound above the value is a lie anyway."""
+    best = mechanism.optimality
+    if best is None:
+        return True
+    found = re.fullmatch(r"(average|worst) (absolute|squared|zero-one) loss", best.objective)
+    if not best.bound <= best.value or found is None:
+        return best.bound <= best.value
+    measure = mechanism.loss if found[1] == "average" else mechanism.worst_loss
+    return abs(measure(found[2]) - best.value) <= 1e-9 * max(1.0, abs(best.value))
 
 
 def _same_claims(written: Any, computed: Json) -> bool:

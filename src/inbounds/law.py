@@ -173,12 +173,14 @@ def geometric_noise(query: Query, epsilon: Fraction, remap: Ints | None = None) 
     reach, distance = noise_steps(query)
     size = len(query.answers) - 1
     p = ratio_below(epsilon, distance)
+    if p == 1 << EXP_BITS:
+        raise ValueError("epsilon is too small for answers this close: whole numbers cannot tell them apart")
     beta = math.exp(-float(epsilon * distance) / reach)
     start = TOTAL
     while True:
         side, floor = _decay(start, beta, reach, size, p)
         run = size - 1 - len(side)
-        outermost = sum((side + [floor] * min(run, reach))[-reach:])
+        outermost = sum(([start, *side] + [floor] * min(run, reach))[-reach:])
         least_end = -((-outermost << EXP_BITS) // (p - (1 << EXP_BITS)))  # e + outermost <= ratio · e
         end = (TOTAL - start - 2 * sum(side)) // 2 - run * floor
         if end >= least_end:

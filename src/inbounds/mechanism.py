@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds import utility
+from inbounds import bayes, utility
 from inbounds.audit import audit, worst_ratio
 from inbounds.errors import PrivacyViolation
 from inbounds.exact import TOTAL, TOTAL_BITS, Floats, Ints, Number, as_epsilon, mirrored_weights, weights_near
-from inbounds.law import Law, Matrix, Noise, refuse_beyond_limit
-from inbounds.loss import LossLike, Prior, as_loss, as_prior
+from inbounds.exactly import Exactly
+from inbounds.law import Law, Matrix, Noise, refuse_beyond_limit, sealed
+from inbounds.loss import LossLike
 from inbounds.properties import Layout, holding, meaningful
 from inbounds.query import Query
 from inbounds.sample import Draws, entropy, report, simulated
@@ -28,6 +29,9 @@ PROPERTY_UNITS = 1 << (TOTAL_BITS - 40)
 
 SYMMETRY_SLACK = 1e-13
 """Matrices this close to their mirror image are meant to be symmetric and made exactly so."""
+
+TOLERANCE = 1e-5
+"""Probability of an answer that rounding to integers may move before a float matrix counts as not private."""
 
 COLUMN_SLACK = 1e-6
 """A float matrix may miss a column sum of one by this much and still be meant as a mechanism."""
@@ -95,9 +99,12 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
-        if not isinstance(self.query, Query) or not isinstance(self.law, Matrix | Noise):
+        if type(self.query) is not Query or type(self.law) not in (Matrix, Noise):  # subclasses could lie
             raise TypeError("a mechanism is made of a Query and a Matrix or Noise law")
         self.law.check(self.query, self.epsilon)
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("a Mechanism cannot be subclassed: a subclass could leave out the check")
 
     def __reduce__(self) -> tuple[type["Mechanism"], tuple[Any, ...]]:
         return Mechanism, (self.query, self.epsilon, self.law, self.origin, self.optimality)
@@ -114,7 +121,7 @@ class Mechanism:
     @cached_property
     def weights(self) -> Ints:
         """Integer weights, outputs × answers, columns sum to 2**62; `TooLarge` for very large counts."""
-        return self.law.matrix(self.query)
+        return sealed(self.law.matrix(self.query))
 
     @cached_property
     def matrix(self) -> Floats:
@@ -154,51 +161,44 @@ class Mechanism:
         values = self.query.reported[report(self.law.sampler, indices, draws)]
         return values.item() if isinstance(values, np.ndarray) and indices.ndim == 0 else values
 
-    # --- usefulness ---------------------------------------------------------------------------------------
+    # --- usefulness: the functions of `utility` and `bayes`, as methods -----------------------------------
 
-    def loss(self, loss: LossLike = "absolute", prior: Prior = None) -> float:
-        """Expected loss, averaged over the answers with weights `prior` (uniform by default)."""
-        return float(utility.loss_per_answer(self, as_loss(loss)) @ as_prior(prior, self.query))
+    loss = utility.loss
+    worst_loss = utility.worst_loss
+    loss_per_answer = utility.loss_per_answer
+    truth_probability = utility.truth_probability
+    end_probability = utility.end_probability
+    bias = utility.bias
+    variance = utility.variance
+    rmse = utility.rmse
+
+    posterior = bayes.posterior
+    best_guess = bayes.best_guess
+    credible_set = bayes.credible_set
+    remap = bayes.remap
+    bayes_loss = bayes.bayes_loss
+    readings = bayes.readings
+    coverage = bayes.coverage
+    regret = bayes.regret
+    mutual_information = bayes.mutual_information
+    posterior_entropy = bayes.posterior_entropy
+    worst_remap = bayes.worst_remap
+    followed_by = bayes.followed_by
+
+    @property
+    def exactly(self) -> Exactly:
+        """The measures as exact Fractions: `m.exactly.loss("absolute")`."""
+        return Exactly(self)
 
     def exact_loss(self, loss: LossLike = "absolute") -> Fraction:
         """Expected loss under the uniform prior as the exact fraction that the integers give."""
-        return utility.exact_loss(self, as_loss(loss))
+        return self.exactly.loss(loss)
 
-    def worst_loss(self, loss: LossLike = "absolute") -> float:
-        """Expected loss under the answer for which it is largest."""
-        return float(utility.loss_per_answer(self, as_loss(loss)).max())
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the promise in words over the heatmap."""
+        from inbounds.report.html import card
 
-    def loss_per_answer(self, loss: LossLike = "absolute") -> Floats:
-        """Expected loss for every true answer."""
-        return utility.loss_per_answer(self, as_loss(loss))
-
-    def bayes_loss(self, loss: LossLike = "absolute", prior: Prior = None) -> float:
-        """Expected loss of a user who replaces every output by the best guess (000 (25)-(26), corrected)."""
-        return utility.bayes_loss(self, as_loss(loss), as_prior(prior, self.query))
-
-    def truth_probability(self) -> Floats:
-        """For every true answer, the probability of reporting the cell that holds it."""
-        return utility.truth_probability(self)
-
-    def bias(self) -> Floats:
-        """Expected report minus the true answer, for every true answer."""
-        return utility.bias(self)
-
-    def variance(self) -> Floats:
-        """Variance of the report, for every true answer."""
-        return utility.variance(self)
-
-    def posterior(self, output: Any, prior: Prior = None) -> Floats:
-        """Probability of every true answer after seeing `output` (a reported value)."""
-        return utility.posterior(self, output, as_prior(prior, self.query))
-
-    def best_guess(self, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
-        """The answer that loses least after seeing `output`."""
-        return self.remap(loss, prior)[utility.output_index(self.query, output)]
-
-    def remap(self, loss: LossLike = "absolute", prior: Prior = None) -> Any:
-        """The best guess for every output, in the order of the outputs."""
-        return utility.remap(self, as_loss(loss), as_prior(prior, self.query))
+        return card(self)
 
     # --- files --------------------------------------------------------------------------------------------
 
@@ -210,20 +210,35 @@ class Mechanism:
 
 
 def certify(
-    matrix: ArrayLike, query: Query, epsilon: Number, *, tolerance: float = 1e-5, origin: Origin | None = None
+    matrix: ArrayLike, query: Query, epsilon: Number, *, tolerance: float = TOLERANCE, origin: Origin | None = None
 ) -> Mechanism:
     """A certified mechanism close to anyone's float matrix P[output, answer], or an error that says why not.
 
     Rounds to integers over 2**62 and raises what a solver's rounding left too small. Refuses when that
     would move more than `tolerance` of the probability of any answer.
     """
-    bound, proposal = as_epsilon(epsilon), _proposed(matrix, query)
-    weights = near(proposal, query, bound)
-    moved = np.abs(weights / TOTAL - proposal).sum(axis=0).max() / 2
+    return _rounded(_proposed(matrix, query), query, epsilon, origin or Origin("certified matrix"), tolerance)
+
+
+def certified(matrix: Floats, query: Query, epsilon: Number, origin: Origin, *, even: bool = False) -> Mechanism:
+    """A mechanism from a formula that is private by theory, trusted by nobody; the checker has the last word."""
+    refuse_beyond_limit(query)
+    return _rounded(matrix, query, epsilon, origin, TOLERANCE, even=even)
+
+
+def _rounded(
+    matrix: Floats, query: Query, epsilon: Number, origin: Origin, tolerance: float, *, even: bool = False
+) -> Mechanism:
+    bound = as_epsilon(epsilon)
+    weights = near(matrix, query, bound, even=even)
+    moved = np.abs(weights / TOTAL - matrix).sum(axis=0).max() / 2
     if not moved <= tolerance:
-        found = audit(proposal, query)
-        raise PrivacyViolation(found.output, found.answers, found.ratio, math.exp(float(bound) * found.distance))
-    return Mechanism(query, bound, Matrix(weights), origin or Origin("certified matrix"))
+        found = audit(matrix, query)
+        allowed = math.exp(float(bound) * found.distance)
+        if not found.ratio > allowed:
+            raise ValueError(f"whole weights move {moved:.3g} of the probability; the tolerance is {tolerance:.3g}")
+        raise PrivacyViolation(found.output, found.answers, found.ratio, allowed)
+    return Mechanism(query, bound, Matrix(weights), origin)
 
 
 def near(matrix: Floats, query: Query, epsilon: Fraction, *, even: bool = False) -> Ints:
@@ -232,13 +247,6 @@ def near(matrix: Floats, query: Query, epsilon: Fraction, *, even: bool = False)
     if query.symmetric and query.ordered and np.abs(matrix - mirror).max() <= SYMMETRY_SLACK:
         return mirrored_weights((matrix + mirror) / 2, query.cliques(), epsilon, even=even)
     return weights_near(matrix, query.cliques(), epsilon, even=even)
-
-
-def certified(matrix: Floats, query: Query, epsilon: Number, origin: Origin, *, even: bool = False) -> Mechanism:
-    """A mechanism from a formula or a solver, trusted by nobody; the checker has the last word."""
-    refuse_beyond_limit(query)
-    bound = as_epsilon(epsilon)
-    return Mechanism(query, bound, Matrix(near(matrix, query, bound, even=even)), origin)
 
 
 def _proposed(matrix: ArrayLike, query: Query) -> Floats:

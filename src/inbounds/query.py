@@ -139,6 +139,12 @@ class Scale(Sequence[Fraction]):
         return isinstance(self.ticks, range) and self.ticks.step == 1
 
     @property
+    def mirrored(self) -> bool:
+        """The gaps read the same from both ends."""
+        last = self.ticks[-1]
+        return self.regular or all(a + b == last for a, b in zip(self.ticks, self.ticks[::-1], strict=True))
+
+    @property
     def span(self) -> Fraction:
         return self[-1] - self[0]
 
@@ -287,13 +293,12 @@ class Query:
         """The mirror image of the query is the query itself: answers, values, and which cell holds what."""
         if self.answers.regular and self.one_output_per_answer:
             return True
-        middle = float(self.answers[0] + self.answers[-1])
-        values, answers = self.outputs.values.floats(), self.answers.floats()
         return (
             np.array_equal(self.home[::-1], len(self.outputs) - 1 - self.home)
             and np.array_equal(self.below[::-1], len(self.answers) - self.above)
-            and np.allclose(middle - answers[::-1], answers)
-            and np.allclose(middle - values[::-1], values)
+            and self.answers.mirrored
+            and self.outputs.values.mirrored
+            and self.answers[0] + self.answers[-1] == self.outputs.values[0] + self.outputs.values[-1]
         )
 
     @cached_property
@@ -460,14 +465,17 @@ def _range(low: Number, high: Number) -> tuple[Fraction, Fraction]:
 
 
 def _query(kind: str, answers: Scale, neighbours: Neighbours, outputs: Outputs, *, rounds: bool = False) -> Query:
+    return Query(kind, answers, _cells(answers, outputs), neighbours, rounds)
+
+
+def _cells(answers: Scale, outputs: Outputs) -> Cells:
+    """The output cells that an `outputs=` argument asks for."""
     around = Cells.around(answers)
+    if outputs is None or isinstance(outputs, Cells):
+        return outputs or around
     if isinstance(outputs, int):
-        report = cells(around.lowers[0], around.uppers[-1], whole(outputs, "outputs", 1))
-    elif outputs is None or isinstance(outputs, Cells):
-        report = outputs or around
-    else:
-        report = Cells.of(outputs)
-    return Query(kind, answers, report, neighbours, rounds)
+        return cells(around.lowers[0], around.uppers[-1], whole(outputs, "outputs", 1))
+    return Cells.of(outputs)
 
 
 def count(maximum: int, *, outputs: Outputs = None) -> Query:
@@ -555,7 +563,7 @@ def category(labels: Sequence[str]) -> Query:
 
 def with_outputs(query: Query, outputs: Outputs) -> Query:
     """The same question reported in other cells."""
-    return _query(query.kind, query.answers, query.neighbours, outputs, rounds=query.rounds)
+    return replace(query, outputs=_cells(query.answers, outputs))
 
 
 def with_neighbours(query: Query, neighbours: Neighbours) -> Query:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from inbounds.catalog.grid import boundary_ticks, decay, numeric, snapped, square
+from inbounds.catalog.grid import boundary_ticks, decay, dense, numeric, snapped, square
 from inbounds.exact import Floats, Number, as_epsilon
 from inbounds.law import MATRIX_LIMIT, geometric_noise
 from inbounds.mechanism import Mechanism, Origin, certified
@@ -31,7 +31,7 @@ def truncated_geometric(query: Query, epsilon: Number) -> Mechanism:
     origin = Origin("truncated_geometric", {}, GHOSH)
     if query.one_output_per_answer and len(query.answers) ** 2 > MATRIX_LIMIT:
         return Mechanism(query, bound, geometric_noise(query, bound), origin)
-    ticks = np.asarray(query.answers.ticks, dtype=np.int64)
+    ticks = np.asarray(dense(query).answers.ticks, dtype=np.int64)
     edges = np.subtract.outer(boundary_ticks(query), ticks).astype(np.float64) - 0.5
     return certified(_geometric(edges, decay(query, bound)), query, bound, origin)
 

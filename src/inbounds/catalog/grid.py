@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from inbounds.exact import Floats, Ints
+from inbounds.law import refuse_beyond_limit
 from inbounds.query import Query
 
 LogTail = Callable[[Floats], Floats]
@@ -20,9 +21,15 @@ def numeric(query: Query, name: str) -> Query:
     return query
 
 
+def dense(query: Query) -> Query:
+    """Refuse, before anything is built, a query whose matrix could not be written out."""
+    refuse_beyond_limit(query)
+    return query
+
+
 def square(query: Query, name: str) -> Query:
     """Refuse anything but one output per answer on a grid without gaps."""
-    numeric(query, name)
+    dense(numeric(query, name))
     if not (query.answers.regular and query.one_output_per_answer):
         raise ValueError(f"{name} needs one output per answer and answers without gaps")
     return query

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from inbounds.audit import worst_ratio
-from inbounds.catalog.grid import LogTail, between, boundaries, numeric, seen_from_answers, snapped
+from inbounds.catalog.grid import LogTail, between, boundaries, dense, numeric, seen_from_answers, snapped
 from inbounds.exact import Floats, Number, as_epsilon
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.query import Query
@@ -29,7 +29,7 @@ def snapped_laplace(query: Query, epsilon: Number) -> Mechanism:
     >>> snapped_laplace(extreme(1, 5), 1).matrix[0].round(3).tolist()
     [0.559, 0.441, 0.344, 0.268, 0.208]
     """
-    numeric(query, "snapped_laplace")
+    dense(numeric(query, "snapped_laplace"))
     bound = as_epsilon(epsilon)
     edges = seen_from_answers(query, np.array([float(edge) for edge in boundaries(query)]))
     matrix = snapped(_laplace(float(query.sensitivity / bound)), edges)
@@ -51,7 +51,7 @@ def normalized_laplace(
     paper's stronger promise, epsilon·|f - g|/sensitivity for all real answers in the cells. Cells with holes
     between them are a union of intervals; `unbounded` lets the first or last cell stand for its half-line.
     """
-    numeric(query, "normalized_laplace")
+    dense(numeric(query, "normalized_laplace"))
     if notion not in ("plain", "metric"):
         raise ValueError(f"notion must be 'plain' or 'metric', got {notion!r}")
     if unbounded not in (None, "above", "below"):
@@ -147,7 +147,7 @@ def refuted_half_line(query: Query, epsilon: Number) -> Floats:
     """
     from scipy.special import lambertw
 
-    numeric(query, "refuted_half_line")
+    dense(numeric(query, "refuted_half_line"))
     e, sensitivity = float(as_epsilon(epsilon)), float(query.sensitivity)
     first = -sensitivity / (lambertw(-1 / (2 * math.e)).real * math.e * e)
     away = query.answers.floats() - float(query.answers[0])

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.catalog.grid import decay
+from inbounds.catalog.grid import decay, dense
 from inbounds.exact import Number, as_epsilon
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.query import Query
@@ -12,7 +12,7 @@ from inbounds.query import Query
 
 def uniform(query: Query, epsilon: Number) -> Mechanism:
     """Every output equally likely, whatever the truth (UM, 003 Definition 5): the trivial baseline."""
-    outputs, _ = query.shape
+    outputs, _ = dense(query).shape
     reference = "Cormode, Kulkarni, Srivastava, Constrained private mechanisms for count data, Definition 5"
     return certified(np.full(query.shape, 1 / outputs), query, epsilon, Origin("uniform", {}, reference))
 
@@ -24,6 +24,7 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     that of the closest two answers. Tight.
     """
     bound = as_epsilon(epsilon)
+    dense(query)
     closest = min((clique.distance for clique in query.cliques()), default=Fraction(1))
     likelier = np.exp(float(bound * closest))
     matrix = np.ones(query.shape)
@@ -39,6 +40,7 @@ def exponential(query: Query, epsilon: Number) -> Mechanism:
     For labels the quality is 0 for the truth and -1 for anything else. (003 (2).)
     """
     bound = as_epsilon(epsilon)
+    dense(query)
     if query.ordered:
         error = np.abs(query.outputs.values.floats()[:, None] - query.answers.floats()[None, :])
         loss = error / float(query.answers.unit) * decay(query, bound) / 2

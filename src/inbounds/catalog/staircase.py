@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from inbounds.catalog.grid import LogTail, boundaries, numeric, seen_from_answers, snapped
+from inbounds.catalog.grid import LogTail, boundaries, dense, numeric, seen_from_answers, snapped
 from inbounds.exact import Floats, Number, as_epsilon, exact
 from inbounds.mechanism import Mechanism, Origin, certified
-from inbounds.query import Query
+from inbounds.query import Metric, Query
 
 
 def snapped_staircase(query: Query, epsilon: Number, gamma: Number | None = None) -> Mechanism:
@@ -17,7 +17,9 @@ def snapped_staircase(query: Query, epsilon: Number, gamma: Number | None = None
     y·a^(k+1) up to k + 1. gamma in 0..1 is the width of the upper step; by default the one with the least
     expected error, sqrt(a) / (1 + sqrt(a)).
     """
-    numeric(query, "snapped_staircase")
+    dense(numeric(query, "snapped_staircase"))
+    if isinstance(query.neighbours, Metric) and (query.answers.unit / query.neighbours.unit).denominator != 1:
+        raise ValueError("snapped_staircase keeps metric privacy only between answers whole units apart")
     bound = as_epsilon(epsilon)
     width = 1 / (1 + math.exp(float(bound) / 2)) if gamma is None else float(exact(gamma, "gamma"))
     if not 0 <= width <= 1:

@@ -1,49 +1,192 @@
-"""Figures (extra `figures`): one style for heatmaps, readable with any colour vision and in print."""
+"""Figures (extra `figures`): heatmaps, curves, bars, readable with any colour vision, in print and at a glance."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from inbounds.bayes import spoken
+from inbounds.compare import Family, named
+from inbounds.exact import Floats, Number, alpha, exact
+from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
+from inbounds.query import Query
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 NUMBERS_UP_TO = 11
 """Matrices with at most this many answers show their values."""
 
+SMALLEST_NUMBER = 0.005
+"""Values that would print as .00 are left out, so that the others can be seen."""
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7A3B00")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES = ("-", "--", "-.", ":")
+"""Okabe and Ito's colours; every curve also has a marker and dashes of its own."""
+
 
 def heatmaps(mechanisms: Sequence[Mechanism], titles: Sequence[str] = ()) -> "Figure":
     """Matrices side by side on one colour scale: true answers across, reported values up."""
-    import matplotlib.pyplot as plt
-
-    top = max(float(m.matrix.max()) for m in mechanisms)
+    if not mechanisms:
+        raise ValueError("heatmaps needs at least one mechanism")
     count = len(mechanisms)
-    figure, axes = plt.subplots(1, count, figsize=(4.2 * count + 0.6, 4.1), squeeze=False, layout="constrained")
+    top = max(float(m.matrix.max()) for m in mechanisms)
+    figure = _figure(4.2 * count + 0.6, 4.1)
+    axes = figure.subplots(1, count, squeeze=False)[0]
     names = [*titles, *(str(m.origin) for m in mechanisms[len(titles) :])]
-    for axis, mechanism, name in zip(axes[0], mechanisms, names, strict=True):
+    for axis, mechanism, name in zip(axes, mechanisms, names, strict=True):
         image = _draw(axis, mechanism, top)
-        axis.set_title(name, fontsize=11)
-    figure.colorbar(image, ax=list(axes[0]), shrink=0.85, label="probability of the report")
+        axis.set_title(fill(name, 34), fontsize=11)
+    figure.colorbar(image, ax=list(axes), shrink=0.85, label="probability of the report")
     return figure
 
 
-def _draw(axis: "Axes", mechanism: Mechanism, top: float) -> object:
+def loss_against_epsilon(
+    query: Query, epsilons: Sequence[Number], families: Mapping[str, Family], loss: LossLike = "absolute"
+) -> "Figure":
+    """Average loss of several families as epsilon grows, on a logarithmic axis."""
+    points = [(float(exact(e, "epsilon")), query, e) for e in epsilons]
+    figure = _against(points, families, loss, "epsilon (less private to the right)")
+    figure.axes[0].set_xscale("log")
+    return figure
+
+
+def loss_against_alpha(
+    query: Query, alphas: Sequence[Number], families: Mapping[str, Family], loss: LossLike = "absolute"
+) -> "Figure":
+    """Average loss of several families as alpha = exp(-epsilon) grows."""
+    points = [(float(exact(a, "alpha")), query, alpha(a)) for a in alphas]
+    return _against(points, families, loss, "alpha = exp(-epsilon) (more private to the right)")
+
+
+def loss_against_size(
+    queries: Mapping[int, Query], epsilon: Number, families: Mapping[str, Family], loss: LossLike = "absolute"
+) -> "Figure":
+    """Average loss of several families as the group grows: {n: ib.count(n) for n in …}."""
+    points = [(float(n), query, epsilon) for n, query in queries.items()]
+    return _against(points, families, loss, "n")
+
+
+def error_per_answer(
+    mechanisms: Sequence[Mechanism] | Mapping[str, Mechanism], loss: LossLike = "absolute"
+) -> "Figure":
+    """Expected loss of several mechanisms for every true answer."""
+    shown = mechanisms if isinstance(mechanisms, Mapping) else named(mechanisms)
+    if not shown:
+        raise ValueError("error_per_answer needs at least one mechanism")
+    query = next(iter(shown.values())).query
+    if any(m.query.answers != query.answers for m in shown.values()):
+        raise ValueError("mechanisms must have the same true answers to share an axis")
+    if not query.ordered:
+        raise ValueError("error_per_answer needs numeric answers; labels have no order")
+    x = query.answers.floats()
+    return _curves({name: (x, m.loss_per_answer(loss)) for name, m in shown.items()}, "true answer", _ylabel(loss))
+
+
+def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: float = 0.9) -> "Figure":
+    """What a published value says: the prior as a line, the posterior as bars, the credible set hatched."""
+    query = mechanism.query
+    after, held = mechanism.posterior(output, prior), mechanism.credible_set(output, level, prior)
+    names = spoken(query).tolist()
+    inside = [name in set(held.answers) for name in names]
+    figure = _figure(6.4, 3.6)
+    axis = figure.subplots()
+    bars = axis.bar(range(len(names)), after, color="#9DB8CF", edgecolor="#08306B", label="after the report")
+    for bar, hatched in zip(bars, inside, strict=True):
+        bar.set_hatch("///" if hatched else "")
+    axis.step(range(len(names)), as_prior(prior, query), where="mid", color="black", lw=1.2, label="before")
+    _name_ticks(axis.set_xticks, [_text(name) for name in names])
+    axis.set(xlabel="true answer", ylabel="probability", title=f"published {_text(output)} → {held} (hatched)")
+    axis.legend(frameon=False)
+    return _plain(figure)
+
+
+# --- shared -----------------------------------------------------------------------------------------------
+
+
+def _against(
+    points: Iterable[tuple[float, Query, Number]], families: Mapping[str, Family], loss: LossLike, label: str
+) -> "Figure":
+    at = list(points)
+    x = np.array([place for place, _, _ in at])
+    curves = {
+        name: (x, np.array([make(query, epsilon).loss(loss) for _, query, epsilon in at]))
+        for name, make in families.items()
+    }
+    return _curves(curves, label, _ylabel(loss))
+
+
+def _curves(curves: Mapping[str, tuple[Floats, Floats]], across: str, up: str) -> "Figure":
+    if not curves:
+        raise ValueError("there must be at least one curve to draw")
+    figure = _figure(7.0, 4.0)
+    axis = figure.subplots()
+    for k, (name, (x, y)) in enumerate(curves.items()):
+        axis.plot(
+            x,
+            y,
+            color=COLOURS[k % len(COLOURS)],
+            marker=MARKERS[k % len(MARKERS)],
+            linestyle=DASHES[k % len(DASHES)],
+            markevery=max(1, len(x) // 12),
+            markersize=4.5,
+            lw=max(1.2, 3.6 - 0.6 * k),  # a curve under another one shows at its sides
+            label=name,
+        )
+    axis.set(xlabel=across, ylabel=up)
+    axis.set_ylim(bottom=0)
+    axis.grid(alpha=0.3)
+    axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=3.5)
+    return _plain(figure)
+
+
+def _figure(width: float, height: float) -> "Figure":
+    """A figure that no global state knows of."""
+    try:
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        pass
+    else:
+        return Figure(figsize=(width, height), layout="constrained")
+    raise ModuleNotFoundError("figures need matplotlib: pip install 'inbounds[figures]'")
+
+
+def _plain(figure: "Figure") -> "Figure":
+    for axis in figure.axes:
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _draw(axis: "Axes", mechanism: Mechanism, top: float) -> "AxesImage":
     matrix, query = mechanism.matrix, mechanism.query
     image = axis.imshow(matrix, cmap="cividis", vmin=0, vmax=top, origin="lower", aspect="auto")
-    spoken = [str(answer) for answer in (query.labels or query.answers)]
     axis.set_xlabel("true answer")
     axis.set_ylabel("report")
-    for ticks, labels, put in (
-        (query.shape[1], spoken, axis.set_xticks),
-        (query.shape[0], [str(value) for value in query.reported], axis.set_yticks),
-    ):
-        chosen = np.unique(np.linspace(0, ticks - 1, min(ticks, 11)).round().astype(int))
-        put(chosen, [labels[position] for position in chosen])
+    _name_ticks(axis.set_xticks, [_text(answer) for answer in spoken(query).tolist()])
+    _name_ticks(axis.set_yticks, [_text(value) for value in query.reported.tolist()])
     if query.shape[1] <= NUMBERS_UP_TO:
         for (i, j), value in np.ndenumerate(matrix):
-            ink = "black" if value > 0.6 * top else "white"
-            axis.text(j, i, f"{value:.2f}".removeprefix("0"), ha="center", va="center", fontsize=7.5, color=ink)
+            if value >= SMALLEST_NUMBER:
+                ink = "black" if value > 0.6 * top else "white"
+                text = f"{value:.2f}".removeprefix("0")
+                axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color=ink)
     return image
+
+
+def _name_ticks(put: Callable[..., Any], names: Sequence[str]) -> None:
+    chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), 11)).round().astype(int))
+    put(chosen, [names[position] for position in chosen])
+
+
+def _ylabel(loss: LossLike) -> str:
+    name = as_loss(loss).name
+    return f"expected {name} {'error' if name in ('absolute', 'squared') else 'loss'}"
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

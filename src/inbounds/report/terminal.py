@@ -4,11 +4,15 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from inbounds.compare import Comparison
 from inbounds.exact import Floats
 from inbounds.mechanism import Mechanism
 
 WIDEST = 41
 """Matrices with more answers than this are not drawn in the terminal."""
+
+NUMBER_WIDTH = 11
+"""Characters for one column of numbers."""
 
 SHADES = " ░▒▓█"
 RAMP = ("#f7fbff", "#d6e6f4", "#abd0e6", "#6aaed6", "#3787c0", "#105ba4", "#08306b")
@@ -57,6 +61,29 @@ def columns(title: str, names: list[str], rows: list[list[str]], right: int = 1)
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def comparison(found: Comparison, width: int = 120) -> Table:
+    """Mechanisms by measures; the best of a column is bold and starred. A narrow terminal gets fewer columns."""
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    table.add_column("mechanism", no_wrap=True)
+    chosen = _fitting(found, width)
+    for name in chosen:
+        table.add_column(f"{name} ", justify="right")
+    table.add_column("properties", no_wrap=True)
+    for name, *values, codes in found.cells(chosen):
+        styled = [Text(value, style="bold green" if value.endswith("*") else "") for value in values]
+        table.add_row(name, *styled, codes)
+    return table
+
+
+def _fitting(found: Comparison, width: int) -> list[str]:
+    """The columns that fit, the first loss with its worst case and Bayes loss before all others."""
+    names, codes = max(len(row.name) for row in found.rows), max(len(row.codes) for row in found.rows)
+    room = max(3, (width - names - max(codes, 10) - 6) // NUMBER_WIDTH)
+    first = found.losses[0]
+    order = [first, f"worst {first}", f"bayes {first}", "truth", *found.losses[1:], "effective epsilon"]
+    return [name for name in found.printed if name in order[:room]]
 
 
 def bar(values: Floats, width: int = 24) -> list[str]:

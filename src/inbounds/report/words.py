@@ -60,3 +60,40 @@ def proof(mechanism: Mechanism) -> list[str]:
         bound,
         "clamping and renaming outputs look only at the noisy value, so they reveal nothing more",
     ]
+
+
+MEANING = {
+    "row_honest": "each report is likeliest when it is the truth",
+    "row_monotone": "each report gets less likely the further the truth is from it",
+    "column_honest": "the truth is the likeliest report",
+    "column_monotone": "reports get less likely the further they are from the truth",
+    "fair": "the truth is reported equally often, whatever it is",
+    "weakly_honest": "the truth is reported at least as often as by blind guessing",
+    "symmetric": "low and high answers are treated alike",
+}
+"""The structural properties, for a reader without formulas."""
+
+LEGEND = (
+    "RH row honest, RM row monotone, CH column honest, CM column monotone, F fair, WH weakly honest, S symmetric"
+)
+
+
+def accuracy(mechanism: Mechanism) -> str:
+    """How wrong reports are, in sentences."""
+    from inbounds.promise import narrowest
+
+    truth = mechanism.truth_probability()
+    exact = f"with probability {_between(float(truth.min()), float(truth.max()))}"
+    if not mechanism.query.ordered:
+        return f"It reports the truth {exact}."
+    near = narrowest(mechanism.query, mechanism.epsilon, "0.9", lambda query, epsilon: mechanism).promise.distance
+    assert near is not None
+    return (
+        f"Averaged over all true answers it misses by {mechanism.loss():.3g}; for the true answer that it serves "
+        f"worst, by {mechanism.worst_loss():.3g}. Whatever the truth, the report is within ±{float(near):g} of it "
+        f"with probability 90 % or more. It hits the truth itself {exact}."
+    )
+
+
+def _between(low: float, high: float) -> str:
+    return f"{low:.3g}" if high - low < 1e-6 else f"{low:.3g} to {high:.3g}"

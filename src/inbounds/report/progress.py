@@ -1,0 +1,21 @@
+"""A line on the terminal that shows how far an iteration has come; silent where nobody looks."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+
+
+@contextmanager
+def shown(title: str, console: Console | None = None) -> Iterator[Callable[[int, float], None]]:
+    """A callback (steps, residual) for `ib.reconstruct(..., progress=...)` that keeps one line up to date.
+
+    with shown("reconstructing") as progress:
+        ib.reconstruct(counts, mechanism, progress=progress)
+    """
+    screen = console or Console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda steps, residual: None
+        return
+    with screen.status(f"{title} …") as status:
+        yield lambda steps, residual: status.update(f"{title} … step {steps}, residual {residual:.1e}")

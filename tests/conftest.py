@@ -1,0 +1,81 @@
+"""What several test files share: a second opinion on privacy, written without the package's own arithmetic."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import flint
+import pytest
+
+PRECISION = 500
+TOTAL = 2**62
+
+
+class Judge:
+    """Decides privacy from the definition: every ordered pair of neighbours, every output, Fractions and arb."""
+
+    def __init__(self) -> None:
+        self._enclosures: dict[Fraction, tuple[Fraction, Fraction]] = {}
+
+    def exp(self, x: Fraction) -> tuple[Fraction, Fraction]:
+        """Rational numbers below and above exp(x), less than 2**-400 apart in relative terms."""
+        if x not in self._enclosures:
+            before, flint.ctx.prec = flint.ctx.prec, PRECISION
+            try:
+                ball = flint.arb(flint.fmpq(x.numerator, x.denominator)).exp()
+                self._enclosures[x] = _rational(ball.lower()), _rational(ball.upper())
+            finally:
+                flint.ctx.prec = before
+        return self._enclosures[x]
+
+    def pairs(self, query) -> list[tuple[int, int, Fraction]]:
+        """All neighbouring answers j < k with their distance, from the values of the answers alone."""
+        values = list(query.answers)
+        rule = type(query.neighbours).__name__
+        found = []
+        for j, k in combinations(range(len(values)), 2):
+            apart = values[k] - values[j]
+            if rule == "Everyone" or (rule == "Reach" and apart <= query.neighbours.steps * query.answers.unit):
+                found.append((j, k, Fraction(1)))
+            elif rule == "Metric":
+                found.append((j, k, apart / query.neighbours.unit))
+        return found
+
+    def private(self, weights, query, epsilon: Fraction) -> bool:
+        """Whether weights (outputs × answers, whole numbers) are exactly epsilon-private for the query."""
+        columns = [[int(w) for w in column] for column in zip(*weights, strict=True)]
+        for j, k, distance in self.pairs(query):
+            low, high = self.exp(epsilon * distance)
+            for a, b in zip(columns[j], columns[k], strict=True):
+                less, more = min(a, b), max(a, b)
+                if more * low.denominator <= low.numerator * less:
+                    continue
+                assert more * high.denominator > high.numerator * less, "too close to call at this precision"
+                return False
+        return True
+
+    def distribution(self, weights, query) -> bool:
+        """Whether weights have the query's shape, are non-negative whole numbers and sum to 2**62 per column."""
+        rows = [[int(w) for w in row] for row in weights]
+        outputs, answers = len(query.outputs), len(query.answers)
+        return (
+            len(rows) == outputs
+            and all(len(row) == answers and min(row) >= 0 for row in rows)
+            and all(sum(column) == TOTAL for column in zip(*rows, strict=True))
+        )
+
+    def certifies(self, mechanism) -> bool:
+        """The whole promise of a mechanism, judged anew."""
+        weights = mechanism.weights.tolist()
+        return self.distribution(weights, mechanism.query) and self.private(
+            weights, mechanism.query, mechanism.epsilon
+        )
+
+
+def _rational(point) -> Fraction:
+    mantissa, exponent = point.man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+@pytest.fixture(scope="session")
+def judge() -> Judge:
+    return Judge()

@@ -1,0 +1,104 @@
+"""The command line, run as people run it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import inbounds as ib
+
+
+def inbounds(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "inbounds", *words], input=stdin, capture_output=True, text=True)
+
+
+@pytest.fixture
+def passport(tmp_path: Path) -> Path:
+    path = tmp_path / "m.json"
+    ib.catalog.explicit_fair(ib.count(5), "0.5").save(path)
+    return path
+
+
+def test_version_is_the_packages_version():
+    assert inbounds("--version").stdout.strip() == f"inbounds {ib.__version__}"
+
+
+def test_verify_says_in_words_what_is_proved(passport):
+    done = inbounds("verify", str(passport))
+    assert done.returncode == 0
+    assert "proved" in done.stdout
+    assert "each of the 6 columns sums to exactly 1" in done.stdout
+
+
+def test_verify_prints_json_for_machines(passport):
+    summary = json.loads(inbounds("verify", str(passport), "--json").stdout)
+    assert summary["epsilon"] == "1/2"
+    assert "law" not in summary
+
+
+@pytest.mark.parametrize(("old", "new"), [('"epsilon": "1/2"', '"epsilon": "1/3"'), ('"reach": 1', '"reach": 2')])
+def test_verify_refuses_a_changed_file_with_exit_code_1_and_no_traceback(passport, old, new):
+    text = passport.read_text()
+    assert old in text
+    passport.write_text(text.replace(old, new))
+    done = inbounds("verify", str(passport))
+    assert done.returncode == 1
+    assert "digest" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_file_is_misuse_in_one_sentence(tmp_path):
+    done = inbounds("verify", str(tmp_path / "none.json"))
+    assert done.returncode == 2
+    assert "No such file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    assert "Traceback" in inbounds("--debug", "verify", str(tmp_path / "none.json")).stderr
+
+
+def test_sample_reads_answers_from_standard_input_and_stays_in_range(passport):
+    done = inbounds("sample", str(passport), stdin="0\n5\n3\n" * 50)
+    reports = [int(line) for line in done.stdout.split()]
+    assert len(reports) == 150
+    assert set(reports) <= set(range(6))
+
+
+@pytest.mark.parametrize("answer", ["31337", "2.71", "canary"])
+def test_sample_never_repeats_a_bad_true_answer(passport, answer):
+    done = inbounds("sample", str(passport), answer)
+    assert done.returncode == 2
+    assert answer not in done.stdout + done.stderr
+
+
+def test_design_saves_a_mechanism_that_verifies(tmp_path):
+    path = tmp_path / "m.json"
+    request = "design count --max 6 --epsilon 0.5 --require fair,column-monotone --save"
+    done = inbounds(*request.split(), str(path))
+    assert done.returncode == 0, done.stderr
+    mechanism = ib.load(path)
+    assert mechanism.properties()["fair"]
+    assert mechanism.properties()["column_monotone"]
+    assert mechanism.optimality.gap <= 1e-7
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["count", "--epsilon", "1"], "count needs --max"),
+        (["mean", "--epsilon", "1", "--size", "5"], "mean needs --low and --high"),
+        (["count", "--max", "3", "--epsilon", "0"], "epsilon must be positive"),
+        (["count", "--max", "3", "--epsilon", "1", "--require", "nice"], "property must be one of"),
+        (["count", "--max", "3", "--epsilon", "1", "--loss", "cubed"], "loss must be one of"),
+        (["count", "--max", "3", "--epsilon", "1", "--aim", "median"], "aim must be 'average' or 'worst'"),
+        (["sum", "--epsilon", "1"], "query must be count"),
+    ],
+)
+def test_design_explains_bad_requests_in_one_sentence(words, reason):
+    done = inbounds("design", *words)
+    assert done.returncode == 2
+    assert reason in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr

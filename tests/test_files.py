@@ -1,0 +1,352 @@
+"""The passport: what is read back is what was written, or it is refused with the reason."""
+
+import hashlib
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import inbounds as ib
+from inbounds import files
+from inbounds.exact import TOTAL
+from inbounds.law import Matrix, Noise, geometric_noise
+from inbounds.mechanism import Mechanism, Optimality, Origin
+from inbounds.query import with_neighbours
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def tables():
+    query = ib.mean(3, 0, 2)
+    law = geometric_noise(query, Fraction(1))
+    plain = Mechanism(query, Fraction(1), law, Origin("by hand", {"note": "noise"}, "nowhere"))
+    coarse = ib.mean(3, 0, 2, outputs=2)
+    remapped = Noise(law.core, law.floor, law.end, law.size, np.array([0, 0, 0, 0, 1, 1, 1]))
+    return plain, Mechanism(coarse, Fraction(1), remapped, Origin("by hand"))
+
+
+def mechanisms():
+    """One mechanism of every kind of query, with every law."""
+    geometric, response = ib.catalog.truncated_geometric, ib.catalog.randomized_response
+    yield geometric(ib.count(5), "1/3")
+    yield geometric(ib.total(3, -2, 1), 1)
+    yield geometric(ib.mean(4, 1, 3), 0.1)
+    yield geometric(ib.extreme(1, 5), 2)
+    yield geometric(ib.interval(-1, 2, "0.7", 6), 1)
+    yield geometric(ib.interval(0, 6, 2, 6, holes=[(1, 3)]), 1)
+    yield geometric(ib.ordinal(0, 4, unit="3/2"), 1)
+    yield geometric(ib.count(5, outputs=ib.cells(-3, 8, 4)), 1)
+    yield geometric(ib.count(5, outputs=[(-1, 2, 0), (2, "11/2", 4), (7, 9)]), 1)
+    yield geometric(with_neighbours(ib.count(4), ib.Everyone()), 1)
+    yield response(ib.category(["a", "ü", 'with "quotes" and \\', "新"]), 1)
+    yield ib.catalog.prerounded_geometric(ib.count(9), 1, [0, 3, 6, 10])
+    proved = Optimality("average absolute", 0.5, 0.5 - 1e-13)
+    uniform = ib.catalog.uniform(ib.count(2), 1)
+    yield Mechanism(uniform.query, uniform.epsilon, uniform.law, uniform.origin, proved)
+    yield from tables()
+
+
+@pytest.fixture
+def saved(tmp_path):
+    def write(text: str | bytes) -> Path:
+        path = tmp_path / "mechanism.json"
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+def signed(content):
+    """The passport with the digest that an attacker would write."""
+    return {**content, "sha256": files.digest(content)}
+
+
+# --- round trips ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("made", list(mechanisms()), ids=lambda m: f"{m.origin.name} {m.query.kind}")
+def test_what_is_saved_is_what_is_loaded(made, tmp_path):
+    path = tmp_path / "m.json"
+    made.save(path)
+    back = ib.load(path)
+    assert back == made
+    assert hash(back) == hash(made)
+    assert back.epsilon == made.epsilon
+    assert back.optimality == made.optimality
+    assert back.weights.tolist() == made.weights.tolist()
+    again = tmp_path / "again.json"
+    back.save(again)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_a_large_count_survives_the_round_trip(tmp_path):
+    made = ib.catalog.truncated_geometric(ib.count(10**5), "1/2")
+    made.save(tmp_path / "m.json")
+    assert ib.load(tmp_path / "m.json") == made
+
+
+def test_saving_replaces_a_file_whole_and_leaves_nothing_else(tmp_path):
+    path = tmp_path / "m.json"
+    path.write_text("old")
+    made = ib.catalog.uniform(ib.count(2), 1)
+    made.save(str(path))
+    assert ib.load(str(path)) == made
+    assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
+
+
+def test_a_passport_says_what_the_design_promises():
+    content = files.passport(ib.catalog.truncated_geometric(ib.count(4), "1/2"))
+    assert content["format"] == "inbounds mechanism"
+    assert content["version"] == 1
+    assert content["epsilon"] == "1/2"
+    assert {"query", "law", "origin", "claims", "optimality", "sha256"} <= set(content)
+    assert set(content["claims"]["losses"]) == {"absolute", "squared", "zero-one"}
+    assert content["claims"]["properties"]["symmetric"] == "0"
+    text = json.dumps({k: v for k, v in content.items() if k != "sha256"}, sort_keys=True, separators=(",", ":"))
+    assert content["sha256"] == hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def test_weights_are_written_as_text_so_that_no_reader_rounds_them():
+    content = json.loads(json.dumps(files.passport(ib.catalog.uniform(ib.count(2), 1))), parse_int=float)
+    rows = [[int(word) for word in row.split(" ")] for row in content["law"]["matrix"]]
+    assert [sum(column) for column in zip(*rows, strict=True)] == [TOTAL] * 3
+
+
+@pytest.mark.parametrize("name", ["passport_v1_matrix.json", "passport_v1_noise.json"])
+def test_files_of_version_one_are_read_for_ever(judge, name):
+    path = FIXTURES / name
+    made = ib.load(path)
+    assert judge.certifies(made)
+    content = json.loads(path.read_text("utf-8"))
+    assert content["version"] == 1
+    assert str(made.epsilon) == content["epsilon"]
+    assert type(made.law) is (Matrix if "matrix" in content["law"] else Noise)
+
+
+# --- accidents and vandals --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["matrix", "noise"])
+def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, saved):
+    """5,000 random edits each: refused, or the very same mechanism with a matching digest."""
+    rng = random.Random(which)
+    made = ib.catalog.truncated_geometric(ib.count(4), "1/2") if which == "matrix" else tables()[0]
+    original = json.dumps(files.passport(made), indent=1) + "\n"
+    places = [k for k, character in enumerate(original) if character.isdigit()]
+    accepted = 0
+    for _ in range(5000):
+        k = rng.choice(places) if rng.random() < 0.5 else rng.randrange(len(original))
+        kind = rng.choice(["swap", "swap", "insert", "delete"])
+        character = rng.choice("0123456789") if rng.random() < 0.6 else rng.choice(' \n"{}[]:,.-+eE/xé\\')
+        tail = original[k:] if kind == "insert" else original[k + 1 :]
+        text = original[:k] + ("" if kind == "delete" else character) + tail
+        try:
+            back = ib.load(saved(text))
+        except ib.PassportError as reason:
+            assert str(reason)  # noqa: PT017 - thousands of cases in one test
+            continue
+        accepted += 1
+        assert back == made
+        assert files.digest(json.loads(text)) == json.loads(text)["sha256"]
+    assert judge.certifies(made)
+    assert 0 < accepted < 2000  # blanks between fields may change; the test would be idle if nothing else did
+
+
+@pytest.mark.parametrize("which", ["matrix", "noise"])
+def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_private(judge, which):
+    """The attacker signs the edit: only the checker and the recomputed claims stand in the way."""
+    rng = random.Random(which)
+    made = ib.catalog.truncated_geometric(ib.count(4), "1/2") if which == "matrix" else tables()[0]
+    original = json.dumps(files.passport(made))
+    places = [k for k, character in enumerate(original) if character.isdigit()]
+    for _ in range(1500):
+        k = rng.choice(places)
+        text = original[:k] + rng.choice("0123456789") + original[k + 1 :]
+        try:
+            content = json.loads(text)
+        except ValueError:
+            continue
+        try:
+            back = files.read(signed(content))
+        except ib.PassportError as reason:
+            assert str(reason)  # noqa: PT017 - thousands of cases in one test
+            continue
+        assert judge.certifies(back)
+        true, claimed = files.passport(back)["claims"], content["claims"]
+        assert true["properties"] == claimed["properties"]
+        for name, loss in true["losses"].items():
+            assert float(claimed["losses"][name]) == pytest.approx(float(loss), rel=2e-9, abs=2e-9)
+
+
+@pytest.mark.parametrize("made", [ib.catalog.truncated_geometric(ib.count(3), 1), tables()[0]])
+def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judge, made):
+    """Every value of the passport in turn, replaced by odd values and signed."""
+    original = files.passport(made)
+    odd = [None, True, 0, 1, -1, 10**30, 0.5, "", "0", "1", "-1", "1/0", "9" * 19, "0 0", "x", [], {}, [[]]]
+    survived = 0
+
+    def paths(value, path=()):
+        yield path
+        for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+            yield from paths(value[key], (*path, key))
+
+    for path in paths(original):
+        for replacement in (*odd, "delete"):
+            content = json.loads(json.dumps(original))
+            spot = content
+            for key in path[:-1]:
+                spot = spot[key]
+            if not path:
+                content = replacement
+            elif replacement == "delete":
+                del spot[path[-1]]
+            else:
+                spot[path[-1]] = replacement
+            try:
+                back = files.read(signed(content) if isinstance(content, dict) else content)
+            except ib.PassportError as reason:
+                assert "\n" not in str(reason)  # noqa: PT017 - hundreds of cases in one test
+                continue
+            survived += 1
+            assert judge.certifies(back)
+    assert survived > 0
+
+
+def test_weights_that_are_not_private_are_refused_under_any_digest():
+    content = files.passport(ib.catalog.truncated_geometric(ib.count(1), 1))
+    content["law"] = {"matrix": [f"{TOTAL} 0", f"0 {TOTAL}"]}
+    with pytest.raises(ib.PassportError, match="the weights are not private: output 0 is inf times likelier"):
+        files.read(signed(content))
+    with pytest.raises(ib.PassportError, match="the digest does not match"):
+        files.read(content)
+
+
+def test_a_smaller_epsilon_or_a_wider_neighbourhood_than_the_weights_keep_is_refused():
+    content = files.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    with pytest.raises(ib.PassportError, match="the weights are not private"):
+        files.read(signed({**content, "epsilon": "99/100"}))
+    for wider in ({"everyone": True}, {"reach": 2}, {"metric": "2"}):
+        query = {**content["query"], "neighbours": wider}
+        with pytest.raises(ib.PassportError, match="the weights are not private"):
+            files.read(signed({**content, "query": query}))
+
+
+@pytest.mark.parametrize(
+    ("field", "lie"),
+    [
+        ("effective_epsilon", "0.1"),
+        ("effective_epsilon", "nan"),
+        ("effective_epsilon", "-1"),
+        ("losses", {"absolute": "0.001", "squared": "0.001", "zero-one": "0.001"}),
+        ("losses", {}),
+        ("losses", None),
+        ("properties", {}),
+        ("properties", {"fair": "0"}),
+        ("properties", None),
+    ],
+)
+def test_a_claim_that_does_not_follow_from_the_weights_is_refused(field, lie):
+    content = files.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    claims = {**content["claims"], field: lie}
+    with pytest.raises(ib.PassportError, match="the claims do not follow from the weights"):
+        files.read(signed({**content, "claims": claims}))
+
+
+@pytest.mark.parametrize("name", ["absolute", "squared", "zero-one"])
+def test_a_loss_that_is_a_little_too_good_is_refused(name):
+    content = json.loads(json.dumps(files.passport(ib.catalog.truncated_geometric(ib.count(3), 1))))
+    losses = content["claims"]["losses"]
+    losses[name] = repr(float(losses[name]) - 1e-6)
+    with pytest.raises(ib.PassportError, match="the claims do not follow from the weights"):
+        files.read(signed(content))
+
+
+@pytest.mark.parametrize(("value", "bound"), [("nan", "0"), ("1", "inf"), ("-inf", "0"), ("x", "0"), ("1", None)])
+def test_an_optimality_that_is_no_number_is_refused(value, bound):
+    content = files.passport(ib.catalog.uniform(ib.count(2), 1))
+    claim = {"objective": "absolute", "value": value, "bound": bound}
+    with pytest.raises(ib.PassportError, match="malformed"):
+        files.read(signed({**content, "optimality": claim}))
+
+
+# --- not a passport ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [0, 2, 99, "1", None, "2.0"])
+def test_an_unknown_version_is_refused_as_such(version):
+    content = files.passport(ib.catalog.uniform(ib.count(2), 1))
+    with pytest.raises(ib.UnknownVersion, match="passport version must be 1, got"):
+        files.read(signed({**content, "version": version}))
+
+
+@pytest.mark.parametrize("content", [None, [], "text", 5, {}, {"format": "something else"}])
+def test_json_of_another_format_is_refused(content):
+    with pytest.raises(ib.PassportError, match="a passport must be a JSON object with the format"):
+        files.read(content)
+
+
+def test_a_file_cut_short_anywhere_is_refused(saved):
+    text = json.dumps(files.passport(ib.catalog.truncated_geometric(ib.count(2), 1)), indent=1)
+    for end in range(0, len(text), 7):
+        with pytest.raises(ib.PassportError):
+            ib.load(saved(text[:end]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "not json", "{", b"\xff\xfe\x00", b"\x00" * 100, "[" * 100_000, '{"a": ' + "9" * 5000 + "}", "\ufeff{}"],
+    ids=["empty", "words", "brace", "bytes", "zeros", "deep", "long number", "byte order mark"],
+)
+def test_what_is_not_json_is_refused(text, saved):
+    with pytest.raises(ib.PassportError, match="is not a mechanism passport: it is not JSON text"):
+        ib.load(saved(text))
+
+
+def test_a_repeated_field_is_refused(saved):
+    text = json.dumps(files.passport(ib.catalog.uniform(ib.count(2), 1)))
+    doubled = text.replace('"epsilon"', '"epsilon": "1/2", "epsilon"', 1)
+    with pytest.raises(ib.PassportError, match="a passport must not repeat a field"):
+        ib.load(saved(doubled))
+
+
+def test_a_missing_file_is_the_usual_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        ib.load(tmp_path / "nothing.json")
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        ({"neighbours": {"reach": 1, "everyone": True}}, "neighbours must be said in one way"),
+        ({"neighbours": {}}, "neighbours must be"),
+        ({"neighbours": {"reach": 0}}, "steps must be a whole number of at least 1"),
+        ({"neighbours": {"metric": "0"}}, "unit must be positive"),
+        ({"answers": {"start": "0", "unit": "0", "size": 4}}, "positive unit"),
+        ({"answers": {"start": "0", "unit": "1", "ticks": "0 2 1 3"}}, "strictly increasing"),
+        ({"answers": {"start": "0", "unit": "1", "ticks": "1 2 3 4"}}, "first tick 0"),
+        ({"labels": ["a", "a", "b", "c"]}, "labels must be distinct and one for each answer"),
+        ({"labels": ["a", "b"]}, "labels must be distinct and one for each answer"),
+        ({"rounds": 1}, "rounds must be true or false"),
+    ],
+)
+def test_a_query_that_makes_no_sense_is_refused_with_the_reason(part, reason):
+    content = files.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    with pytest.raises(ib.PassportError, match=reason):
+        files.read(signed({**content, "query": {**content["query"], **part}}))
+
+
+def test_cells_that_overlap_or_do_not_match_are_refused():
+    made = ib.catalog.truncated_geometric(ib.count(3, outputs=ib.cells(-1, 4, 2)), 1)
+    for cells in (
+        {"lowers": {"start": "-1", "unit": "1", "size": 2}},
+        {"uppers": {"start": "9", "unit": "1", "size": 2}},
+        {"values": {"start": "50", "unit": "1", "size": 2}},
+        {"lowers": {"start": "-1", "unit": "5/2", "size": 3}},
+    ):
+        content = json.loads(json.dumps(files.passport(made)))
+        content["query"]["outputs"].update(cells)
+        with pytest.raises(ib.PassportError, match=r"malformed|claims"):
+            files.read(signed(content))

@@ -1,0 +1,97 @@
+"""Losses and priors: what they are worth and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+import inbounds as ib
+
+
+def mechanism():
+    return ib.catalog.truncated_geometric(ib.count(3), 1)
+
+
+def test_losses_by_name_function_and_table_agree():
+    made = mechanism()
+    values = np.arange(4)
+    table = np.abs(values[:, None] - values[None, :])
+    assert made.loss("absolute") == made.loss(ib.power(1)) == pytest.approx(made.loss(table))
+    assert made.loss("absolute") == pytest.approx(made.loss(lambda reported, true: abs(reported - true)))
+    assert made.loss("squared") == pytest.approx(made.loss(ib.power(2)))
+    assert made.loss("zero-one") == pytest.approx(made.loss(ib.off_by_more_than(0)))
+    assert made.bayes_loss(table) == pytest.approx(made.bayes_loss("absolute"))
+
+
+def test_off_by_more_than_counts_the_far_misses():
+    made = mechanism()
+    far = sum(made.matrix[i, j] for i in range(4) for j in range(4) if abs(i - j) > 1) / 4
+    assert made.loss(ib.off_by_more_than(1)) == pytest.approx(far)
+
+
+def test_a_distance_on_a_decimal_grid_is_not_off_by_rounding():
+    """On tenths, 3/10 - 1/10 is 2/10: not more than 2/10."""
+    made = ib.catalog.uniform(ib.mean(10, 0, 1), 1)
+    near = sum(abs(i - j) <= 2 for i in range(11) for j in range(11)) / 121
+    assert made.loss(ib.off_by_more_than("0.2")) == pytest.approx(1 - near)
+
+
+def test_labels_can_be_judged_by_a_function():
+    made = ib.catalog.randomized_response(ib.category(["low", "high"]), 1)
+    cost = made.loss(lambda reported, true: 5.0 if (reported, true) == ("low", "high") else 0.0)
+    assert cost == pytest.approx(2.5 / (1 + math.e))
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ("mean", "loss must be one of 'absolute', 'squared', 'zero-one', ib.off_by_more_than"),
+        ("", "loss must be one of"),
+        (np.ones(4), "a loss table must be two-dimensional"),
+        (np.ones((3, 3)), r"a loss table must have the shape \(4, 4\), got \(3, 3\)"),
+        (np.full((4, 4), math.nan), "every loss must be finite"),
+        (lambda r, a: math.inf, "every loss must be finite"),
+    ],
+)
+def test_an_unknown_or_odd_loss_is_refused(loss, message):
+    for use in (mechanism().loss, mechanism().worst_loss, mechanism().bayes_loss, mechanism().remap):
+        with pytest.raises(ValueError, match=message):
+            use(loss)
+
+
+@pytest.mark.parametrize(("make", "value"), [(ib.off_by_more_than, -1), (ib.power, 0), (ib.power, -2)])
+def test_a_loss_parameter_out_of_range_is_refused(make, value):
+    with pytest.raises(ValueError, match=r"must not be negative|must be positive"):
+        make(value)
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        ([1, 1, 1], r"prior must have one weight for each of the 4 answers, got shape \(3,\)"),
+        ([1, 1, 1, 1, 1], "prior must have one weight for each of the 4 answers"),
+        ([[1, 1, 1, 1]], "prior must have one weight for each of the 4 answers"),
+        ([1, 1, 1, -1], "prior must be finite, non-negative and not all zero"),
+        ([0, 0, 0, 0], "prior must be finite, non-negative and not all zero"),
+        ([1, 1, 1, math.nan], "prior must be finite, non-negative and not all zero"),
+        ([1, 1, 1, math.inf], "prior must be finite, non-negative and not all zero"),
+    ],
+)
+def test_a_bad_prior_is_refused(prior, message):
+    made = mechanism()
+    uses = [
+        lambda: made.loss(prior=prior),
+        lambda: made.bayes_loss(prior=prior),
+        lambda: made.posterior(1, prior),
+        lambda: made.remap(prior=prior),
+        lambda: made.best_guess(1, prior=prior),
+    ]
+    for use in uses:
+        with pytest.raises(ValueError, match=message):
+            use()
+
+
+def test_a_prior_is_scaled_to_sum_to_one():
+    made = mechanism()
+    assert made.loss(prior=[1, 2, 3, 4]) == pytest.approx(made.loss(prior=[0.1, 0.2, 0.3, 0.4]))
+    assert made.loss(prior=[0, 0, 1e-300, 0]) == pytest.approx(made.loss_per_answer()[2])

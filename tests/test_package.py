@@ -1,0 +1,73 @@
+"""The package as others see it: its names, and what importing it costs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import inbounds as ib
+
+HEAVY = ("scipy", "highspy", "matplotlib", "typer", "rich", "flint", "hypothesis", "ibis", "duckdb")
+
+
+def test_every_public_name_exists_once():
+    assert len(set(ib.__all__)) == len(ib.__all__)
+    for name in ib.__all__:
+        assert getattr(ib, name) is not None
+    for name in ib.catalog.__all__:
+        assert callable(getattr(ib.catalog, name))
+
+
+def test_the_names_that_others_rely_on_are_public():
+    expected = {
+        *("Mechanism", "Query", "Reach", "Everyone", "Metric"),
+        *("count", "total", "mean", "extreme", "interval", "category", "ordinal", "cells"),
+        *("certify", "audit", "load", "alpha", "off_by_more_than", "power", "catalog", "__version__"),
+        *("InboundsError", "PrivacyViolation", "NotADistribution", "TooLarge", "PassportError", "UnknownVersion"),
+    }
+    assert expected <= set(ib.__all__)
+    named = {
+        *("truncated_geometric", "folded_geometric", "explicit_fair", "uniform", "randomized_response"),
+        *("exponential", "snapped_laplace", "snapped_staircase", "normalized_laplace", "prerounded_geometric"),
+        "refuted_half_line",
+    }
+    assert named <= set(ib.catalog.__all__)
+    methods = "sample randomise simulate weights matrix loss worst_loss exact_loss bayes_loss truth_probability"
+    methods += " bias variance properties posterior best_guess remap save effective_epsilon"
+    methods += " query epsilon origin optimality"
+    made = ib.catalog.uniform(ib.count(2), 1)
+    for name in methods.split():
+        assert hasattr(made, name)
+
+
+def test_star_import_brings_exactly_the_public_names():
+    scope: dict[str, object] = {}
+    exec("from inbounds import *", scope)
+    assert set(scope) - {"__builtins__"} == set(ib.__all__)
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = "import sys, inbounds; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    source = str(Path(ib.__file__).parents[1])
+    found = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {source!r}); {code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not set(HEAVY) & set(found.stdout.split())
+
+
+def test_the_checker_imports_nothing_that_builds_mechanisms():
+    """What has to be trusted stands alone: integers, bounds on exp, and the errors."""
+    code = "import sys, inbounds.certify; print(*sys.modules)"
+    source = str(Path(ib.__file__).parents[1])
+    stub = "import types; pkg = types.ModuleType('inbounds'); pkg.__path__ = [sys.path[0] + '/inbounds']; "
+    stub += "sys.modules['inbounds'] = pkg; "
+    found = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {source!r}); {stub}{code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ours = {name for name in found.stdout.split() if name.startswith("inbounds")}
+    assert ours == {"inbounds", "inbounds.certify", "inbounds.errors", "inbounds.exact"}

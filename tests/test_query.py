@@ -1,0 +1,389 @@
+"""Queries: their answers, cells and neighbours, where a true answer falls, and what is refused."""
+
+import math
+import pickle
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import inbounds as ib
+from inbounds.query import Cells, Query, Scale, with_neighbours, with_outputs
+
+# --- what the constructors say ----------------------------------------------------------------------------
+
+
+def test_a_count_has_one_answer_per_number_of_people_and_moves_by_one():
+    query = ib.count(20)
+    assert list(query.answers) == list(range(21))
+    assert query.neighbours == ib.Reach(1)
+    assert query.sensitivity == 1
+
+
+def test_a_mean_has_steps_of_one_over_the_size_and_reaches_the_width_of_the_range():
+    query = ib.mean(10, 1, 5)
+    assert len(query.answers) == (5 - 1) * 10 + 1
+    assert query.answers[1] - query.answers[0] == Fraction(1, 10)
+    assert query.neighbours == ib.Reach(4)
+    assert query.sensitivity == Fraction(4, 10)
+
+
+@pytest.mark.parametrize(("size", "low", "high"), [(1, 0, 1), (3, -2, 1), (5, 1, 5)])
+def test_totals_and_means_reach_exactly_what_replacing_one_person_can_do(size, low, high):
+    """All tables of `size` people: the answers are those possible, the neighbours those one person apart."""
+    sums = {0}
+    for _ in range(size):
+        sums = {s + v for s in sums for v in range(low, high + 1)}
+    total, mean = ib.total(size, low, high), ib.mean(size, low, high)
+    assert list(total.answers) == sorted(sums)
+    assert list(mean.answers) == [Fraction(s, size) for s in sorted(sums)]
+    assert total.sensitivity == high - low
+    assert mean.sensitivity == Fraction(high - low, size)
+
+
+def test_an_extreme_and_a_category_may_move_anywhere():
+    assert ib.extreme(1, 5).neighbours == ib.Everyone() == ib.category(["a", "b"]).neighbours
+    assert ib.extreme(1, 5).sensitivity == 4
+
+
+def test_an_ordinal_pays_for_every_unit_of_distance():
+    query = ib.ordinal(0, 3, unit="1/2")
+    assert [c.distance for c in query.cliques()] == [2, 2, 2]
+
+
+def test_an_interval_knows_its_cells_by_their_middles():
+    query = ib.interval(0, 10, 2, 5)
+    assert list(query.answers) == [1, 3, 5, 7, 9]
+    assert query.neighbours == ib.Reach(1)
+    assert ib.interval(0, 10, "2.1", 5).neighbours == ib.Reach(2)
+    assert ib.interval(0, 10, 10, 5).neighbours == ib.Reach(5)
+
+
+def test_holes_leave_a_gap_in_the_answers():
+    query = ib.interval(0, 6, 2, 6, holes=[(1, 3)])
+    assert list(query.answers) == [Fraction(1, 2), Fraction(7, 2), Fraction(9, 2), Fraction(11, 2)]
+    assert query.reported.tolist() == [0.5, 3.5, 4.5, 5.5]
+
+
+def test_cells_can_be_coarser_wider_or_named_one_by_one():
+    assert ib.count(5, outputs=2).shape == (2, 6)
+    assert ib.count(5, outputs=ib.cells(-6, 12, 9)).shape == (9, 6)
+    named = ib.count(5, outputs=[(0, 2, 1), (2, 6)])
+    assert named.reported.tolist() == [1, 4]
+    assert named.home.tolist() == [0, 0, 1, 1, 1, 1]
+
+
+def test_an_answer_on_a_shared_edge_belongs_to_the_cell_above_it():
+    assert ib.count(2, outputs=[(0, 1), (1, 2)]).home.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        (ib.count(20), "<count: 0..20 (21 values); neighbours: one step apart>"),
+        (ib.mean(2, 0, 3), "<mean: 0..3 (7 values); neighbours: at most 3 steps apart>"),
+        (ib.category(["a", "b"]), "<category: 2 labels; neighbours: any two>"),
+        (ib.ordinal(0, 3), "<ordinal: 0..3 (4 values); neighbours: any two, epsilon for every 1 of distance>"),
+    ],
+)
+def test_a_query_reads_as_a_sentence(query, text):
+    assert repr(query) == text
+
+
+def test_queries_are_values():
+    assert ib.count(5) == ib.count(5)
+    assert hash(ib.count(5)) == hash(ib.count(5))
+    assert ib.count(5) != ib.count(6)
+    assert ib.count(5) != ib.total(5, 0, 1)
+    holed = ib.interval(0, 6, 2, 6, holes=[(1, 3)])
+    assert pickle.loads(pickle.dumps(holed)) == holed
+    with pytest.raises(AttributeError):
+        ib.count(5).kind = "mean"
+
+
+def test_the_same_question_under_other_cells_or_another_promise():
+    assert with_outputs(ib.count(5), 2) == ib.count(5, outputs=2)
+    assert with_neighbours(ib.count(5), ib.Everyone()).sensitivity == 5
+    labels = ib.category(["a", "b", "c"])
+    assert with_neighbours(labels, ib.Reach(1)).labels == labels.labels
+
+
+def test_a_scale_through_values_is_the_coarsest_one():
+    values = [Fraction(1, 2), Fraction(5, 4), Fraction(11, 4)]
+    found = Scale.of(values)
+    assert list(found) == values
+    assert found.unit == Fraction(3, 4)
+    assert found.floats().tolist() == [float(v) for v in values]
+
+
+# --- where a true answer falls ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [int, float, Fraction, Decimal, np.int8, np.uint64, np.float32, np.float64])
+def test_a_true_count_may_come_in_any_numeric_type(kind):
+    assert ib.count(5).index([kind(0), kind(3), kind(5)]).tolist() == [0, 3, 5]
+
+
+@settings(deadline=None)
+@given(st.integers(1, 50), st.integers(-5, 5), st.integers(1, 6), st.data())
+def test_every_mean_computed_in_floats_finds_its_place(size, low, width, data):
+    query = ib.mean(size, low, low + width)
+    k = data.draw(st.integers(0, size * width))
+    assert query.index((low * size + k) / size) == k
+
+
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [
+        (ib.count(5), -1),
+        (ib.count(5), 6),
+        (ib.count(5), 2.5),
+        (ib.count(5), 3.0001),
+        (ib.count(5), math.nan),
+        (ib.count(5), None),
+        (ib.count(5), math.inf),
+        (ib.count(5), -math.inf),
+        (ib.count(5), 1e308),
+        (ib.count(5), 2**63),
+        (ib.count(5), [1, 2, 99]),
+        (ib.mean(3, 0, 2), 0.5),
+        (ib.mean(3, 0, 2), math.inf),
+        (ib.total(2, -1, 1), -3),
+        (ib.interval(0, 6, 2, 6), -1e-300),
+        (ib.interval(0, 6, 2, 6), math.nextafter(6, 7)),
+        (ib.interval(0, 6, 2, 6), math.nan),
+        (ib.interval(0, 6, 2, 6), math.inf),
+        (ib.interval(0, 6, 2, 6, holes=[(1, 3)]), 2),
+        (ib.category(["a", "b"]), "c"),
+        (ib.category(["a", "b"]), 0),
+        (ib.category(["a", "b"]), None),
+    ],
+)
+def test_a_true_answer_outside_the_range_or_off_the_grid_is_refused_without_repeating_it(query, value):
+    with pytest.raises(ValueError, match=r"^true answers must be .*; at least one is not$"):
+        query.index(value)
+
+
+@pytest.mark.parametrize("value", ["3", True, [True], 1j, b"3", object(), "nan", np.datetime64("2020-01-01")])
+def test_a_true_answer_that_is_no_number_is_refused_without_repeating_it(value):
+    with pytest.raises(TypeError, match=r"^true answers must be numbers$"):
+        ib.count(5).index(value)
+
+
+@st.composite
+def roundings(draw):
+    """A real-valued query and a value near one of its cell edges, in floats or exactly."""
+    low = draw(st.sampled_from([Fraction(0), Fraction(-1), Fraction(1, 3), Fraction(1, 10), Fraction(-7, 3)]))
+    width = draw(st.sampled_from([Fraction(1), Fraction(1, 10), Fraction(1, 3), Fraction(7, 5), Fraction(2**53)]))
+    cells = draw(st.integers(2, 9))
+    sensitivity = width * draw(st.fractions(Fraction(1, 10), cells, max_denominator=10))
+    return ib.interval(low, low + width * cells, sensitivity, cells), low, width, cells, sensitivity
+
+
+def exact_floor(value, low: Fraction, width: Fraction, cells: int) -> int:
+    tick = math.floor((Fraction(value) - low) / width)
+    return cells - 1 if Fraction(value) == low + width * cells else tick
+
+
+@settings(max_examples=250, deadline=None)
+@given(roundings(), st.integers(0, 9), st.integers(-3, 3))
+def test_a_float_falls_into_the_cell_that_holds_it_exactly(rounding, edge, ulps):
+    query, low, width, cells, _ = rounding
+    value = float(low + width * min(edge, cells))
+    for _ in range(abs(ulps)):
+        value = math.nextafter(value, math.copysign(math.inf, ulps))
+    if low <= Fraction(value) <= low + width * cells:
+        assert int(query.index(value)) == exact_floor(value, low, width, cells)
+    else:
+        with pytest.raises(ValueError, match="at least one is not"):
+            query.index(value)
+
+
+@settings(max_examples=250, deadline=None)
+@given(roundings(), st.data())
+def test_rounding_keeps_neighbouring_floats_within_the_reach(rounding, data):
+    """Two floats at most the sensitivity apart, however close to the cell edges, stay neighbours."""
+    query, low, width, cells, sensitivity = rounding
+    high = low + width * cells
+    x = float(low + width * data.draw(st.integers(0, cells)))
+    y = x + data.draw(st.sampled_from([-1, 1])) * float(sensitivity)
+    for _ in range(data.draw(st.integers(0, 3))):
+        y = math.nextafter(y, x)
+        x = math.nextafter(x, data.draw(st.sampled_from([-math.inf, math.inf])))
+    inside = low <= Fraction(x) <= high and low <= Fraction(y) <= high
+    if inside and abs(Fraction(x) - Fraction(y)) <= sensitivity:
+        first, second = query.index([x, y]).tolist()
+        assert abs(first - second) <= query.neighbours.steps
+
+
+@settings(max_examples=250, deadline=None)
+@given(roundings(), st.integers(0, 9), st.sampled_from(["-1e-30", "0", "1e-30", "-1e-16", "-1e-17"]))
+def test_exact_numbers_are_never_rounded_on_their_way_into_a_cell(rounding, edge, nudge):
+    """Fractions, Decimals and large ints may be no float at all: rounding them would push neighbours apart."""
+    query, low, width, cells, _ = rounding
+    value = low + width * min(edge, cells) + Fraction(nudge)
+    if low <= value <= low + width * cells:
+        assert int(query.index(value)) == exact_floor(value, low, width, cells)
+    if value.denominator == 1 and low <= value <= low + width * cells:
+        assert int(query.index(int(value))) == exact_floor(value, low, width, cells)
+
+
+def test_large_whole_numbers_stay_within_the_reach_of_an_interval():
+    query = ib.interval(0, 2**55, 2**53, 4)
+    values = np.array([2**54 - 1, 2**53 - 1])
+    assert query.index(values).tolist() == [1, 0]
+
+
+def test_long_doubles_stay_within_the_reach_of_an_interval():
+    if np.finfo(np.longdouble).nmant <= 52:
+        pytest.skip("long doubles are doubles here")
+    nudge = np.longdouble(2) ** -54 * np.longdouble("1.8")
+    assert ib.interval(0, 4, 1, 4).index(np.array([2, 1], dtype=np.longdouble) - nudge).tolist() == [1, 0]
+
+
+def test_decimals_stay_within_the_reach_of_an_interval():
+    values = [Decimal(2) - Decimal("1e-16"), Decimal(1) - Decimal("1e-16")]
+    assert ib.interval(0, 4, 1, 4).index(values).tolist() == [1, 0]
+
+
+def test_a_grid_finer_than_floats_can_tell_apart_does_not_push_neighbours_apart():
+    """Means near 2**53 that are 2/3 apart print as floats 2 apart: refuse, or keep them within the reach."""
+    try:
+        query = ib.mean(3, 2**53, 2**53 + 2)
+        places = query.index([float(2**53 + Fraction(2, 3)), float(2**53 + Fraction(4, 3))]).tolist()
+    except ValueError:
+        return
+    assert abs(places[0] - places[1]) <= query.neighbours.steps
+
+
+# --- what is reported -------------------------------------------------------------------------------------
+
+
+def test_whole_values_are_reported_as_ints_others_as_floats_and_labels_as_text():
+    assert ib.count(3).reported.dtype == np.int64
+    assert ib.mean(2, 0, 1).reported.tolist() == [0.0, 0.5, 1.0]
+    assert ib.category(["a", "b"]).reported.tolist() == ["a", "b"]
+
+
+def test_large_whole_values_are_reported_exactly():
+    assert ib.total(1, 2**60, 2**60 + 5).reported.tolist() == [2**60 + k for k in range(6)]
+
+
+# --- what is refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: ib.count(0), ValueError, "maximum must be a whole number of at least 1, got 0"),
+        (lambda: ib.count(-3), ValueError, "maximum must be a whole number of at least 1, got -3"),
+        (lambda: ib.count(2.5), ValueError, "maximum must be a whole number of at least 1, got 2.5"),
+        (lambda: ib.count("many"), ValueError, "maximum must be a finite number"),
+        (lambda: ib.count(True), TypeError, "maximum must be a number, got bool"),
+        (lambda: ib.count(None), TypeError, "maximum must be a number, got NoneType"),
+        (lambda: ib.count(math.nan), ValueError, "maximum must be a finite number"),
+        (lambda: ib.total(0, 0, 1), ValueError, "size must be a whole number of at least 1, got 0"),
+        (lambda: ib.mean(2.5, 0, 1), ValueError, "size must be a whole number of at least 1, got 2.5"),
+        (lambda: ib.total(3, 2, 2), ValueError, "low must be less than high, got 2 and 2"),
+        (lambda: ib.mean(3, 2, 1), ValueError, "low must be less than high, got 2 and 1"),
+        (lambda: ib.mean(3, 0, 1.5), ValueError, "low and high must be whole numbers, got 0 and 1.5"),
+        (lambda: ib.extreme(5, 5), ValueError, "low must be less than high"),
+        (lambda: ib.extreme(0.5, 5), ValueError, "low and high must be whole numbers"),
+        (lambda: ib.ordinal(5, 1), ValueError, "low must be less than high"),
+        (lambda: ib.ordinal(0, 5, unit=0), ValueError, "unit must be positive, got 0"),
+        (lambda: ib.ordinal(0, 5, unit=-1), ValueError, "unit must be positive, got -1"),
+        (lambda: ib.interval(1, 1, 1, 4), ValueError, "low must be less than high"),
+        (lambda: ib.interval(2, 1, 1, 4), ValueError, "low must be less than high"),
+        (lambda: ib.interval(0, 1, 0, 4), ValueError, "sensitivity must be positive and at most high - low, got 0"),
+        (lambda: ib.interval(0, 1, -1, 4), ValueError, "sensitivity must be positive"),
+        (lambda: ib.interval(0, 1, 2, 4), ValueError, "sensitivity must be positive and at most high - low, got 2"),
+        (lambda: ib.interval(0, 1, math.nan, 4), ValueError, "sensitivity must be a finite number"),
+        (lambda: ib.interval(0, math.inf, 1, 4), ValueError, "high must be a finite number"),
+        (lambda: ib.interval(0, 1, 1, 1), ValueError, "cells must be a whole number of at least 2, got 1"),
+        (lambda: ib.interval(0, 4, 1, 4, holes=[(0.5, 2)]), ValueError, "holes must begin and end on cell edges"),
+        (lambda: ib.interval(0, 4, 1, 4, holes=[(2, 1)]), ValueError, "low must be less than high"),
+        (lambda: ib.interval(0, 4, 1, 4, holes=[(0, 3)]), ValueError, "holes must leave at least two cells"),
+        (lambda: ib.category("abc"), ValueError, "labels must be at least two strings"),
+        (lambda: ib.category(["a"]), ValueError, "labels must be at least two strings"),
+        (lambda: ib.category([1, 2]), ValueError, "labels must be at least two strings"),
+        (lambda: ib.category(["a", "a"]), ValueError, "labels must be distinct"),
+        (lambda: ib.count(3, outputs=0), ValueError, "outputs must be a whole number of at least 1, got 0"),
+        (lambda: ib.count(3, outputs=[]), ValueError, "outputs must be at least one cell"),
+        (lambda: ib.count(3, outputs=[(0, 2)]), ValueError, "outputs must cover every answer; no cell holds 3"),
+        (lambda: ib.count(3, outputs=[(1, 4)]), ValueError, "outputs must cover every answer; no cell holds 0"),
+        (lambda: ib.count(3, outputs=[(-1, 1), (2, 4)]), ValueError, None),
+        (lambda: ib.count(4, outputs=[(-1, 1), (3, 5)]), ValueError, "every answer; no cell holds 2"),
+        (lambda: ib.count(3, outputs=[(0, 2), (1, 4)]), ValueError, "cells must be disjoint and in"),
+        (lambda: ib.count(3, outputs=[(2, 4), (0, 2)]), ValueError, "cells must be disjoint and in"),
+        (lambda: ib.count(3, outputs=[(0, 0), (0, 4)]), ValueError, "a cell must satisfy lower < upper"),
+        (lambda: ib.count(3, outputs=[(0, 4, 5)]), ValueError, "must satisfy lower < upper and hold its value"),
+        (lambda: ib.count(3, outputs=[(0, 4, 1, 1)]), ValueError, "a cell must be"),
+        (lambda: ib.count(3, outputs=[(0, math.nan)]), ValueError, "cell edge must be a finite number"),
+        (lambda: ib.cells(0, 0, 2), ValueError, "low must be less than high"),
+        (lambda: ib.cells(0, 1, 0), ValueError, "count must be a whole number of at least 1, got 0"),
+        (lambda: ib.cells(0, 1, 2.5), ValueError, "count must be a whole number of at least 1, got 2.5"),
+        (lambda: ib.Reach(0), ValueError, "steps must be a whole number of at least 1, got 0"),
+        (lambda: ib.Reach(-1), ValueError, "steps must be a whole number of at least 1"),
+        (lambda: ib.Reach(1.5), ValueError, "steps must be a whole number of at least 1"),
+        (lambda: ib.Metric(0), ValueError, "unit must be positive, got 0"),
+        (lambda: ib.Metric(math.nan), ValueError, "unit must be"),
+        (lambda: ib.Metric(math.inf), ValueError, "unit must be"),
+    ],
+)
+def test_a_bad_query_is_refused_in_one_sentence(make, error, message):
+    if message is None:  # 1 lies on the closed end of the first cell, 2 on the start of the second: all covered
+        assert make().home.tolist() == [0, 0, 1, 1]
+        return
+    with pytest.raises(error) as caught:
+        make()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_query_with_a_made_up_neighbourhood_is_refused():
+    """A neighbourhood without cliques would switch the checker off."""
+
+    class Nobody:
+        def cliques(self, answers):
+            return iter(())
+
+        def sensitivity(self, answers):
+            return Fraction(1)
+
+    answers = ib.count(1).answers
+    with pytest.raises(TypeError, match="neighbours must be"):
+        Query("count", answers, Cells.around(answers), Nobody())
+
+
+@pytest.mark.parametrize("count", [2.0, "2", np.int64(2), Fraction(2)])
+def test_a_number_of_cells_may_come_in_any_whole_spelling(count):
+    assert ib.cells(0, 4, count) == ib.cells(0, 4, 2)
+
+
+@pytest.mark.parametrize("steps", [2.0, "2", np.int64(2), Fraction(2)])
+def test_a_reach_may_come_in_any_whole_spelling_and_is_then_an_int(steps):
+    assert ib.Reach(steps) == ib.Reach(2)
+    assert type(ib.Reach(steps).steps) is int
+
+
+@pytest.mark.parametrize("unit", [0.5, "1/2", Decimal("0.5"), Fraction(1, 2)])
+def test_a_metric_unit_may_come_in_any_spelling_and_is_then_exact(unit):
+    assert ib.Metric(unit) == ib.Metric(Fraction(1, 2))
+    assert type(ib.Metric(unit).unit) is Fraction
+
+
+@pytest.mark.parametrize("ticks", [(0, 2, 1), (1, 2), (), (0, 0, 1), range(0), range(0, -3, -1), [0, 2, 1]])
+def test_a_scale_must_rise_from_tick_zero(ticks):
+    with pytest.raises(ValueError, match=r"strictly increasing|first tick 0"):
+        Scale(Fraction(0), Fraction(1), ticks)
+
+
+def test_a_scale_cannot_be_changed_through_the_list_it_was_made_from():
+    ticks = [0, 2, 5]
+    made = Scale(Fraction(0), Fraction(1), ticks)
+    ticks[1] = 4
+    assert list(made) == [0, 2, 5]
+    assert hash(made) == hash(Scale(Fraction(0), Fraction(1), (0, 2, 5)))
