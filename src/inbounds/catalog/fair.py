@@ -3,7 +3,7 @@
 import numpy as np
 
 from inbounds.catalog.grid import decay, square
-from inbounds.exact import Number, as_epsilon
+from inbounds.exact import Floats, Number, as_epsilon
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.query import Query
 
@@ -22,10 +22,14 @@ def explicit_fair(query: Query, epsilon: Number) -> Mechanism:
     0.2237
     """
     square(query, "explicit_fair")
-    rate, n = decay(query, as_epsilon(epsilon)), len(query.answers) - 1
-    i, j = np.arange(n + 1)[:, None], np.arange(n + 1)[None, :]
-    d, m = np.abs(i - j), np.minimum(j, n - j)
-    powers = np.exp(-rate * np.where(d <= m, d, (d + m + 1) // 2))
-    y = 1 / powers[:, n // 2].sum()
+    matrix = fair_matrix(len(query.answers), decay(query, as_epsilon(epsilon)))
     reference = "Cormode, Kulkarni, Srivastava, Constrained private mechanisms for count data, (16)"
-    return certified(y * powers, query, epsilon, Origin("explicit_fair", {}, reference), even=True)
+    return certified(matrix, query, epsilon, Origin("explicit_fair", {}, reference), even=True)
+
+
+def fair_matrix(size: int, rate: float) -> Floats:
+    """EM as floats, for answers 0..size-1 and a privacy loss of `rate` per step."""
+    i, j = np.arange(size)[:, None], np.arange(size)[None, :]
+    d, m = np.abs(i - j), np.minimum(j, size - 1 - j)
+    powers = np.exp(-rate * np.where(d <= m, d, (d + m + 1) // 2))
+    return np.asarray(powers / powers[:, (size - 1) // 2].sum())

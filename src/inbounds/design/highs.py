@@ -1,0 +1,84 @@
+"""The solver: one place that knows its names, its options and its moods."""
+
+import time
+
+import highspy
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+
+from inbounds.design.problem import Floats
+
+# One thread and a fixed seed: the same request gives the same matrix on every run.
+OPTIONS: dict[str, bool | int | float | str] = {
+    "output_flag": False,
+    "threads": 1,
+    "random_seed": 0,
+    "solver": "simplex",
+    "small_matrix_value": 1e-12,
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+}
+DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
+MASS = 256.0  # what columns sum to inside the solver, so that its absolute tolerance means 4e-13 of one
+
+
+def solver(**options: bool | int | float | str) -> highspy.Highs:
+    highs: highspy.Highs = highspy.Highs()  # type: ignore[no-untyped-call]
+    for option, value in {**OPTIONS, **options}.items():
+        highs.setOptionValue(option, value)
+    return highs
+
+
+def load(highs: highspy.Highs, cost: Floats, least: Floats, rows: csr_array, lower: Floats, upper: Floats) -> None:
+    """minimize cost . z subject to lower <= rows z <= upper, z >= least."""
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = rows.shape
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, least, np.full(len(cost), np.inf)
+    lp.row_lower_, lp.row_upper_ = lower, upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
+    highs.passModel(lp)
+
+
+def add_rows(highs: highspy.Highs, rows: csr_array, lower: Floats, upper: Floats) -> None:
+    highs.addRows(len(lower), lower, upper, rows.nnz, rows.indptr[:-1], rows.indices, rows.data)
+
+
+def add_columns(highs: highspy.Highs, cost: Floats, columns: csc_array) -> None:
+    """Non-negative variables with these coefficients in the rows."""
+    k = len(cost)
+    none, any_size = np.zeros(k), np.full(k, np.inf)
+    highs.addCols(k, cost, none, any_size, columns.nnz, columns.indptr[:-1], columns.indices, columns.data)
+
+
+def run(highs: highspy.Highs, deadline: float) -> bool:
+    """Solve within the time left (monotonic clock); whether an optimum was reached.
+
+    Every program here has an optimum, so another verdict is numerical trouble: repeated once from scratch,
+    without presolve and by the dual simplex method.
+    """
+    status = highspy.HighsModelStatus
+    if _attempt(highs, deadline) not in (status.kOptimal, status.kTimeLimit):
+        _, strategy = highs.getOptionValue("simplex_strategy")
+        highs.clearSolver()
+        highs.setOptionValue("presolve", "off")
+        highs.setOptionValue("simplex_strategy", DUAL_SIMPLEX)
+        _attempt(highs, deadline)
+        highs.setOptionValue("simplex_strategy", strategy)
+    return bool(highs.getModelStatus() == status.kOptimal)
+
+
+def _attempt(highs: highspy.Highs, deadline: float) -> highspy.HighsModelStatus:
+    left = max(0.01, deadline - time.monotonic())
+    highs.setOptionValue("time_limit", highs.getRunTime() + left)
+    highs.run()
+    return highs.getModelStatus()
+
+
+def values(highs: highspy.Highs) -> Floats:
+    """The solution, per unit of mass."""
+    return np.array(highs.getSolution().col_value) / MASS
+
+
+def duals(highs: highspy.Highs) -> Floats:
+    return np.array(highs.getSolution().row_dual)

@@ -1,0 +1,139 @@
+"""optimal(): the best mechanism for a query, loss, prior, properties and aim, by the cheapest proved route."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from inbounds.design import fill, flowchart, geometric, program, rays
+from inbounds.design.problem import Problem, Proposal
+from inbounds.errors import TooLarge
+from inbounds.exact import Floats, Number, as_epsilon
+from inbounds.law import MATRIX_LIMIT, Matrix, geometric_noise
+from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
+from inbounds.mechanism import Mechanism, Optimality, Origin, near
+from inbounds.properties import ColumnRatio, canonical
+from inbounds.query import Query, Reach
+
+Aim = Literal["average", "worst"]
+
+ROUNDING = 1e-14
+"""Relative error of float sums that a comparison of losses must forgive, and a lower bound must give up."""
+
+
+def optimal(
+    query: Query,
+    epsilon: Number,
+    loss: LossLike = "absolute",
+    prior: Prior = None,
+    properties: Iterable[str | ColumnRatio] = (),
+    aim: Aim = "average",
+    *,
+    max_seconds: float = 60.0,
+) -> Mechanism:
+    """The private mechanism with the least expected loss, certified, with a proved bound on what is left to gain.
+
+    loss: "absolute", "squared", "zero-one", `ib.off_by_more_than(d)`, `ib.power(p)`, a table outputs × answers or a
+    function (reported, true). prior: weights of the answers, uniform by default. properties: names such as
+    "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer.
+
+    Routes, cheapest first: for counts the geometric mechanism with the best remap, 003's flowchart for zero-one
+    loss, and the outward fill for fair sets (no solver); cone rays for any neighbourhood without properties;
+    linear programs, row by row or whole, for any set of properties. `mechanism.origin` names the route,
+    `mechanism.optimality` the value, the bound and the gap. A solve that reaches `max_seconds` returns the best
+    mechanism found, with its gap.
+
+    >>> from inbounds.query import count
+    >>> round(optimal(count(4), 0.5).optimality.value, 6)
+    0.94078
+    """
+    bound, judged = as_epsilon(epsilon), as_loss(loss)
+    asked = frozenset(canonical(name, ordered=query.ordered) for name in properties)
+    if aim not in ("average", "worst"):
+        raise ValueError(f"aim must be 'average' or 'worst', got {aim!r}")
+    if not max_seconds > 0:
+        raise ValueError(f"max_seconds must be positive, got {max_seconds}")
+    if query.shape[0] * query.shape[1] > MATRIX_LIMIT:
+        return _large_count(query, bound, judged, prior, asked, aim)
+    problem = problem_of(query, bound, judged, prior, asked, aim)
+    proposal = propose(problem, max_seconds)
+    mechanism = Mechanism(
+        query,
+        bound,
+        Matrix(near(proposal.matrix, query, bound, even=bool(asked))),
+        _origin(proposal.route, judged, asked, aim),
+    )
+    return _with_optimality(mechanism, judged, prior, aim, proposal.bound)
+
+
+def problem_of(
+    query: Query, epsilon: Fraction, loss: Loss, prior: Prior, properties: frozenset[str], aim: Aim
+) -> Problem:
+    """The query's constraints and the loss as plain arrays."""
+    return Problem(
+        epsilon=float(epsilon),
+        cliques=tuple((c.start, c.stop, float(c.distance)) for c in query.cliques()),
+        loss=_evened(np.ascontiguousarray(loss.table(query))),
+        prior=_evened(as_prior(prior, query)),
+        home=query.home,
+        below=query.below,
+        above=query.above,
+        worst=aim == "worst",
+        properties=properties,
+    )
+
+
+def _evened(table: Floats) -> Floats:
+    """The table itself, or its average with its mirror image where only rounding tells the two apart.
+
+    Means a third of a step apart are floats; a symmetric request must stay symmetric to the last bit.
+    """
+    mirror = np.flip(table)
+    return (table + mirror) / 2 if np.allclose(table, mirror, rtol=0, atol=ROUNDING * table.max()) else table
+
+
+def propose(problem: Problem, max_seconds: float) -> Proposal:
+    """The cheapest route that is proved for the problem."""
+    if not problem.properties and geometric.applies(problem):
+        return geometric.solve(problem)
+    if rays.applies(problem):
+        return rays.solve(problem, max_seconds)
+    if flowchart.applies(problem):
+        return flowchart.solve(problem)
+    if fill.fits(problem):
+        found = fill.solve(problem)
+        if fill.proved(problem, found):
+            return found
+    return program.solve(problem, max_seconds)
+
+
+def _large_count(
+    query: Query, epsilon: Fraction, loss: Loss, prior: Prior, properties: frozenset[str], aim: Aim
+) -> Mechanism:
+    """Counts beyond the size of a matrix: geometric noise table and the best remap of each value."""
+    simple = query.neighbours == Reach(1) and query.answers.regular and query.one_output_per_answer
+    if properties or aim != "average" or not simple or not isinstance(loss, ErrorLoss):
+        raise TooLarge(
+            "a design of this size is only known for counts, with one output per answer, an average loss of the "
+            "error and no properties; use coarser answers or outputs"
+        )
+    unit = float(query.answers.unit)
+    remap, _, bound = geometric.remap(
+        len(query.answers), float(epsilon), lambda steps: loss.of(steps * unit), as_prior(prior, query)
+    )
+    law = geometric_noise(query, epsilon, np.asarray(remap, dtype=np.int64))
+    mechanism = Mechanism(query, epsilon, law, _origin("geometric remap", loss, properties, aim))
+    return _with_optimality(mechanism, loss, prior, aim, bound)
+
+
+def _origin(route: str, loss: Loss, properties: frozenset[str], aim: Aim) -> Origin:
+    asked = {"properties": " ".join(sorted(properties))} if properties else {}
+    return Origin("optimal", {"loss": loss.name, "aim": aim, **asked, "route": route})
+
+
+def _with_optimality(mechanism: Mechanism, loss: Loss, prior: Prior, aim: Aim, bound: float) -> Mechanism:
+    value = mechanism.worst_loss(loss) if aim == "worst" else mechanism.loss(loss, prior)
+    objective = f"{aim} {loss.name} loss" + ("" if prior is None or aim == "worst" else " under the given prior")
+    found = Optimality(objective, value, min(bound - ROUNDING * abs(bound), value))
+    return Mechanism(mechanism.query, mechanism.epsilon, mechanism.law, mechanism.origin, found)

@@ -1,0 +1,172 @@
+"""The cone that every row of a private matrix lies in, and the ray of it that a linear cost likes best.
+
+A row x of P[output, answer] is private when x_j <= exp(step) x_k for all answers j, k of one window. Such
+rows form a cone. On an extreme ray the tight ratios connect all answers, so with equal steps x = exp(step *
+h) with whole numbers h that differ by at most one inside a window. The least cost r.x over the cone is
+therefore a shortest path along the answers. Its state is what the next h may depend on: whether the other
+level of the window lies above or below, and how many answers ago it was seen. The level itself is no state,
+because the cost of a suffix scales with its first entry.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.design.problem import Floats, Ints, Problem
+
+Moves = NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class Cone:
+    """The private rows over a connected run of answers.
+
+    reach[j] is the first answer that shares a window with j; step[j] is the log of the largest ratio between
+    answers j and j + 1. Windows wider than two answers must all have the same step: then, and for chains with
+    any steps, the shortest path is exact.
+    """
+
+    reach: Ints
+    step: Floats
+
+    @property
+    def size(self) -> int:
+        return len(self.reach)
+
+    @property
+    def memory(self) -> Ints:
+        """memory[j]: how many answers before j still restrict the ratio between answers j and j + 1."""
+        return np.arange(self.size - 1) - self.reach[1:]
+
+    @property
+    def ahead(self) -> Ints:
+        """ahead[j]: the last answer that shares a window with j."""
+        last: Ints = np.searchsorted(self.reach, np.arange(self.size), side="right") - 1
+        return last
+
+    @property
+    def mirrored(self) -> bool:
+        same = np.array_equal(self.reach, self.size - 1 - self.ahead[::-1])
+        return same and np.array_equal(self.step, self.step[::-1])
+
+    @property
+    def everyone(self) -> bool:
+        return self.size > 1 and int(self.reach[-1]) == 0
+
+
+def components(problem: Problem) -> Iterator[slice]:
+    """The connected runs of answers: no privacy constraint ties one run to another."""
+    start, end = 0, 0
+    for low, high in _links(problem):
+        if low >= end > start:
+            yield slice(start, end)
+            start = end
+        end = max(end, high)
+    yield slice(start, end)
+
+
+def _links(problem: Problem) -> list[tuple[int, int]]:
+    singles = [(j, j + 1) for j in range(problem.shape[1])]
+    return sorted(singles + [(a, b) for a, b, _ in problem.cliques])
+
+
+def regular(problem: Problem) -> bool:
+    """Whether `Cone` can hold the neighbourhood: only links between successive answers, or one distance for
+    all."""
+    wide = any(b - a > 2 for a, b, _ in problem.cliques)
+    return not wide or len({d for a, b, d in problem.cliques if b - a > 1}) <= 1
+
+
+def cone(problem: Problem, part: slice) -> Cone:
+    """The cone of the answers in `part`, one of the `components` of a `regular` problem."""
+    reach = np.arange(part.start, part.stop)
+    step = np.full(part.stop - part.start, np.inf)
+    for a, b, d in problem.cliques:
+        if part.start <= a and b <= part.stop and b - a > 1:
+            inside = slice(a - part.start, b - part.start)
+            reach[inside] = np.minimum(reach[inside], a)
+            links = slice(a - part.start, b - part.start - 1)
+            step[links] = np.minimum(step[links], problem.epsilon * d)
+    return Cone(reach - part.start, step[:-1])
+
+
+def least(r: Floats, cone: Cone, unit: float = 0.0) -> Floats:
+    """min over the cone of r[:, i].x for every i, x scaled to 1 at its first (`everyone`: least) entry.
+
+    With `unit` at least `rounding(cone)` the result is a true lower bound: every addition is lowered by unit
+    times the sizes of its terms. Cost: n * window * outputs.
+    """
+    if cone.size == 1:
+        return np.array(r[0])
+    if cone.everyone:
+        return _least_everyone(r, float(cone.step[0]), unit)
+    V = _end(r, cone)
+    for j in range(cone.size - 2, -1, -1):
+        best, _ = _advance(V, cone, j)
+        V = r[j] + best
+        if unit:
+            V -= unit * (np.abs(r[j]) + np.abs(best))
+    value: Floats = V[0, -1]
+    return value
+
+
+def rays(r: Floats, cone: Cone) -> Floats:
+    """log x of a ray that reaches `least`, for every column of r; shape (n, outputs), first entry 0."""
+    if cone.everyone:
+        return np.where(r < 0, float(cone.step[0]), 0.0)
+    V = _end(r, cone)
+    moves: list[Moves] = []
+    for j in range(cone.size - 2, -1, -1):
+        best, move = _advance(V, cone, j)
+        V = r[j] + best
+        moves.append(move)
+    return _follow(moves[::-1], cone, r.shape[1])
+
+
+def rounding(cone: Cone) -> float:
+    """What one step of `least` may lose: ratio, product, sum and their sizes, each to the nearest float."""
+    return float(2.0**-53 * (16 + 4 * cone.step.max(initial=0.0)))
+
+
+def _least_everyone(r: Floats, step: float, unit: float) -> Floats:
+    # x is exp(step) where r is negative and 1 elsewhere
+    value: Floats = np.where(r < 0, np.exp(step), 1.0) * r
+    total: Floats = value.sum(axis=0) - (len(r) + 2) * unit * np.abs(value).sum(axis=0)
+    return total
+
+
+def _end(r: Floats, cone: Cone) -> Floats:
+    # axes: the other level is above / below; it was seen 1, 2, ... answers ago, last: too long ago to matter
+    depth = int(cone.memory.max(initial=0))
+    return np.broadcast_to(r[-1], (2, depth + 1, r.shape[1]))
+
+
+def _advance(V: Floats, cone: Cone, j: int) -> tuple[Floats, Moves]:
+    """The best continuation of every state at answer j, and whether it goes up (1), down (-1) or stays
+    (0)."""
+    grow = np.exp(cone.step[j])
+    up, down = grow * V[1, 0], V[0, 0] / grow
+    turn, sign = np.minimum(up, down), np.where(up < down, 1, -1).astype(np.int8)
+    if V.shape[1] == 1:  # a chain: staying is never better than the better of up and down
+        return np.broadcast_to(turn, V.shape), np.broadcast_to(sign, V.shape)
+    best = np.concatenate([V[:, 1:], V[:, -1:]], axis=1)
+    bound = int(cone.memory[j])
+    other = np.empty_like(best)
+    other[0, :bound], other[1, :bound], other[:, bound:] = up, down, turn
+    kind = np.empty(best.shape, np.int8)
+    kind[0, :bound], kind[1, :bound], kind[:, bound:] = 1, -1, sign
+    better = other < best
+    return np.where(better, other, best), np.where(better, kind, 0).astype(np.int8)
+
+
+def _follow(moves: list[Moves], cone: Cone, count: int) -> Floats:
+    log_x = np.zeros((cone.size, count))
+    below, ago = np.zeros(count, int), np.full(count, moves[0].shape[1] - 1)
+    for j, move in enumerate(moves):
+        c = move[below, ago, np.arange(count)].astype(int)
+        log_x[j + 1] = log_x[j] + c * cone.step[j]
+        ago = np.where(c == 0, np.minimum(ago + 1, move.shape[1] - 1), 0)
+        below = np.where(c == 0, below, (c > 0).astype(int))
+    return log_x

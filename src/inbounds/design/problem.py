@@ -1,0 +1,53 @@
+"""What a solver is asked: plain arrays, no query objects, no privacy promises.
+
+Every route of the designer takes a `Problem` and returns a `Proposal`. A proposal is only that: the
+exact repair and the checker turn it into a mechanism.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Minimize a linear loss over matrices P[output, answer], columns summing to one, that are private.
+
+    cliques: (start, stop, distance): for answers j, k in start..stop-1 and every output i,
+        P[i, j] <= exp(epsilon * distance) * P[i, k]. Count: (j, j+2, 1) for every j; `Everyone`: one
+        clique over all answers; metric privacy: (j, j+2, gap) for every j.
+    loss: loss[i, j] of reporting output i when the true answer is j; finite.
+    prior: weights of the answers, non-negative, summing to one; unused when `worst`.
+    worst: minimize the largest expected loss of any answer instead of the average.
+    home: home[j] is the output whose cell holds answer j.
+    below, above: row monotonicity of output i means: P[i, :below[i]] does not fall, P[i, above[i]:] does
+        not rise (000 (12)-(13)). With one output per answer, below[i] = i + 1 and above[i] = i.
+    properties: names of `inbounds.properties` to impose.
+    """
+
+    epsilon: float
+    cliques: tuple[tuple[int, int, float], ...]
+    loss: Floats
+    prior: Floats
+    home: Ints
+    below: Ints
+    above: Ints
+    worst: bool = False
+    properties: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.loss.shape
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A route's answer: floats P (outputs x answers), and a proved lower bound on the best possible loss."""
+
+    matrix: Floats
+    bound: float
+    route: str
