@@ -17,7 +17,7 @@ slow: .venv/test .venv/figures
 	@$(BIN)/python -m pytest -q -m slow
 
 bench: .venv/bench
-	@$(BIN)/python bench/run.py
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/run.py $(ONLY)
 
 docs: .venv/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "docs: site/index.html"

@@ -3,8 +3,9 @@
 import resource
 import sys
 
-import inbounds as ib
 from harness import emit, timed
+
+import inbounds as ib
 
 rows = []
 for n in (20, 100, 500):

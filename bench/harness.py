@@ -30,9 +30,7 @@ class Row:
     amount: float = 1.0  # values sampled, so that rates can be shown
 
 
-def timed(
-    task: str, who: str, run: Callable[[], object], repeats: int = 3, note: str = "", amount: float = 1.0
-) -> Row:
+def timed(task: str, who: str, run: Callable[[], object], repeats: int = 3, note: str = "", amount: float = 1.0) -> Row:
     times = []
     for _ in range(repeats):
         start = time.perf_counter()

@@ -1,31 +1,92 @@
-"""make bench: every comparison in one run, printed and written to bench/results/benchmarks.md."""
+"""make bench: every comparison in one run, printed and written to bench/results (benchmarks.md, growth.png).
 
+`make bench ONLY=designing` runs one part. PATIENCE is the time a peer gets for one design.
+"""
+
+import re
+import sys
+
+from designing import CASES
 from harness import RESULTS, Row, in_own_process, machine, table
 
+from inbounds import Reach
 
-def gather(script: str, arguments: list[list[str]]) -> tuple[list[Row], list[str]]:
+PATIENCE = 60.0
+SLOWER = ("HiGHS simplex", "HiGHS interior point")
+SMALL = ("cvxpy", "qif")
+
+
+def gather(script: str, arguments: list[list[str]], timeout: float = 600) -> tuple[list[Row], list[str]]:
     rows, skipped = [], []
     for words in arguments:
-        found, reason = in_own_process(script, *words)
+        found, reason = in_own_process(script, *words, timeout=timeout)
         rows += found
         skipped += [reason] if reason else []
+        print(".", end="", file=sys.stderr, flush=True)
     return rows, skipped
 
 
-def main() -> None:
-    sampling, missing = gather("sampling.py", [["inbounds"], ["numpy"], ["opendp"], ["diffprivlib"]])
-    certifying, more = gather("certifying.py", [[]])
-    parts = [
-        f"# Benchmarks\n\n{machine()}\n",
-        table("Sampling, million values a second", sampling, unit="M/s"),
-        table("Certifying", certifying),
-        *(f"- {reason}\n" for reason in missing + more),
-    ]
-    text = "\n".join(parts)
+def sampling() -> str:
+    rows, missing = gather("sampling.py", [["inbounds"], ["numpy"], ["opendp"], ["diffprivlib"]])
+    return table("Sampling, million values a second", rows, unit="M/s") + _listed(missing)
+
+
+def certifying() -> str:
+    rows, missing = gather("certifying.py", [[]])
+    return table("Certifying", rows) + _listed(missing)
+
+
+def designing() -> str:
+    """Each design by us and by those peers that have a chance to finish it; the papers' program without properties."""
+    jobs = []
+    for case, (query, _, properties) in CASES.items():
+        jobs.append(["inbounds", case])
+        if len(query.answers) <= 301:
+            jobs += [[who, case] for who in SLOWER]
+        if len(query.answers) <= 101:
+            chain = not properties and query.neighbours == Reach(1)
+            jobs += [[who, case] for who in SMALL if who != "qif" or chain]
+    rows, missing = gather("designing.py", jobs, timeout=PATIENCE)
+    growth(rows)
+    return table("Designing, absolute loss, epsilon 1/2", rows) + _listed(missing) + "\n![growth of time](growth.png)\n"
+
+
+def growth(rows: list[Row]) -> None:
+    """Time against the number of answers, for the two families that grow."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
+    for axis, family in zip(axes, (r"count 0\.\.(\d+)", r"Variant 2, count 0\.\.(\d+)"), strict=True):
+        for who in ("inbounds", *SLOWER):
+            points = [
+                (int(hit[1]), row.seconds) for row in rows if row.who == who and (hit := re.fullmatch(family, row.task))
+            ]
+            axis.loglog(*zip(*sorted(points), strict=True), marker="o", label=who) if points else None
+        axis.set_title("no properties" if "Variant" not in family else "fair, monotone, symmetric")
+        axis.set_xlabel("largest count n")
+        axis.grid(alpha=0.3)
+    axes[0].set_ylabel("seconds")
+    axes[0].legend()
+    figure.savefig(RESULTS / "growth.png", dpi=120)
+
+
+def _listed(reasons: list[str]) -> str:
+    return "".join(f"\n- {reason}" for reason in reasons) + "\n"
+
+
+PARTS = {"sampling": sampling, "certifying": certifying, "designing": designing}
+
+
+def main(chosen: list[str]) -> None:
     RESULTS.mkdir(exist_ok=True)
+    parts = [f"# Benchmarks\n\n{machine()}\n", *(PARTS[name]() for name in chosen or PARTS)]
+    text = "\n".join(parts)
     (RESULTS / "benchmarks.md").write_text(text, "utf-8")
-    print(text)
+    print(f"\n{text}")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
