@@ -1,0 +1,57 @@
+"""Mechanisms where other libraries expect theirs.
+
+diffprivlib's shape is there already: `m.randomise(value)`. libqif's channels have rows of true answers:
+`m.matrix.T`. For OpenDP a mechanism becomes a measurement (extra `opendp`).
+"""
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from inbounds.mechanism import Mechanism
+from inbounds.query import Everyone, Metric
+
+if TYPE_CHECKING:
+    from opendp.mod import Measurement
+
+
+def opendp_measurement(mechanism: Mechanism) -> "Measurement":
+    """An OpenDP measurement over one whole-number answer, under absolute distance and pure differential privacy.
+
+    The privacy map is that of the checked integers: epsilon up to one sensitivity, and epsilon again for every
+    further one (group privacy); for `Everyone` epsilon at any distance. Rounded up to a float. OpenDP asks for
+    the feature "honest-but-curious", since the function is ours and not its own.
+    """
+    import opendp.prelude as dp
+
+    query = mechanism.query
+    if not query.ordered or query.answers.start.denominator != 1 or query.answers.unit.denominator != 1:
+        raise ValueError("an OpenDP measurement is made of a query with whole-number answers")
+    dp.enable_features("contrib", "honest-but-curious")
+
+    def report(answer: int) -> Any:
+        return mechanism.sample(answer)
+
+    return dp.m.make_user_measurement(
+        input_domain=dp.atom_domain(T=int),
+        input_metric=dp.absolute_distance(T=int),
+        output_measure=dp.max_divergence(),
+        function=report,
+        privacy_map=lambda distance: privacy_map(mechanism, distance),
+    )
+
+
+def privacy_map(mechanism: Mechanism, distance: int) -> float:
+    """The least float at or above the privacy loss of two true answers `distance` apart."""
+    if distance == 0:
+        return 0.0
+    if isinstance(mechanism.query.neighbours, Everyone):
+        return _float_above(mechanism.epsilon)
+    steps = Fraction(distance) / mechanism.query.sensitivity
+    whole = steps if isinstance(mechanism.query.neighbours, Metric) else Fraction(math.ceil(steps))
+    return _float_above(mechanism.epsilon * whole)
+
+
+def _float_above(value: Fraction) -> float:
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
