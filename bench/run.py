@@ -36,6 +36,11 @@ def certifying() -> str:
     return table("Certifying", rows) + _listed(missing)
 
 
+def reading() -> str:
+    rows, missing = gather("reading.py", [[]])
+    return table("Reading a mechanism", rows) + _listed(missing)
+
+
 def designing() -> str:
     """Each design by us and by those peers that have a chance to finish it; the papers' program without properties."""
     jobs = []
@@ -77,7 +82,7 @@ def _listed(reasons: list[str]) -> str:
     return "".join(f"\n- {reason}" for reason in reasons) + "\n"
 
 
-PARTS = {"sampling": sampling, "certifying": certifying, "designing": designing}
+PARTS = {"sampling": sampling, "certifying": certifying, "designing": designing, "reading": reading}
 
 
 def main(chosen: list[str]) -> None:

@@ -7,8 +7,9 @@ One convention everywhere: P[output, answer] = Pr[output | answer]; columns sum 
 
 from typing import TYPE_CHECKING, Any
 
-from inbounds import catalog, priors
+from inbounds import catalog, priors, promise
 from inbounds.audit import Audit, audit
+from inbounds.compare import Comparison, compare
 from inbounds.errors import (
     InboundsError,
     Infeasible,
@@ -23,6 +24,7 @@ from inbounds.exact import alpha
 from inbounds.files import load
 from inbounds.loss import off_by_more_than, power
 from inbounds.mechanism import Mechanism, certify
+from inbounds.promise import epsilon_for
 from inbounds.query import (
     Everyone,
     Metric,
@@ -37,6 +39,7 @@ from inbounds.query import (
     ordinal,
     total,
 )
+from inbounds.recommend import recommend
 
 if TYPE_CHECKING:
     from inbounds.design.derive import derivable, refines
@@ -62,6 +65,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Audit",
+    "Comparison",
     "Everyone",
     "InboundsError",
     "Infeasible",
@@ -82,8 +86,10 @@ __all__ = [
     "category",
     "cells",
     "certify",
+    "compare",
     "count",
     "derivable",
+    "epsilon_for",
     "extreme",
     "interval",
     "load",
@@ -93,6 +99,8 @@ __all__ = [
     "ordinal",
     "power",
     "priors",
+    "promise",
+    "recommend",
     "refines",
     "total",
 ]

@@ -15,6 +15,9 @@ from inbounds.exact import TOTAL, Floats, Ints
 from inbounds.law import Noise
 from inbounds.query import Query
 
+BLOCK = 1 << 15
+"""Steps at a time."""
+
 OfError = Callable[[Floats], Floats]
 """Signed errors (reported - true) to what they count for."""
 
@@ -60,21 +63,29 @@ def expected(law: Noise, query: Query, of: OfError) -> Floats:
     if law.remap is None:
         return result
     spoken = query.outputs.values.floats()[law.remap]
-    moved = np.flatnonzero(spoken != steps)
-
-    def gain(s: Ints, j: Ints) -> Floats:
-        return np.asarray(of(spoken[s] - steps[j]) - of(steps[s] - steps[j]), dtype=np.float64)
-
     cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
     for end in (0, law.size):
-        if spoken[end] != steps[end]:
-            at = np.full_like(j, end)
-            result += _between(cumulative, at, at, j) / TOTAL * gain(at, j)
-    inner = moved[(moved > 0) & (moved < law.size)]
-    for d, weight in zip(range(-law.half_width, law.half_width + 1), law.core.tolist(), strict=True):
-        s = inner[(inner - d >= 0) & (inner - d <= law.size)]
-        result[s - d] += weight / TOTAL * gain(s, s - d)
+        share = _between(cumulative, np.full_like(j, end), np.full_like(j, end), j) / TOTAL
+        result += share * (of(spoken[end] - steps) - of(steps[end] - steps))
+    _add_moved(result, law, of, steps, spoken)
     return result
+
+
+def _add_moved(result: Floats, law: Noise, of: OfError, steps: Floats, spoken: Floats) -> None:
+    """What the remap of inner steps adds to the expectation, block by block: the arrays stay in the cache."""
+    k, n = law.half_width, law.size
+    noise = np.arange(-k, k + 1)
+    unmoved = of(np.sign(noise) * (steps[np.abs(noise)] - steps[0]))
+    moved = np.flatnonzero(spoken[1:-1] != steps[1:-1]) + 1
+    for block in np.split(moved, np.searchsorted(moved, range(BLOCK, n, BLOCK))):
+        if not len(block):
+            continue
+        first, last = int(block[0]), int(block[-1]) + 1
+        for d, weight, before in zip(noise.tolist(), law.core.tolist(), unmoved.tolist(), strict=True):
+            low, high = max(first, d), min(last, n + d + 1)  # answers s - d within 0..n
+            if low < high:
+                after = of(spoken[low:high] - steps[low - d : high - d])
+                result[low - d : high - d] += weight / TOTAL * (after - before)
 
 
 def _clamped(table: Floats, of: OfError, distance: Floats) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from inbounds.bayes import spoken
 from inbounds.compare import Family, named
 from inbounds.exact import Floats, Number, alpha, exact
+from inbounds.extras import library
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
 from inbounds.query import Query
@@ -134,8 +135,9 @@ def _curves(curves: Mapping[str, tuple[Floats, Floats]], across: str, up: str) -
             marker=MARKERS[k % len(MARKERS)],
             linestyle=DASHES[k % len(DASHES)],
             markevery=max(1, len(x) // 12),
-            markersize=4.5,
-            lw=max(1.2, 3.6 - 0.6 * k),  # a curve under another one shows at its sides
+            markersize=max(4.0, 10.0 - 1.2 * k),
+            markerfacecolor="white",
+            lw=max(1.2, 3.6 - 0.6 * k),  # curves that coincide show around each other
             label=name,
         )
     axis.set(xlabel=across, ylabel=up)
@@ -147,13 +149,8 @@ def _curves(curves: Mapping[str, tuple[Floats, Floats]], across: str, up: str) -
 
 def _figure(width: float, height: float) -> "Figure":
     """A figure that no global state knows of."""
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        pass
-    else:
-        return Figure(figsize=(width, height), layout="constrained")
-    raise ModuleNotFoundError("figures need matplotlib: pip install 'inbounds[figures]'")
+    made: Figure = library("matplotlib.figure", "figures").Figure(figsize=(width, height), layout="constrained")
+    return made
 
 
 def _plain(figure: "Figure") -> "Figure":

@@ -15,14 +15,12 @@ from inbounds.law import MATRIX_LIMIT
 from inbounds.loss import Prior
 from inbounds.mechanism import Mechanism
 from inbounds.report import svg, words
+from inbounds.report.layout import document, table
 
 MOST_ROWS = 21
 """More published values than this are shown as an even selection."""
 
 MOST_HEATMAPS = 6
-
-WIDE_FROM = 7
-"""Tables with more columns need the whole width of a desktop screen."""
 
 RARE = 1e-9
 """Values published less often are left out of the readings: no reader will ever see one."""
@@ -31,8 +29,8 @@ RARE = 1e-9
 def page(what: Mechanism | Comparison, prior: Prior = None, level: float = 0.9) -> str:
     """The report as HTML text. prior, level: for what a published value means."""
     if isinstance(what, Comparison):
-        return _document("Mechanisms compared", _comparison(what))
-    return _document(_title(what), _mechanism(what, prior, level))
+        return document("Mechanisms compared", _comparison(what))
+    return document(_title(what), _mechanism(what, prior, level))
 
 
 def save(
@@ -62,7 +60,7 @@ def _starred(comparison: Comparison, columns: Sequence[str], *, codes: bool) -> 
         texts = [(shown(row.values[column]), comparison.marks(row, column)) for column in columns]
         cells = [f"<b>{text} ★</b>" if best else text for text, best in texts]
         rows.append([escape(row.name), *cells, *([escape(row.codes)] if codes else [])])
-    return _table(["mechanism", *columns, *(["properties"] if codes else [])], rows)
+    return table(["mechanism", *columns, *(["properties"] if codes else [])], rows)
 
 
 # --- a mechanism ------------------------------------------------------------------------------------------
@@ -131,7 +129,7 @@ def _measures(m: Mechanism) -> str:
         ends = m.end_probability()
         rows.append(["an end of the range", f"{ends.mean():.4g}", f"{ends.max():.4g}", ""])
     head = ["", "average", "worst true answer", "after best guess"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _after_remap(m: Mechanism, loss: str) -> str:
@@ -157,7 +155,7 @@ def _readings(rows: Sequence[Reading]) -> str:
         notes.append(
             f"{len(rows) - len(seen)} of {len(rows)} values are published less than once in a billion times."
         )
-    return _table(head, body) + (f"<p class=sub>{' '.join(notes)}</p>" if notes else "")
+    return table(head, body) + (f"<p class=sub>{' '.join(notes)}</p>" if notes else "")
 
 
 def _often(chance: float) -> str:
@@ -173,7 +171,7 @@ def _properties(m: Mechanism) -> str:
         [name.replace("_", " "), words.MEANING[name], str(holding) if holding else "no"]
         for name, holding in held.items()
     ]
-    return _table(["property", "meaning", "holds"], [[escape(text) for text in row] for row in rows])
+    return table(["property", "meaning", "holds"], [[escape(text) for text in row] for row in rows])
 
 
 def _passport(m: Mechanism) -> Iterable[str]:
@@ -185,7 +183,7 @@ def _passport(m: Mechanism) -> Iterable[str]:
         best = m.optimality
         rows.append(["optimality", f"{best.objective} {best.value:.9g}; nothing private is below {best.bound:.9g}"])
     rows.append(["sha256", found["sha256"]])
-    yield _table(["", ""], [[escape(text) for text in row] for row in rows], plain=True)
+    yield table(["", ""], [[escape(text) for text in row] for row in rows], plain=True)
     yield (
         "<p>The digest belongs to the mechanism's passport file. <code>inbounds verify passport.json</code> checks "
         "the file from scratch and prints the same digest.</p>"
@@ -217,10 +215,10 @@ def _comparison(c: Comparison) -> Iterable[str]:
         yield from _comparison_pictures(c)
     yield "<h2>Passports</h2>"
     digests = [[escape(row.name), passport(row.mechanism)["sha256"]] for row in c.rows]
-    yield _table(["mechanism", "sha256 of its passport"], digests, plain=True)
+    yield table(["mechanism", "sha256 of its passport"], digests, plain=True)
     if c.left_out:
         yield "<h2>Left out</h2>"
-        yield _table(["mechanism", "why"], [[escape(a), escape(b)] for a, b in c.left_out.items()], plain=True)
+        yield table(["mechanism", "why"], [[escape(a), escape(b)] for a, b in c.left_out.items()], plain=True)
 
 
 def _comparison_pictures(c: Comparison) -> Iterable[str]:
@@ -263,58 +261,3 @@ def _names(m: Mechanism) -> list[str]:
 
 def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, plain: bool = False) -> str:
-    """A table that becomes a list of labelled values on a narrow screen. Cells are HTML."""
-    top = (
-        ""
-        if plain and not any(head)
-        else "<thead><tr>" + "".join(f"<th>{escape(n)}</th>" for n in head) + "</tr></thead>"
-    )
-    body = []
-    for row in rows:
-        first, *rest = row
-        cells = "".join(
-            f'<td data-label="{escape(n)}">{cell or "–"}</td>' for n, cell in zip(head[1:], rest, strict=True)
-        )
-        body.append(f'<tr><th data-label="{escape(head[0])}">{first}</th>{cells}</tr>')
-    kind = "plain" if plain else "data wide" if len(head) > WIDE_FROM else "data"
-    return f'<table class="{kind}">{top}<tbody>{"".join(body)}</tbody></table>'
-
-
-def _document(title: str, parts: Iterable[str]) -> str:
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-        f"<style>{STYLE}</style></head><body><main>{''.join(parts)}</main></body></html>\n"
-    )
-
-
-STYLE = """
-:root{color-scheme:light}
-body{margin:0;background:#fff;color:#1a1a1a;font:16px/1.5 system-ui,sans-serif}
-main{max-width:68rem;margin:0 auto;padding:1rem}
-h1{font-size:1.6rem;line-height:1.2;margin:.5rem 0 0}
-h2{font-size:1.15rem;margin:2rem 0 .4rem;border-bottom:1px solid #bbb;padding-bottom:.2rem}
-p{margin:.4rem 0;max-width:44rem}.sub{color:#444;overflow-wrap:anywhere}
-figure{margin:.8rem 0;max-width:34rem}svg{width:100%;height:auto;display:block}
-.side{display:grid;grid-template-columns:repeat(auto-fill,minmax(17rem,1fr));gap:.5rem 1rem}.side figure{margin:0}
-table{border-collapse:collapse;font-size:.9rem;margin:.6rem 0;max-width:100%}
-th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
-thead th{border-bottom:2px solid #555}.data td{font-variant-numeric:tabular-nums}.data b{white-space:nowrap}
-tbody th{font-weight:600}.plain td{overflow-wrap:anywhere}code{background:#f0f0f0;padding:0 .2em}
-@media (max-width:48rem){STACK}
-@media (max-width:66rem){WIDE}
-@media print{h2{break-after:avoid}figure,tr{break-inside:avoid}}
-"""
-STACK = """
-.data thead{display:none}.data,.data tbody,.data tr,.data th,.data td{display:block}
-.data tr{border-bottom:2px solid #555;padding:.3rem 0;max-width:32rem}.data th::before{content:attr(data-label) " "}
-.data th,.data td{border:0;padding:.05rem 0}
-.data td{display:flex;justify-content:space-between;gap:1rem;text-align:right}
-.data td::before{content:attr(data-label);color:#444;text-align:left;flex:none;max-width:60%}
-"""
-STYLE = STYLE.replace("STACK", STACK).replace("WIDE", STACK.replace(".data", ".data.wide"))

@@ -1,0 +1,289 @@
+"""compare, recommend, epsilon, read, report: which mechanism, which epsilon, and what a published value means."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from inbounds import promise as promises
+from inbounds.cli.app import (
+    AsJson,
+    CellCount,
+    Epsilon,
+    High,
+    Kind,
+    Labels,
+    Low,
+    Maximum,
+    OutputCount,
+    Sensitivity,
+    Size,
+    app,
+    out,
+    query_of,
+)
+from inbounds.cli.design import Aim, LossName, PriorFile, Require, Save, loss_named, patiently
+from inbounds.compare import Comparison
+from inbounds.compare import compare as compared
+from inbounds.files import load
+from inbounds.mechanism import Mechanism
+from inbounds.promise import Kept, Promise
+from inbounds.query import Query
+from inbounds.recommend import recommend as recommended
+from inbounds.report import html, terminal, words
+
+OptionalKind = Annotated[
+    str | None, typer.Argument(help="count, total, mean, extreme, interval, ordinal, category.")
+]
+Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
+Losses = Annotated[
+    list[str] | None, typer.Option("--loss", help="A loss to judge by; the first one sorts. Give several.")
+]
+SortBy = Annotated[str | None, typer.Option("--sort", help="Sort by this column, the best first.")]
+Level = Annotated[float, typer.Option(help="Probability that the stated range holds the truth.")]
+MechanismFile = Annotated[Path, typer.Argument(help="A mechanism passport, written by Mechanism.save.")]
+
+
+@app.command()
+def compare(
+    kind: OptionalKind = None,
+    epsilon: Annotated[str | None, typer.Option(help="Privacy parameter, e.g. 0.5 or 1/2.")] = None,
+    file: Files = None,
+    loss: Losses = None,
+    sort: SortBy = None,
+    prior: PriorFile = None,
+    maximum: Maximum = None,
+    size: Size = None,
+    low: Low = None,
+    high: High = None,
+    sensitivity: Sensitivity = None,
+    cells: CellCount = None,
+    labels: Labels = None,
+    outputs: OutputCount = None,
+    report: Annotated[Path | None, typer.Option("--html", help="Write a self-contained HTML report here.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put all mechanisms that fit a query side by side, or the mechanisms of several files.
+
+    Example: [bold]inbounds compare count --max 20 --epsilon 0.5[/]
+
+    Example: [bold]inbounds compare --file a.json --file b.json --html comparison.html[/]
+    """
+    losses, weights = [loss_named(name) for name in loss] if loss else None, _weights(prior)
+    if file:
+        mechanisms = {
+            path.stem if len({p.stem for p in file}) == len(file) else str(path): load(path) for path in file
+        }
+        found = patiently("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
+    elif kind is None:
+        raise ValueError("compare needs a query such as: count --max 20 --epsilon 0.5, or --file twice")
+    else:
+        query = query_of(kind, maximum, size, low, high, sensitivity, cells, labels, outputs)
+        found = patiently("comparing", lambda: compared(query, epsilon, losses=losses, prior=weights))
+    found = found.sorted(sort) if sort is not None else found
+    if report is not None:
+        html.save(found, report)
+    _show_comparison(found, report, as_json)
+
+
+def _show_comparison(found: Comparison, report: Path | None, as_json: bool) -> None:
+    if as_json:
+        best = {column: found.best(column) for column in found.columns}
+        typer.echo(json.dumps({"mechanisms": found.records(), "best": best, "left_out": dict(found.left_out)}))
+        return
+    query = found.rows[0].mechanism.query
+    epsilons = sorted({row.mechanism.epsilon for row in found.rows})
+    out.print(f"[bold]{words.subject(query)}[/], epsilon {', '.join(map(str, epsilons))}\n")
+    out.print(terminal.comparison(found, out.width))
+    out.print(f"[dim]* best of the column. bayes: after the best guess for every report. {words.LEGEND}[/]")
+    if found.left_out:
+        out.print(f"[dim]left out: {', '.join(found.left_out)} (the reasons: --json or --html)[/]")
+    if report is not None:
+        out.print(f"report: [bold]{report}[/]")
+
+
+@app.command()
+def recommend(
+    kind: Kind,
+    epsilon: Epsilon,
+    require: Require = "",
+    loss: LossName = "",
+    aim: Aim = "average",
+    prior: PriorFile = None,
+    maximum: Maximum = None,
+    size: Size = None,
+    low: Low = None,
+    high: High = None,
+    sensitivity: Sensitivity = None,
+    cells: CellCount = None,
+    labels: Labels = None,
+    outputs: OutputCount = None,
+    save: Save = None,
+    as_json: AsJson = False,
+) -> None:
+    """Name the mechanism to take, and say why in two sentences.
+
+    Example: [bold]inbounds recommend count --max 20 --epsilon 0.5 --require fair[/]
+    """
+    query = query_of(kind, maximum, size, low, high, sensitivity, cells, labels, outputs)
+    needs = [name for name in require.replace(" ", "").split(",") if name]
+    chosen = loss_named(loss) if loss else None
+    weights = _weights(prior)
+    found = patiently(
+        "comparing",
+        lambda: recommended(query, epsilon, needs, loss=chosen, prior=weights, aim=aim),  # type: ignore[arg-type]
+    )
+    if save is not None:
+        found.mechanism.save(save)
+    if as_json:
+        typer.echo(json.dumps({"mechanism": found.name, "reason": found.reason, "saved": save and str(save)}))
+        return
+    out.print(found.reason)
+    if save is not None:
+        out.print(f"saved to [bold]{save}[/]; check it with: inbounds verify {save}")
+
+
+@app.command("epsilon")
+def choose_epsilon(
+    kind: Kind,
+    mean_error: Annotated[str | None, typer.Option(help="Promise: the mean error is at most this.")] = None,
+    worst_error: Annotated[str | None, typer.Option(help="Promise: no true answer's error is above this.")] = None,
+    within: Annotated[str | None, typer.Option(help="Promise: reports are within this distance …")] = None,
+    probability: Annotated[str, typer.Option(help="… with this probability, for every true answer.")] = "0.9",
+    at: Annotated[str | None, typer.Option(help="The reverse: show the best promises at this epsilon.")] = None,
+    family: Annotated[
+        str, typer.Option(help="optimal, or a mechanism's name such as truncated_geometric.")
+    ] = "optimal",
+    loss: LossName = "absolute",
+    maximum: Maximum = None,
+    size: Size = None,
+    low: Low = None,
+    high: High = None,
+    sensitivity: Sensitivity = None,
+    cells: CellCount = None,
+    labels: Labels = None,
+    outputs: OutputCount = None,
+    save: Save = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the smallest epsilon that keeps a promise about the error, or the best promises at an epsilon.
+
+    Example: [bold]inbounds epsilon count --max 20 --within 2 --probability 0.9[/]
+
+    Example: [bold]inbounds epsilon count --max 20 --mean-error 1 --family truncated_geometric[/]
+
+    Example: [bold]inbounds epsilon count --max 20 --at 0.5[/]
+    """
+    query = query_of(kind, maximum, size, low, high, sensitivity, cells, labels, outputs)
+    if at is not None:
+        menu = patiently("searching", lambda: promises.best_of_each_kind(query, at, family, probability))
+        _show_menu(menu, as_json)
+        return
+    promise = _promise(mean_error, worst_error, within, probability, loss)
+    kept = patiently("searching", lambda: promises.epsilon_for(query, promise, family))
+    if save is not None:
+        kept.mechanism.save(save)
+    _show_kept(kept, query, save, as_json)
+
+
+def _promise(mean: str | None, worst: str | None, within: str | None, probability: str, loss: str) -> Promise:
+    given = [text for text in (mean, worst, within) if text is not None]
+    if len(given) != 1:
+        raise ValueError(
+            "epsilon needs one promise: --mean-error, --worst-error or --within; or --at for the reverse"
+        )
+    if within is not None:
+        return promises.within(within, probability)
+    make = promises.average if mean is not None else promises.worst
+    return make(loss_named(loss), given[0])
+
+
+def _show_kept(kept: Kept, query: Query, save: Path | None, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({**_kept_json(kept), "saved": save and str(save)}))
+        return
+    out.print(f"[bold]epsilon {float(kept.epsilon):.10g}[/] is the smallest that keeps the promise:")
+    out.print(f"  {kept.promise}")
+    out.print(f"  {words.subject(query)}, by {kept.mechanism.origin}")
+    out.print(
+        f"  certified; the mechanism gives {kept.value:.6g} where {float(kept.promise.at_most):.6g} is promised"
+    )
+    if save is not None:
+        out.print(f"saved to [bold]{save}[/]; check it with: inbounds verify {save}")
+
+
+def _show_menu(menu: list[Kept], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps([_kept_json(kept) for kept in menu]))
+        return
+    out.print(f"At [bold]epsilon {float(menu[0].epsilon):.10g}[/] one can promise one of:")
+    for kept in menu:
+        out.print(f"  • {kept.promise} [dim](by {kept.mechanism.origin.name})[/]")
+
+
+def _kept_json(kept: Kept) -> dict[str, Any]:
+    return {
+        "epsilon": str(kept.epsilon),
+        "promise": str(kept.promise),
+        "at_most": float(kept.promise.at_most),
+        "value": kept.value,
+        "mechanism": str(kept.mechanism.origin),
+    }
+
+
+@app.command()
+def read(
+    file: MechanismFile,
+    output: Annotated[str | None, typer.Argument(help="A published value; without it, all of them.")] = None,
+    level: Level = 0.9,
+    prior: PriorFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a published value means for the true answer.
+
+    Example: [bold]inbounds read m.json 3[/]
+    """
+    mechanism = load(file)
+    loss = "absolute" if mechanism.query.ordered else "zero-one"
+    rows = [row for row in mechanism.readings(level, _weights(prior), loss) if row.chance > 0]
+    if output is not None:
+        rows = [row for row in rows if _same(output, row.output, mechanism)]
+        if not rows:
+            raise ValueError("output must be one of the values the mechanism reports")
+    if as_json:
+        typer.echo(json.dumps([vars(row) for row in rows]))
+        return
+    before = "the given prior" if prior else "every true answer equally likely beforehand"
+    out.print(f"[dim]{before}; best guess; and what the range still holds if a tenth of that belief is wrong[/]")
+    for row in rows:
+        out.print(f"{row}; best guess {row.best_guess}; at least {100 * row.at_least:.0f} %")
+
+
+@app.command()
+def report(
+    file: MechanismFile,
+    to: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    level: Level = 0.9,
+    prior: PriorFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a self-contained HTML report of a mechanism, for the analyst and the auditor.
+
+    Example: [bold]inbounds report m.json --to report.html[/]
+    """
+    html.save(load(file), to, _weights(prior), level)
+    if as_json:
+        typer.echo(json.dumps({"report": str(to)}))
+    else:
+        out.print(f"report: [bold]{to}[/]")
+
+
+def _weights(prior: Path | None) -> list[float] | None:
+    return None if prior is None else [float(text) for text in prior.read_text("utf-8").split()]
+
+
+def _same(given: str, value: Any, mechanism: Mechanism) -> bool:
+    if mechanism.query.labels is not None:
+        return bool(given == value)
+    return abs(float(given) - float(value)) <= 1e-9 * max(1.0, abs(float(value)))
