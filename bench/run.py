@@ -41,6 +41,11 @@ def reading() -> str:
     return table("Reading a mechanism", rows) + _listed(missing)
 
 
+def composing() -> str:
+    rows, missing = gather("composing.py", [[]])
+    return table("Composing and attacking", rows) + _listed(missing)
+
+
 def designing() -> str:
     """Each design by us and by those peers that have a chance to finish it; the papers' program without properties."""
     jobs = []
@@ -82,7 +87,13 @@ def _listed(reasons: list[str]) -> str:
     return "".join(f"\n- {reason}" for reason in reasons) + "\n"
 
 
-PARTS = {"sampling": sampling, "certifying": certifying, "designing": designing, "reading": reading}
+PARTS = {
+    "sampling": sampling,
+    "certifying": certifying,
+    "designing": designing,
+    "reading": reading,
+    "composing": composing,
+}
 
 
 def main(chosen: list[str]) -> None:

@@ -42,14 +42,20 @@ from inbounds.query import (
 from inbounds.recommend import recommend
 
 if TYPE_CHECKING:
+    from inbounds.attack.compose import compose
+    from inbounds.attack.multilevel import multilevel
     from inbounds.design.derive import derivable, refines
     from inbounds.design.optimal import optimal
+    from inbounds.sideinfo import preround
 
 __version__ = "0.1.0"
 
 _LOADED_ON_USE = {
+    "compose": "inbounds.attack.compose",
     "derivable": "inbounds.design.derive",
+    "multilevel": "inbounds.attack.multilevel",
     "optimal": "inbounds.design.optimal",
+    "preround": "inbounds.sideinfo",
     "refines": "inbounds.design.derive",
 }
 
@@ -87,6 +93,7 @@ __all__ = [
     "cells",
     "certify",
     "compare",
+    "compose",
     "count",
     "derivable",
     "epsilon_for",
@@ -94,10 +101,12 @@ __all__ = [
     "interval",
     "load",
     "mean",
+    "multilevel",
     "off_by_more_than",
     "optimal",
     "ordinal",
     "power",
+    "preround",
     "priors",
     "promise",
     "recommend",

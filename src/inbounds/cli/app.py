@@ -83,7 +83,7 @@ def main() -> None:
     """Run the command line; errors are one sentence unless --debug asks for the traceback."""
     try:
         app()
-    except (InboundsError, ValueError, TypeError, OSError) as error:
+    except (InboundsError, ValueError, TypeError, OSError, ImportError) as error:
         if "--debug" in sys.argv:
             raise
         err.print(f"[bold red]inbounds:[/] {escape(_sentence(error))}")

@@ -19,12 +19,16 @@ def verify(
     file: Annotated[Path, typer.Argument(help="A mechanism passport, written by Mechanism.save.")],
     as_json: AsJson = False,
 ) -> None:
-    """Check a mechanism file from scratch and say in words what is proved.
+    """Check a mechanism file, or the record of several answers, from scratch and say in words what is proved.
 
     Exits with 1 if the file was changed, or is not private.
 
     Example: [bold]inbounds verify m.json[/]
     """
+    together = _read_together(file)
+    if together is not None:
+        typer.echo(json.dumps({"proved": together}) if as_json else f"proved {file}: {together}")
+        return
     mechanism = load(file)
     if as_json:
         typer.echo(json.dumps(_summary(mechanism)))
@@ -35,6 +39,20 @@ def verify(
     for step in words.proof(mechanism):
         out.print(f"  • {step}")
     describe(mechanism)
+
+
+def _read_together(file: Path) -> str | None:
+    """What is proved of a file about several answers, or None when it is not one."""
+    try:
+        kind = json.loads(file.read_text("utf-8"))["format"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None  # `load` says what is wrong with it
+    from inbounds.attack import chain, record
+
+    for module in (record, chain):
+        if kind == module.FORMAT:
+            return str(module.load(file))
+    return None
 
 
 def describe(mechanism: Mechanism) -> None:
