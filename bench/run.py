@@ -46,6 +46,11 @@ def composing() -> str:
     return table("Composing and attacking", rows) + _listed(missing)
 
 
+def reconstructing() -> str:
+    rows, missing = gather("reconstructing.py", [["inbounds"], ["numpy"], ["qif"], ["steps"], ["client"]])
+    return table("Reconstructing", rows) + _listed(missing)
+
+
 def designing() -> str:
     """Each design by us and by those peers that have a chance to finish it; the papers' program without properties."""
     jobs = []

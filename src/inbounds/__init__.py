@@ -42,35 +42,45 @@ from inbounds.query import (
 from inbounds.recommend import recommend
 
 if TYPE_CHECKING:
+    from inbounds import attack, distance, local
     from inbounds.attack.compose import compose
     from inbounds.attack.multilevel import multilevel
+    from inbounds.collect import Collector
     from inbounds.design.derive import derivable, refines
     from inbounds.design.optimal import optimal
+    from inbounds.estimate import Reconstruction, reconstruct
     from inbounds.sideinfo import preround
 
 __version__ = "0.1.0"
 
 _LOADED_ON_USE = {
+    "Collector": "inbounds.collect",
+    "Reconstruction": "inbounds.estimate",
     "compose": "inbounds.attack.compose",
     "derivable": "inbounds.design.derive",
     "multilevel": "inbounds.attack.multilevel",
     "optimal": "inbounds.design.optimal",
     "preround": "inbounds.sideinfo",
+    "reconstruct": "inbounds.estimate",
     "refines": "inbounds.design.derive",
 }
+_MODULES_ON_USE = ("attack", "distance", "local")
 
 
 def __getattr__(name: str) -> Any:
-    """Load the parts that need a solver when they are first used."""
-    if name not in _LOADED_ON_USE:
-        raise AttributeError(f"module 'inbounds' has no attribute {name!r}")
+    """Load the heavier parts when they are first used."""
     from importlib import import_module
 
+    if name in _MODULES_ON_USE:
+        return import_module(f"inbounds.{name}")
+    if name not in _LOADED_ON_USE:
+        raise AttributeError(f"module 'inbounds' has no attribute {name!r}")
     return getattr(import_module(_LOADED_ON_USE[name]), name)
 
 
 __all__ = [
     "Audit",
+    "Collector",
     "Comparison",
     "Everyone",
     "InboundsError",
@@ -83,10 +93,12 @@ __all__ = [
     "PrivacyViolation",
     "Query",
     "Reach",
+    "Reconstruction",
     "TooLarge",
     "UnknownVersion",
     "__version__",
     "alpha",
+    "attack",
     "audit",
     "catalog",
     "category",
@@ -96,10 +108,12 @@ __all__ = [
     "compose",
     "count",
     "derivable",
+    "distance",
     "epsilon_for",
     "extreme",
     "interval",
     "load",
+    "local",
     "mean",
     "multilevel",
     "off_by_more_than",
@@ -110,6 +124,7 @@ __all__ = [
     "priors",
     "promise",
     "recommend",
+    "reconstruct",
     "refines",
     "total",
 ]

@@ -1,0 +1,88 @@
+"""The client: one person's value in, one private report out."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.local.statement import Statement, privacy
+from inbounds.mechanism import Mechanism
+from inbounds.sample import BLOCK, entropy, report
+
+Outside = Literal["refuse", "clamp"]
+
+
+@dataclass(frozen=True)
+class Randomizer:
+    """Turns values into reports: one, a sequence, an array, or a column of Arrow, Polars or pandas.
+
+    outside: what happens to a number beyond the declared range. "refuse" raises, "clamp" moves it to the nearer end
+    first, which reveals nothing because it looks at one value only. Missing values are always refused: a report
+    that is missing exactly when the value is would not be private; declare them as a value or a label of their own.
+    """
+
+    mechanism: Mechanism
+    outside: Outside = "refuse"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Mechanism):
+            raise TypeError(f"a randomizer is made of a Mechanism, got {type(self.mechanism).__name__}")
+        if self.outside not in ("refuse", "clamp"):
+            raise ValueError(f"outside must be 'refuse' or 'clamp', got {self.outside!r}")
+        if self.outside == "clamp" and not self.mechanism.query.ordered:
+            raise ValueError("outside must be 'refuse' for labels, which have no nearer end; declare a label 'other'")
+
+    @property
+    def privacy(self) -> Statement:
+        """What this promises to each person."""
+        return privacy(self.mechanism)
+
+    def __call__(self, values: Any) -> Any:
+        """Reports in the kind and shape of `values`, with operating-system entropy; each call draws anew."""
+        from inbounds.local import columns
+
+        kind = columns.kind_of(values)
+        if kind is not None:
+            return columns.mapped(kind, values, self.array)
+        found = self.array(np.asarray(values))
+        return found.item() if found.ndim == 0 else found
+
+    def array(self, values: NDArray[Any]) -> NDArray[Any]:
+        """As a call, from array to array; block by block, so that the work stays in the processor's cache."""
+        flat, reported = np.ascontiguousarray(values).ravel(), self._reported
+        found = np.empty(flat.shape, dtype=reported.dtype)
+        for start in range(0, len(flat), BLOCK):
+            block = slice(start, start + BLOCK)
+            positions = self.mechanism.query.index(self._inside(flat[block]))
+            found[block] = reported.take(report(self.mechanism.law.sampler, positions, entropy))
+        return found.reshape(np.shape(values))
+
+    @cached_property
+    def _reported(self) -> NDArray[Any]:
+        return self.mechanism.query.reported
+
+    def _inside(self, values: NDArray[Any]) -> NDArray[Any]:
+        if self.outside == "refuse" or values.dtype.kind not in "iuf":
+            return values
+        answers, rounds = self.mechanism.query.answers, self.mechanism.query.rounds
+        half = answers.unit / 2 if rounds else answers.unit * 0
+        low, high = answers[0] - half, answers[-1] + half
+        info = np.iinfo(values.dtype) if values.dtype.kind in "iu" else None
+        if info is not None and low.denominator == high.denominator == 1:
+            return np.asarray(np.clip(values, max(int(low), info.min), min(int(high), info.max)))
+        return np.asarray(np.clip(values, float(low), float(high)))
+
+
+def randomizer(mechanism: Mechanism, outside: Outside = "refuse") -> Randomizer:
+    """A client for a mechanism: call it with one value, many, or a column of a table.
+
+    For values with a distance design the mechanism on `ib.ordinal` (metric privacy), for labels on `ib.category`.
+
+    >>> import inbounds as ib
+    >>> client = randomizer(ib.catalog.truncated_geometric(ib.ordinal(0, 100), "0.07"))
+    >>> 0 <= client(37) <= 100, client([37, 90, 2]).shape
+    (True, (3,))
+    """
+    return Randomizer(mechanism, outside)

@@ -1,0 +1,164 @@
+"""What a mechanism on one person's value promises: epsilon-LDP, epsilon·d privacy, and the ratio at any radius.
+
+epsilon-LDP bounds the ratio of the probabilities of a report under any two values by e^epsilon. d-privacy bounds it
+by e^(epsilon·d) for values d apart, so it protects close values most. They convert into each other through
+the ratio that holds within a radius (001 §4: ratio 2 within radius 10).
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from inbounds.certify import sliding
+from inbounds.exact import Ints, Number, alpha, exact
+from inbounds.law import Noise
+from inbounds.mechanism import Mechanism
+from inbounds.query import Everyone, Metric
+
+
+def epsilon(ratio: Number, radius: Number = 1) -> Fraction:
+    """The epsilon of d-privacy that keeps every ratio within `radius` at most `ratio`: ln(ratio) / radius.
+
+    Rounded down. With radius 1 (the default) it is the epsilon of epsilon-LDP for that ratio.
+
+    >>> float(epsilon(2, radius=10))
+    0.06931471805599453
+    """
+    bound, distance = exact(ratio, "ratio"), exact(radius, "radius")
+    if not bound > 1:
+        raise ValueError(f"ratio must be more than 1, got {ratio!r}; 1 would make every report equally likely")
+    if not distance > 0:
+        raise ValueError(f"radius must be positive, got {radius!r}")
+    return alpha(1 / bound) / distance
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The privacy of one mechanism for one person's value, in both notions.
+
+    ldp: the least epsilon of epsilon-LDP, the logarithm of the worst ratio over the domain. per_unit: the least
+    epsilon of d-privacy with d the distance of the values; None for labels, which have none, and where only some
+    values are protected from each other.
+    """
+
+    mechanism: Mechanism
+
+    @property
+    def notion(self) -> str:
+        """What was promised: "epsilon·d" for metric queries, "epsilon-LDP" where all values are neighbours."""
+        neighbours = self.mechanism.query.neighbours
+        if isinstance(neighbours, Metric):
+            return "epsilon·d"
+        return "epsilon-LDP" if isinstance(neighbours, Everyone) else "epsilon within reach"
+
+    @property
+    def ldp(self) -> float:
+        return math.log(self.worst_ratio())
+
+    @property
+    def per_unit(self) -> float | None:
+        """Worst log-ratio of neighbouring values per unit of distance; ratios along the line multiply."""
+        query = self.mechanism.query
+        if not query.ordered:
+            return None
+        if isinstance(self.mechanism.law, Noise):
+            return math.log(_ratio(self.mechanism, 1)) / float(query.answers.unit)
+        columns = self.mechanism.weights.T
+        ratios = [_worst(np.maximum(a, b), np.minimum(a, b)) for a, b in pairwise(columns)]
+        gaps = np.diff(np.asarray(query.answers.ticks, dtype=np.float64)) * float(query.answers.unit)
+        return float((np.log(ratios) / gaps).max())
+
+    def ratio(self, radius: Number) -> float:
+        """The worst ratio of the probabilities of any report under two values at most `radius` apart.
+
+        Found on the mechanism's own weights; never more than what is promised. O(outputs · answers · log radius).
+        """
+        distance = exact(radius, "radius")
+        if not distance > 0:
+            raise ValueError(f"radius must be positive, got {radius!r}")
+        query = self.mechanism.query
+        if not query.ordered:
+            raise ValueError("labels have no distance; every pair keeps worst_ratio()")
+        return _ratio(self.mechanism, math.floor(distance / query.answers.unit))
+
+    def worst_ratio(self) -> float:
+        """The worst ratio over the whole domain."""
+        return _ratio(self.mechanism, int(self.mechanism.query.answers.ticks[-1]))
+
+    def radius(self, ratio: Number) -> Fraction:
+        """The largest distance within which every ratio is at most `ratio`; 0 if the closest values break it."""
+        bound, answers = exact(ratio, "ratio"), self.mechanism.query.answers
+        if not bound >= 1:
+            raise ValueError(f"ratio must be at least 1, got {ratio!r}")
+        low, high = 0, int(answers.ticks[-1])
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if _ratio(self.mechanism, middle) <= bound else (low, middle - 1)
+        return low * answers.unit
+
+    def __str__(self) -> str:
+        query, bound = self.mechanism.query, self.mechanism.epsilon
+        worst = f"over the whole domain the worst ratio is {self.worst_ratio():.6g}"
+        if isinstance(query.neighbours, Metric):
+            unit = query.neighbours.unit
+            return (
+                f"epsilon·d privacy with epsilon {float(bound):.6g} for every {unit} of distance: "
+                "values d apart give any report with probabilities within a ratio of "
+                f"e^({float(bound / unit):.6g}·d); {worst} ({self.ldp:.6g}-LDP)"
+            )
+        if isinstance(query.neighbours, Everyone):
+            return f"epsilon-LDP with epsilon {float(bound):.6g}: any two values; {worst}"
+        return f"epsilon {float(bound):.6g} for values {query.neighbours}; {worst} ({self.ldp:.6g}-LDP)"
+
+
+def privacy(mechanism: Mechanism) -> Statement:
+    """The privacy statement of a mechanism used on single values.
+
+    >>> import inbounds as ib
+    >>> found = privacy(ib.catalog.truncated_geometric(ib.ordinal(0, 100), epsilon(2, radius=10)))
+    >>> round(found.ratio(10), 6), found.radius(2), round(found.worst_ratio())
+    (2.0, Fraction(10, 1), 1024)
+    """
+    return Statement(mechanism)
+
+
+def _ratio(mechanism: Mechanism, steps: int) -> float:
+    """The worst ratio between answers at most `steps` grid steps apart."""
+    if steps == 0:
+        return 1.0
+    if isinstance(mechanism.law, Noise):
+        return _noise_ratio(mechanism.law, min(steps, mechanism.law.size))
+    weights, ticks = mechanism.weights, mechanism.query.answers.ticks
+    if steps >= ticks[-1]:
+        return _worst(weights.max(axis=1), weights.min(axis=1))
+    if mechanism.query.answers.regular:
+        return _worst(sliding(np.maximum, weights.T, steps), sliding(np.minimum, weights.T, steps))
+    places = np.asarray(ticks, dtype=np.int64)
+    stops = np.searchsorted(places, places + steps, side="right").tolist()
+    blocks = [weights[:, start:stop] for start, stop in enumerate(stops)]
+    return max(_worst(block.max(axis=1), block.min(axis=1)) for block in blocks)
+
+
+def _noise_ratio(law: Noise, steps: int) -> float:
+    """On a noise table: two weights at most `steps` apart inside the range, two tail sums at its ends.
+
+    Renaming outputs afterwards can only lower it.
+    """
+    table = law.weights_of_noise()
+    inner = table[1:-1]
+    width = min(steps, len(inner) - 1)
+    inside = _worst(sliding(np.maximum, inner, width), sliding(np.minimum, inner, width))
+    tails = [np.cumsum(side)[: law.size + 1] for side in (table, table[::-1])]
+    return max(inside, *(_worst(tail[steps:], tail[: len(tail) - steps]) for tail in tails))
+
+
+def _worst(highs: Ints, lows: Ints) -> float:
+    """The largest ratio of weights, divided exactly; infinite beside a zero. Two zeros reveal nothing."""
+    high, low = highs[highs > 0], lows[highs > 0]
+    if (low == 0).any():
+        return math.inf
+    k = int((high / low).argmax())
+    return int(high.ravel()[k]) / int(low.ravel()[k])

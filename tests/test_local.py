@@ -1,0 +1,423 @@
+"""Local privacy: the client, what it promises, the plan, files, and the command line from plan to distribution."""
+
+import csv
+import json
+import math
+import subprocess
+import sys
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import inbounds as ib
+from inbounds import local
+from inbounds.cli import app
+from inbounds.cli import local as _commands  # noqa: F401 - registers its commands
+from inbounds.collect import Collector
+from inbounds.estimate import reconstruct
+from inbounds.local import tables
+from inbounds.local.planner import channel
+
+LN2 = ib.alpha("1/2")
+AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 100), local.epsilon(2, radius=10))
+DRINKS = ib.catalog.randomized_response(ib.category(["tea", "coffee", "water"]), 1)
+
+
+# --- clients ----------------------------------------------------------------------------------------------
+
+
+def test_reports_have_the_shape_and_kind_of_the_values():
+    client = local.randomizer(AGES)
+    assert type(client(37)) is int
+    assert client([37, 99]).dtype == np.int64
+    assert client(np.zeros((3, 4), dtype=np.int32)).shape == (3, 4)
+    assert client(np.array([], dtype=np.int64)).shape == (0,)
+    assert type(local.randomizer(DRINKS)("tea")) is str
+    assert set(local.randomizer(DRINKS)(["tea", "water"] * 50)) <= {"tea", "coffee", "water"}
+    tenths = local.randomizer(ib.catalog.truncated_geometric(ib.mean(10, 0, 1), 1))
+    assert type(tenths(0.3)) is float
+
+
+def test_reports_follow_the_law_of_the_mechanism():
+    """Chi-square with 3 cells against exact probabilities; 30 is exceeded twice with probability 1e-13."""
+    client = local.randomizer(DRINKS)
+    for _ in range(2):
+        seen = Counter(client(["coffee"] * 30_000))
+        expected = 30_000 * DRINKS.matrix[:, 1]
+        distance = sum((seen[label] - e) ** 2 / e for label, e in zip(DRINKS.query.labels, expected, strict=True))
+        if distance < 30:
+            return
+    pytest.fail(f"chi-square {distance}")
+
+
+def test_each_call_draws_anew():
+    client = local.randomizer(AGES)
+    assert not np.array_equal(client(np.full(200, 50)), client(np.full(200, 50)))
+
+
+def test_values_outside_are_refused_without_being_repeated_or_clamped_when_asked():
+    strict, lenient = local.randomizer(AGES), local.randomizer(AGES, outside="clamp")
+    for values in ([7654321], [-7654321, 3], [math.nan], 7654321.5):
+        with pytest.raises(ValueError, match="true answers must be") as caught:
+            strict(values)
+        assert "7654321" not in str(caught.value)
+    assert set(lenient(np.array([7654321, -5], dtype=np.int64))) <= set(range(101))
+    assert set(lenient(np.array([250, 3], dtype=np.uint8))) <= set(range(101))
+    assert 0 <= lenient(1e300) <= 100
+    with pytest.raises(ValueError, match="true answers must be"):
+        lenient([math.nan])
+    with pytest.raises(ValueError, match="must be among the declared labels"):
+        local.randomizer(DRINKS)(["gin"])
+
+
+def test_clamping_moves_a_value_to_the_nearer_end_before_the_noise():
+    steep = ib.catalog.truncated_geometric(ib.ordinal(10, 20), 60)
+    client = local.randomizer(steep, outside="clamp")
+    assert client([5, 10, 17, 400]).tolist() == [10, 10, 17, 20]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("m.json",), TypeError, "a randomizer is made of a Mechanism, got str"),
+        ((AGES, "drop"), ValueError, "outside must be 'refuse' or 'clamp', got 'drop'"),
+        ((DRINKS, "clamp"), ValueError, "outside must be 'refuse' for labels"),
+    ],
+)
+def test_a_client_is_validated_when_made(arguments, error, message):
+    with pytest.raises(error, match=message):
+        local.randomizer(*arguments)
+
+
+# --- the statement ----------------------------------------------------------------------------------------
+
+
+def brute_ratio(mechanism, radius) -> float:
+    """From the definition: every report, every pair of values within the radius."""
+    answers = list(mechanism.query.answers)
+    rows = [[int(w) for w in row] for row in mechanism.weights]
+    pairs = [(j, k) for j, a in enumerate(answers) for k, b in enumerate(answers) if j != k and abs(a - b) <= radius]
+    return max((row[j] / row[k] for row in rows for j, k in pairs), default=1.0)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ib.catalog.truncated_geometric(ib.ordinal(0, 12), Fraction(1, 3)),
+        ib.catalog.truncated_geometric(ib.ordinal(-5, 5, unit=2), 1),
+        ib.catalog.randomized_response(ib.ordinal(0, 8), 1),
+        ib.catalog.explicit_fair(ib.count(9), Fraction(1, 2)),
+        ib.catalog.truncated_geometric(ib.mean(4, 0, 2), 1),
+        ib.catalog.truncated_geometric(ib.interval(0, 12, 1, 12, holes=[(3, 7)]), 1),
+    ],
+    ids=lambda m: f"{m.origin} {m.query.kind}",
+)
+def test_the_ratio_at_every_radius_is_that_of_the_definition(mechanism):
+    statement, span = local.privacy(mechanism), mechanism.query.answers.span
+    radii = [mechanism.query.answers.unit * k for k in range(1, int(span / mechanism.query.answers.unit) + 1)]
+    found = [statement.ratio(radius) for radius in radii]
+    assert found == pytest.approx([brute_ratio(mechanism, radius) for radius in radii], rel=1e-12)
+    assert all(a <= b for a, b in pairwise(found))
+    assert statement.worst_ratio() == pytest.approx(brute_ratio(mechanism, span), rel=1e-12)
+    assert statement.ldp == pytest.approx(math.log(statement.worst_ratio()))
+
+
+def test_001_ratio_2_within_radius_10_is_epsilon_ln2_over_10():
+    assert float(local.epsilon(2, radius=10)) == pytest.approx(math.log(2) / 10, rel=1e-15)
+    statement = local.privacy(AGES)
+    assert statement.notion == "epsilon·d"
+    assert statement.ratio(10) <= 2
+    assert statement.ratio(10) == pytest.approx(2, rel=1e-12)
+    assert statement.ratio(11) > 2
+    assert statement.radius(2) == 10
+    assert statement.worst_ratio() == pytest.approx(2**10, rel=1e-9)
+    assert statement.per_unit == pytest.approx(math.log(2) / 10, rel=1e-12)
+
+
+def test_randomized_response_keeps_one_ratio_over_the_whole_domain():
+    for query in (ib.extreme(0, 100), ib.ordinal(0, 100)):
+        statement = local.privacy(ib.catalog.randomized_response(query, local.epsilon(2)))
+        assert statement.ldp == pytest.approx(math.log(2), rel=1e-12)
+        assert statement.radius(2) == 100
+        assert statement.ratio(1) == statement.worst_ratio() <= 2
+    labels = local.privacy(DRINKS)
+    assert (labels.notion, labels.per_unit) == ("epsilon-LDP", None)
+    assert labels.ldp == pytest.approx(1)
+    with pytest.raises(ValueError, match="labels have no distance"):
+        labels.ratio(1)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(3, 40), st.sampled_from(["1/50", "1/3", "2"]), st.data())
+def test_the_statement_of_a_noise_table_is_that_of_its_matrix(size, epsilon, data):
+    from inbounds.law import Matrix, geometric_noise
+    from inbounds.mechanism import Mechanism, Origin
+
+    query = ib.ordinal(0, size)
+    law = geometric_noise(query, Fraction(epsilon))
+    compact = Mechanism(query, Fraction(epsilon), law, Origin("noise"))
+    written = Mechanism(query, Fraction(epsilon), Matrix(law.matrix(query)), Origin("matrix"))
+    radius = data.draw(st.integers(1, size))
+    assert local.privacy(compact).ratio(radius) == pytest.approx(local.privacy(written).ratio(radius), rel=1e-12)
+    assert local.privacy(compact).per_unit == pytest.approx(local.privacy(written).per_unit, rel=1e-9)
+
+
+def test_the_statement_says_which_notion_it_is_in_words():
+    assert str(local.privacy(AGES)).startswith("epsilon·d privacy with epsilon 0.0693147 for every 1 of distance")
+    assert "6.93147-LDP" in str(local.privacy(AGES))
+    assert str(local.privacy(DRINKS)).startswith("epsilon-LDP with epsilon 1: any two values")
+    assert "values one step apart" in str(local.privacy(ib.catalog.truncated_geometric(ib.count(5), 1)))
+
+
+@pytest.mark.parametrize("arguments", [(1,), (0.5,), (2, 0), (2, -1), (math.nan,)])
+def test_a_calibration_that_promises_nothing_is_refused(arguments):
+    with pytest.raises(ValueError, match="must be"):
+        local.epsilon(*arguments)
+
+
+# --- the plan ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["geometric", "randomized_response"])
+def test_a_plan_simulates_the_very_mechanism_that_would_run(kind):
+    found = local.plan((0, 20), ratio=2, radius=5, reports=100, runs=2)
+    model = channel(kind, 21, float(found._option(kind).epsilon))
+    rng = np.random.default_rng(0)
+    for p in (rng.dirichlet(np.ones(21)), np.eye(21)[3]):
+        assert np.allclose(model.forward(p), found.mechanism(kind).matrix @ p, rtol=1e-12)
+    statement = local.privacy(found.mechanism(kind))
+    assert statement.ratio(5) <= 2
+    assert statement.ratio(5) == pytest.approx(2, rel=1e-9)
+
+
+def test_the_expected_error_is_that_of_real_collections():
+    """Fifteen collections by the certified mechanism; means of 15 and 20 runs agree within five standard errors."""
+    found = local.plan((0, 30), ratio=2, radius=4, reports=5000)
+    mechanism = found.mechanism("geometric")
+    rng = np.random.default_rng(3)
+    errors = []
+    for _ in range(15):
+        values = rng.choice(31, size=5000, p=found.truth)
+        result = reconstruct(mechanism.simulate(values, rng), mechanism)
+        errors.append(ib_distance(result.distribution, found.truth))
+    spread = math.hypot(np.std(errors, ddof=1) / math.sqrt(15), found.better.uncertainty)
+    assert abs(np.mean(errors) - found.error("geometric")) < 5 * spread
+
+
+def ib_distance(p, q) -> float:
+    return float(np.abs(np.cumsum(p - q)).sum())
+
+
+def test_more_reports_and_a_larger_ratio_expect_less_error():
+    errors = [
+        local.plan((0, 50), ratio=2, radius=5, reports=n, runs=8).error("geometric") for n in (100, 10_000, 10**6)
+    ]
+    assert errors == sorted(errors, reverse=True)
+    loose, tight = (local.plan((0, 50), ratio=r, radius=5, reports=1000, runs=8).error("geometric") for r in (8, 2))
+    assert loose < tight
+
+
+def test_the_better_mechanism_comes_first_and_is_not_always_the_geometric():
+    """Within radius 10 of 0..10 the geometric is as flat as randomized response and spreads more mass far away."""
+    wide = local.plan((0, 100), ratio=2, radius=10, reports=10_000, runs=5)
+    assert wide.better.mechanism == "geometric"
+    assert wide.options[0].error <= wide.options[1].error
+    four = np.zeros(11)
+    four[[0, 10]] = 0.5
+    narrow = local.plan((0, 10), ratio=20, radius=10, reports=100_000, truth=four, runs=5)
+    assert narrow.better.mechanism == "randomized_response"
+
+
+def test_the_number_of_reports_needed_brings_the_error_down_to_what_was_wanted():
+    found = local.plan((0, 20), ratio=3, radius=4, reports=1000, runs=6)
+    for wanted in (found.error("geometric") / 3, found.error("geometric") * 2):
+        needed = found.reports_needed(wanted, "geometric")
+        at, before = (
+            local.plan((0, 20), ratio=3, radius=4, reports=max(1, n), runs=6).error("geometric")
+            for n in (needed, int(0.9 * needed))
+        )
+        assert at <= wanted
+        assert before > 0.9 * wanted
+    assert found.reports_needed(1000) == 1
+
+
+def test_epsilon_and_ratio_are_two_ways_to_say_the_same():
+    one = local.plan((0, 20), LN2 / 4, radius=4, reports=1000, runs=3)
+    other = local.plan(ib.ordinal(0, 20), ratio=2, radius=4, reports=1000, runs=3)
+    assert one.error("geometric") == pytest.approx(other.error("geometric"))
+    assert one.error("randomized_response") == pytest.approx(other.error("randomized_response"))
+
+
+def test_a_plan_over_a_hundred_thousand_answers_needs_no_matrix():
+    found = local.plan((0, 100_000), ratio=2, radius=1000, reports=10_000, runs=2)
+    assert found.better.mechanism == "geometric"
+    assert found.better.error < 1000
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "error", "message"),
+    [
+        ((0, 10), {"reports": 10}, ValueError, "either epsilon or a ratio"),
+        ((0, 10), {"reports": 10, "ratio": 2, "epsilon": 1}, ValueError, "and not both"),
+        ((0, 10), {"reports": 0, "ratio": 2}, ValueError, "reports must be a whole number of at least 1"),
+        ((0, 10), {"reports": 10, "ratio": 2, "radius": 11}, ValueError, "radius must be positive and within"),
+        ((0, 10), {"reports": 10, "ratio": 1}, ValueError, "ratio must be more than 1"),
+        ((0, 10), {"reports": 10, "ratio": 2, "runs": 1}, ValueError, "runs must be a whole number of at least 2"),
+        ((0, 10), {"reports": 10, "ratio": 2, "truth": [1, 2]}, ValueError, "truth must be one weight for each"),
+        ((0, 10), {"reports": 10, "ratio": 2, "truth": [-1.0] * 11}, ValueError, "truth must be finite"),
+        (ib.category(["a", "b"]), {"reports": 10, "ratio": 2}, ValueError, "numeric answers without gaps"),
+        (7, {"reports": 10, "ratio": 2}, TypeError, "query must be ib.ordinal"),
+    ],
+)
+def test_a_plan_refuses_what_it_cannot_answer(query, options, error, message):
+    with pytest.raises(error, match=message):
+        local.plan(query, **options)
+
+
+def test_a_plan_refuses_errors_that_no_collection_reaches():
+    found = local.plan((0, 3), ratio=2, reports=100, runs=2)
+    with pytest.raises(ValueError, match="error must be positive"):
+        found.reports_needed(0)
+    with pytest.raises(ValueError, match="error must be reachable"):
+        found.reports_needed("1e-9")
+    with pytest.raises(ValueError, match="mechanism must be 'geometric' or"):
+        found.error("laplace")
+
+
+# --- files and the command line ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.csv"
+    with path.open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["name", "age", "drink"])
+        lines.writerows([f"person {k}, esq.", 20 + k % 60, ["tea", "coffee"][k % 2]] for k in range(300))
+    return path
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, ["local", *map(str, words)])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result.output if code == 0 else str(result.exception)
+
+
+def test_plan_randomize_and_reconstruct_follow_each_other_on_the_command_line(people, tmp_path):
+    passport, reports, ages = tmp_path / "m.json", tmp_path / "reports.csv", tmp_path / "ages.csv"
+    planned = run("plan", "--low", 0, "--high", 100, "--ratio", 2, "--radius", 10, "--reports", 300, "--save", passport)
+    assert "geometric" in planned
+    assert "epsilon·d privacy" in planned.replace("\n", " ")
+    assert "wrote 300 reports" in run("randomize", people, "--column", "age", "-m", passport, "--out", reports)
+    written = list(csv.DictReader(reports.read_text().splitlines()))
+    assert len(written) == 300
+    assert set(written[0]) == {"age"}
+    assert all(0 <= int(row["age"]) <= 100 for row in written)
+    found = json.loads(run("reconstruct", reports, "--column", "age", "-m", passport, "--out", ages, "--json"))
+    assert found["reports"] == 300
+    assert found["residual"] <= 1e-9
+    assert sum(found["distribution"].values()) == pytest.approx(1)
+    saved = [float(row["probability"]) for row in csv.DictReader(ages.read_text().splitlines())]
+    assert saved == list(found["distribution"].values())
+    shown = run("reconstruct", reports, "--column", "age", "-m", passport, "--iterations", 50)
+    assert "50 steps" in shown
+
+
+def test_the_plan_as_json_names_the_reports_needed():
+    words = ("--low", 0, "--high", 20, "--epsilon", "1/2", "--reports", 1000, "--error", 1, "--json")
+    found = json.loads(run("plan", *words))
+    assert found["better"] in ("geometric", "randomized_response")
+    assert {option["mechanism"] for option in found["options"]} == {"geometric", "randomized_response"}
+    assert found["reports_needed"] >= 1
+
+
+def test_labels_and_kept_columns_go_through_csv(people, tmp_path):
+    DRINKS.save(tmp_path / "m.json")
+    reports = tmp_path / "reports.csv"
+    words = ("--column", "drink", "-m", tmp_path / "m.json", "--out", reports, "--keep", "name")
+    assert json.loads(run("randomize", people, *words, "--json"))["rows"] == 300
+    rows = list(csv.DictReader(reports.read_text().splitlines()))
+    assert {row["drink"] for row in rows} <= {"tea", "coffee", "water"}
+    assert rows[7]["name"] == "person 7, esq."
+    assert "water" in run("reconstruct", reports, "--column", "drink", "-m", tmp_path / "m.json")
+
+
+def test_parquet_files_are_read_and_written_in_batches(people, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(tables, "ROWS", 64)
+    AGES.save(tmp_path / "m.json")
+    reports = tmp_path / "reports.parquet"
+    run("randomize", people, "--column", "age", "-m", tmp_path / "m.json", "--out", reports)
+    again = tmp_path / "again.parquet"
+    run("randomize", reports, "--column", "age", "-m", tmp_path / "m.json", "--out", again)
+    found = json.loads(run("reconstruct", again, "--column", "age", "-m", tmp_path / "m.json", "--json"))
+    assert found["reports"] == 300
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--column", "wage"), "column must be one of 'name', 'age', 'drink' in people.csv, got 'wage'"),
+        (("--column", "name"), "values must be numbers; at least one is not"),
+        (("--column", "age", "--keep", "height"), "got 'height'"),
+        (("--column", "age", "--to", "reports.txt"), "file must end in .csv or .parquet, got 'reports.txt'"),
+    ],
+)
+def test_a_refused_file_leaves_nothing_behind(people, tmp_path, words, message):
+    AGES.save(tmp_path / "m.json")
+    target = "reports.txt" if "--to" in words else "reports.csv"
+    kept = [word for word in words if word not in ("--to", "reports.txt")]
+    said = run("randomize", people, *kept, "-m", tmp_path / "m.json", "--out", tmp_path / target, code=1)
+    assert message in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.json", "people.csv"]
+
+
+def test_a_value_beyond_the_range_stops_the_file_unless_clamped(tmp_path):
+    (tmp_path / "wide.csv").write_text("age\n5\n7654321\n")
+    AGES.save(tmp_path / "m.json")
+    words = ("randomize", tmp_path / "wide.csv", "--column", "age", "-m", tmp_path / "m.json", "--out")
+    assert "7654321" not in run(*words, tmp_path / "r.csv", code=1)
+    assert not (tmp_path / "r.csv").exists()
+    run(*words, tmp_path / "r.csv", "--clamp")
+    assert len((tmp_path / "r.csv").read_text().split()) == 3
+
+
+def test_an_empty_file_of_reports_is_refused(tmp_path):
+    (tmp_path / "none.csv").write_text("age\n")
+    AGES.save(tmp_path / "m.json")
+    said = run("reconstruct", tmp_path / "none.csv", "--column", "age", "-m", tmp_path / "m.json", code=1)
+    assert "the collection is empty" in said
+
+
+def test_a_file_without_rows_is_not_randomized(tmp_path):
+    (tmp_path / "none.csv").write_text("age\n")
+    AGES.save(tmp_path / "m.json")
+    words = ("--column", "age", "-m", tmp_path / "m.json", "--out", tmp_path / "r.csv")
+    assert "none.csv must have at least one row" in run("randomize", tmp_path / "none.csv", *words, code=1)
+    assert not (tmp_path / "r.csv").exists()
+
+
+def test_local_privacy_is_imported_without_solvers_or_table_engines():
+    program = (
+        "import sys, inbounds, inbounds.local, inbounds.distance, inbounds.estimate, inbounds.collect; "
+        "print(sorted({'scipy', 'highspy', 'pandas', 'polars', 'pyarrow', 'duckdb', 'rich'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_row_that_is_too_short_is_refused(tmp_path):
+    (tmp_path / "torn.csv").write_text("name,age\na,5\nb\n")
+    with pytest.raises(ValueError, match=r"torn.csv must have a value for every column in every row"):
+        list(tables.read(tmp_path / "torn.csv", ["age"]))
+
+
+def test_collecting_a_file_and_collecting_its_rows_agree(people):
+    ages = np.concatenate([batch["age"] for batch in tables.read(people, ["age"])]).astype(int)
+    assert Collector(AGES).add(ages).total == 300

@@ -1,0 +1,291 @@
+"""The same two lines on every engine: reports come out, only counts come back, missing values are refused."""
+
+import importlib.util
+import shutil
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import inbounds as ib
+from inbounds import local
+from inbounds.collect import Collector
+from inbounds.estimate import reconstruct
+
+AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 6), Fraction(1, 2))
+TENTHS = ib.catalog.truncated_geometric(ib.mean(10, 0, 1), 1)
+DRINKS = ib.catalog.randomized_response(ib.category(["tea", "coffee", "water"]), 1)
+STEEP = ib.catalog.truncated_geometric(ib.ordinal(0, 6), 60)
+"""So little noise that a report is its value: shows which value a report belongs to."""
+
+COLUMNS = {
+    "age": np.arange(700) % 7,
+    "share": (np.arange(700) % 11) / 10,
+    "drink": np.array(["tea", "coffee"])[np.arange(700) % 2],
+    "row": np.arange(700),
+}
+CASES = [("age", AGES), ("share", TENTHS), ("drink", DRINKS)]
+ENGINES = ["pandas", "polars", "polars lazy", "arrow", "arrow reader", "duckdb"]
+
+
+def table(engine: str, columns=COLUMNS):
+    """The columns as a table of the engine; a skip names the engine that is not installed."""
+    arrow = pytest.importorskip("pyarrow")
+    plain = {name: values.tolist() for name, values in columns.items()}
+    match engine:
+        case "pandas":
+            return pytest.importorskip("pandas").DataFrame(plain)
+        case "polars":
+            return pytest.importorskip("polars").DataFrame(plain)
+        case "polars lazy":
+            return pytest.importorskip("polars").LazyFrame(plain)
+        case "arrow":
+            return arrow.table(plain)
+        case "arrow reader":
+            return arrow.table(plain).to_reader(max_chunksize=100)
+        case "duckdb":
+            connection = pytest.importorskip("duckdb").connect()
+            connection.register("plain", arrow.table(plain))
+            return connection.sql("select * from plain")
+    raise AssertionError(engine)
+
+
+def values(engine: str, found, column: str) -> list:
+    """A column of a table as Python values."""
+    match engine:
+        case "pandas":
+            return found[column].tolist()
+        case "polars":
+            return found[column].to_list()
+        case "polars lazy":
+            return found.collect()[column].to_list()
+        case "arrow":
+            return found.column(column).to_pylist()
+    return found.read_all().column(column).to_pylist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("column", "mechanism"), CASES, ids=[name for name, _ in CASES])
+def test_a_column_is_randomized_in_place_and_the_others_are_untouched(engine, column, mechanism):
+    private = local.randomize(table(engine), column, mechanism)
+    if engine in ("arrow reader", "duckdb"):
+        private = private.read_all()
+        engine = "arrow"
+    reports = values(engine, private, column)
+    assert set(reports) <= set(mechanism.query.reported.tolist())
+    assert reports != COLUMNS[column].tolist()  # 700 reports all equal to their values: below 1e-100
+    assert values(engine, private, "row") == COLUMNS["row"].tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_reports_stay_in_the_rows_of_their_values(engine):
+    assert values(engine, local.randomize(table(engine), "age", STEEP), "age") == COLUMNS["age"].tolist()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("column", "mechanism"), CASES, ids=[name for name, _ in CASES])
+def test_the_engine_counts_what_a_collector_counts(engine, column, mechanism):
+    expected = Collector(mechanism).add(COLUMNS[column])
+    assert local.collect(table(engine), column, mechanism) == expected
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_empty_table_collects_nothing(engine):
+    none = {"age": np.array([], dtype=np.int64)}
+    empty = table(engine, {"age": np.array([1])})
+    empty = {"pandas": lambda t: t.iloc[:0], "duckdb": lambda t: t.limit(0)}.get(engine, lambda t: None)(empty)
+    if empty is None:
+        arrow = pytest.importorskip("pyarrow")
+        plain = arrow.table({"age": arrow.array(none["age"])})
+        polars = pytest.importorskip("polars")
+        empty = {
+            "polars": lambda: polars.from_arrow(plain),
+            "polars lazy": lambda: polars.from_arrow(plain).lazy(),
+            "arrow": lambda: plain,
+            "arrow reader": plain.to_reader,
+        }[engine]()
+    assert local.collect(empty, "age", AGES).total == 0
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars", "polars lazy", "arrow", "duckdb"])
+def test_missing_values_are_refused_because_a_missing_report_would_show_them(engine):
+    arrow = pytest.importorskip("pyarrow")
+    plain = arrow.table({"age": [1, None, 3]})
+    match engine:
+        case "pandas":
+            holed = plain.to_pandas()
+        case "polars" | "polars lazy":
+            frame = pytest.importorskip("polars").from_arrow(plain)
+            holed = frame.lazy() if engine == "polars lazy" else frame
+        case "duckdb":
+            holed = pytest.importorskip("duckdb").connect().from_arrow(plain)
+        case _:
+            holed = plain
+    with pytest.raises(Exception, match="values must not be missing"):
+        values(engine, local.randomize(holed, "age", AGES), "age")
+    with pytest.raises(ValueError, match="must not be missing"):
+        local.collect(holed, "age", AGES)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_column_that_is_not_there_is_named(engine):
+    with pytest.raises(ValueError, match="column must be one of 'age', 'share', 'drink', 'row', got 'wage'"):
+        local.randomize(table(engine), "wage", AGES)
+    with pytest.raises(ValueError, match="got 'wage'"):
+        local.collect(table(engine), "wage", AGES)
+
+
+def test_what_is_not_a_table_is_refused():
+    with pytest.raises(TypeError, match=r"table must be an Arrow, Polars or pandas table.*got dict"):
+        local.randomize({"age": [1]}, "age", AGES)
+
+
+def test_single_columns_keep_their_kind_and_name():
+    client = local.randomizer(STEEP)
+    polars, pandas, arrow = (pytest.importorskip(name) for name in ("polars", "pandas", "pyarrow"))
+    series = client(polars.Series("age", [1, 2]))
+    assert (series.name, series.to_list()) == ("age", [1, 2])
+    column = client(pandas.Series([3, 4], index=[7, 9], name="age"))
+    assert (column.name, column.index.tolist(), column.tolist()) == ("age", [7, 9], [3, 4])
+    assert client(arrow.array([5, 6])).to_pylist() == [5, 6]
+    assert client(arrow.chunked_array([[1], [2, 3]])).to_pylist() == [1, 2, 3]
+    assert client(arrow.array([5, 6], type=arrow.int8())).to_pylist() == [5, 6]
+
+
+def test_clamping_reaches_every_engine():
+    wide = {"age": np.array([-4, 3, 99])}
+    for engine in ENGINES:
+        clamped = local.randomize(table(engine, wide), "age", STEEP, outside="clamp")
+        assert values(engine, clamped, "age") == [0, 3, 6]
+
+
+# --- DuckDB's own SQL -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def connection():
+    pytest.importorskip("pyarrow")
+    found = pytest.importorskip("duckdb").connect()
+    found.execute("create table people as select range % 7 as age, range as row from range(20000)")
+    yield found
+    found.close()
+
+
+def test_a_registered_function_draws_for_every_row(connection):
+    """A function that DuckDB took for a constant would give 20,000 equal reports of the constant 3."""
+    local.register(connection, "private_age", AGES)
+    rows = connection.execute("select private_age(3), count(*) from people group by 1").fetchall()
+    assert sum(times for _, times in rows) == 20_000
+    assert len(rows) == 7
+    local.register(connection, "same", STEEP)
+    assert connection.execute("select count(*) from people where same(age) = age").fetchone() == (20_000,)
+
+
+def test_a_registered_function_takes_labels_and_fractions(connection):
+    local.register(connection, "private_drink", DRINKS)
+    local.register(connection, "private_share", TENTHS)
+    drinks = connection.execute("select distinct private_drink('tea') from people").fetchall()
+    assert {drink for (drink,) in drinks} == {"tea", "coffee", "water"}
+    shares = connection.execute("select distinct private_share(0.3) from people").fetchall()
+    assert {round(share * 10) for (share,) in shares} == set(range(11))
+
+
+def test_a_registered_function_refuses_missing_values_and_those_outside(connection):
+    local.register(connection, "private_age", AGES)
+    with pytest.raises(Exception, match="values must not be missing"):
+        connection.execute("select private_age(null::bigint) from people").fetchall()
+    with pytest.raises(Exception, match="true answers must be on the grid") as caught:
+        connection.execute("select private_age(7654321) from people").fetchall()
+    assert "7654321" not in str(caught.value)
+
+
+def test_reports_made_and_counted_inside_duckdb_reconstruct_the_distribution(connection):
+    local.register(connection, "private_age", AGES)
+    connection.execute("create table reports as select private_age(age % 3) as age from people")
+    collected = local.collect(connection.table("reports"), "age", AGES)
+    assert collected.total == 20_000
+    found = reconstruct(collected).distribution
+    assert found[:3].sum() > 0.7  # the standard error of this share is below 0.03
+
+
+# --- Spark ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """A session in local mode on a real JVM."""
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java virtual machine")
+    import warnings
+
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYSPARK_PYTHON", sys.executable)  # workers need the packages of this interpreter
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local[2]").appName("inbounds tests")
+        options = {
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "4",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+        for name, value in options.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        yield session
+        session.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+class TestSpark:
+    """One line moves a job there; tested in local mode."""
+
+    def frame(self, spark, columns=COLUMNS):
+        plain = {name: values.tolist() for name, values in columns.items()}
+        rows = list(zip(*plain.values(), strict=True))
+        return spark.createDataFrame(rows, list(plain)).repartition(5)
+
+    @pytest.mark.parametrize(("column", "mechanism"), CASES, ids=[name for name, _ in CASES])
+    def test_a_column_is_randomized_on_the_executors(self, spark, column, mechanism):
+        private = local.randomize(self.frame(spark), column, mechanism)
+        rows = {row["row"]: row[column] for row in private.collect()}
+        assert len(rows) == 700
+        assert set(rows.values()) <= set(mechanism.query.reported.tolist())
+        assert [rows[k] for k in range(700)] != COLUMNS[column].tolist()
+
+    def test_reports_stay_in_the_rows_of_their_values(self, spark):
+        private = local.randomize(self.frame(spark), "age", STEEP)
+        assert all(row["age"] == row["row"] % 7 for row in private.collect())
+
+    @pytest.mark.parametrize(("column", "mechanism"), CASES, ids=[name for name, _ in CASES])
+    def test_spark_counts_what_a_collector_counts(self, spark, column, mechanism):
+        expected = Collector(mechanism).add(COLUMNS[column].astype(object) if column == "drink" else COLUMNS[column])
+        assert local.collect(self.frame(spark), column, mechanism) == expected
+
+    def test_a_job_runs_from_values_to_a_distribution(self, spark):
+        people = spark.range(200_000).selectExpr("id % 3 as age")
+        private = local.randomize(people, "age", AGES)
+        collected = local.collect(private, "age", AGES)
+        assert collected.total == 200_000
+        found = reconstruct(collected).distribution
+        assert np.abs(found[:3] - 1 / 3).max() < 0.1  # standard errors are below 0.01
+
+    def test_missing_values_and_those_outside_are_refused(self, spark):
+        holed = spark.createDataFrame([(1,), (None,)], "age bigint")
+        with pytest.raises(Exception, match="values must not be missing"):
+            local.randomize(holed, "age", AGES).collect()
+        wide = spark.createDataFrame([(1,), (7654321,)], "age bigint")
+        with pytest.raises(Exception, match="true answers must be on the grid"):
+            local.randomize(wide, "age", AGES).collect()
+        clamped = local.randomize(wide, "age", STEEP, outside="clamp").collect()
+        assert sorted(row["age"] for row in clamped) == [1, 6]
+
+    def test_a_column_that_is_not_there_is_named(self, spark):
+        with pytest.raises(ValueError, match="got 'wage'"):
+            local.randomize(self.frame(spark), "wage", AGES)
