@@ -4,16 +4,16 @@ BIN := .venv/bin
 
 .PHONY: demo test check slow bench docs figures clean
 
-demo: .venv/figures
+demo: .venv/tables
 	@$(BIN)/python examples/demo.py
 
-test: .venv/test .venv/figures
+test: .venv/test
 	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
-check: .venv/check .venv/figures
+check: .venv/check .venv/test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-slow: .venv/test .venv/figures
+slow: .venv/test .venv/postgres .venv/spark
 	@$(BIN)/python -m pytest -q -m slow
 
 bench: .venv/bench

@@ -51,6 +51,11 @@ def reconstructing() -> str:
     return table("Reconstructing", rows) + _listed(missing)
 
 
+def releasing() -> str:
+    rows, missing = gather("releasing.py", [[]])
+    return table("Releasing a table", rows) + _listed(missing)
+
+
 def designing() -> str:
     """Each design by us and by those peers that have a chance to finish it; the papers' program without properties."""
     jobs = []

@@ -1,76 +1,110 @@
-"""make demo: private counts of small groups from real data, five ways to make them, one table to choose from."""
+"""make demo: a private table of small groups from real data, at two epsilons, beside clamped Laplace noise."""
 
-import sys
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from rich.console import Console
 
-import inbounds as ib
 from inbounds.data import adult
-from inbounds.report import terminal, words
+from inbounds.release import Release, release
+from inbounds.release.report import page
+from inbounds.report import terminal
 
-SIZE, EPSILON = 20, 1
+SIZE, LOW, HIGH, STEP = 20, 15, 90, 5
+EPSILONS = ("1", "4")
+NAMES = {"high_income": "income over $50,000", "age_mean": "mean age", "age_median": "median age"}
 out = Console(highlight=False, width=min(Console().width, 110))
 
 
-def groups_of_adults() -> np.ndarray:
-    """How many of each 20 consecutive people of the Adult data earn more than 50,000 dollars a year."""
-    high = adult().high_income
-    groups = len(high) // SIZE
-    return high[: groups * SIZE].reshape(groups, SIZE).sum(axis=1)
+def people() -> pa.Table:
+    """The Adult data in groups of 20 consecutive people; age and whether income is above 50,000 dollars a year."""
+    data = adult()
+    kept = len(data) // SIZE * SIZE
+    group = np.array([f"group {k + 1:04d}" for k in range(kept // SIZE)]).repeat(SIZE)
+    return pa.table({"group": group, "age": data.age[:kept], "high": data.high_income[:kept]})
 
 
-def mechanisms() -> dict[str, ib.Mechanism]:
-    """The usual way first, then ours."""
-    query = ib.count(SIZE)
+def plan(epsilon: str, mechanism: str = "optimal") -> dict[str, Any]:
+    """What is public: the groups, their size, the range of ages; and how epsilon is used."""
     return {
-        "clamped Laplace": ib.catalog.snapped_laplace(query, EPSILON),
-        "truncated geometric": ib.catalog.truncated_geometric(query, EPSILON),
-        "explicit fair": ib.catalog.explicit_fair(query, EPSILON),
-        "optimal, absolute error": ib.optimal(query, EPSILON),
-        "optimal, fair and monotone": ib.catalog.variant_2(query, EPSILON),
+        "groups": {"by": ["group"], "keys": [f"group {k + 1:04d}" for k in range(1628)], "size": SIZE},
+        "columns": {"age": {"low": LOW, "high": HIGH, "step": STEP, "missing": 40}, "high": {"type": "boolean"}},
+        "statistics": [{"count": "high", "name": "high_income"}, {"mean": "age"}, {"median": "age"}],
+        "privacy": {"epsilon": epsilon},
+        "design": {"mechanism": mechanism},
     }
 
 
-def measured(truth: np.ndarray, mechanism: ib.Mechanism) -> list[str]:
-    """Averages over all groups and a hundred releases, beside the tight epsilon of the mechanism."""
-    error = mechanism.sample(np.tile(truth, 100)) - np.tile(truth, 100)
-    return [
-        f"{np.abs(error).mean():.3f}",
-        f"{np.sqrt((error**2).mean()):.3f}",
-        f"{(error == 0).mean():.1%}",
-        f"{mechanism.worst_loss():.3f}",
-        f"{mechanism.effective_epsilon():.6g}",
-    ]
+def truths(table: pa.Table) -> dict[str, np.ndarray]:
+    """The exact answers, which only a public data set lets us show."""
+    ages = np.asarray(table["age"]).reshape(-1, SIZE)
+    high = np.asarray(table["high"]).reshape(-1, SIZE).sum(axis=1)
+    return {"high_income": high, "age_mean": ages.mean(axis=1), "age_median": np.median(ages, axis=1)}
+
+
+def error(done: Release, name: str, truth: np.ndarray) -> float:
+    return float(np.abs(np.asarray(done.table[name]) - truth).mean())
 
 
 def main() -> None:
-    truth, made = groups_of_adults(), mechanisms()
-    best = made["optimal, fair and monotone"]
-    out.print(
-        f"[bold]How many of {SIZE} people earn over 50,000 dollars?[/] {len(truth)} groups of the Adult data\n"
-    )
-    rows = [
-        [f"group {k + 1}", str(truth[k]), *(str(m.sample(int(truth[k]))) for m in made.values())] for k in range(8)
+    data, cache = people(), Path(os.environ.get("INBOUNDS_CACHE") or tempfile.mkdtemp())
+    truth = truths(data)
+    ways = {"optimal": "inbounds", "snapped_laplace": "clamped Laplace"}
+    with out.status("designing, aggregating, drawing …"):
+        made = {(e, way): release(plan(e, way), data, cache=cache) for e in EPSILONS for way in ways}
+    out.print(f"[bold]{len(truth['age_mean'])} groups of {SIZE} people[/] of the Adult data, released privately\n")
+    shown(made, truth)
+    compared(made, truth, ways)
+    last = made[EPSILONS[-1], "optimal"]
+    out.print(f"\n{last.record['statement']}\n", markup=False)
+    done = last.write("demo-released.csv", overwrite=True)
+    Path("demo-report.html").write_text(page(done.record, done.table), "utf-8")
+    out.print("Table   [bold]demo-released.csv[/], record [bold]demo-released.csv.release.json[/]")
+    out.print("Report  [bold]demo-report.html[/]")
+    out.print("Next    [bold]inbounds init your.csv[/], complete plan.toml, [bold]inbounds release plan.toml[/]")
+
+
+def shown(made: dict[tuple[str, str], Release], truth: dict[str, np.ndarray]) -> None:
+    """Eight groups, every statistic: the truth and one release at each epsilon."""
+    names = [
+        "group",
+        *(word for what in ("rich", "mean", "median") for word in (what, *(f"ε {e}" for e in EPSILONS))),
     ]
-    out.print(terminal.columns(f"One private release, epsilon {EPSILON}", ["", "true", *made], rows))
-    out.print("[dim]The true column is shown because this is a public data set; a release would not have it.[/]\n")
-    names = ["mechanism", "mean error", "RMSE", "exactly right", "worst answer", "tight epsilon"]
-    table = [[name, *measured(truth, mechanism)] for name, mechanism in made.items()]
-    out.print(terminal.columns(f"All {len(truth)} groups, released 100 times each", names, table))
-    out.print(
-        terminal.heatmap(best, "\nWhat is reported (down) for each true count (across): optimal, fair and monotone")
-    )
-    out.print(f"\n{words.promise(best)}")
-    best.save("demo-mechanism.json")
-    out.print("Proof: [bold].venv/bin/inbounds verify demo-mechanism.json[/]")
-    try:
-        from inbounds.report.figures import heatmaps
-    except ImportError:
-        sys.exit(0)
-    chosen = ("clamped Laplace", "optimal, absolute error", "optimal, fair and monotone")
-    heatmaps([made[name] for name in chosen], chosen).savefig("demo.png", dpi=110)
-    out.print("Picture: [bold]demo.png[/]")
+    rows = []
+    for k in range(8):
+        row = [f"{k + 1:04d}"]
+        for name in NAMES:
+            row.append(f"{truth[name][k]:.4g}")
+            row += [f"{made[e, 'optimal'].table[name][k].as_py():.4g}" for e in EPSILONS]
+        rows.append(row)
+    title = "How many earn over $50,000, mean and median age: the truth, and one release at each epsilon"
+    out.print(terminal.columns(title, names, rows))
+    out.print("[dim]The true columns are shown because the data set is public; a release has none.[/]\n")
+
+
+def compared(made: dict[tuple[str, str], Release], truth: dict[str, np.ndarray], ways: dict[str, str]) -> None:
+    """Mean absolute error over all groups, ours beside Laplace noise clamped to the range."""
+    rows = [
+        [
+            e,
+            what,
+            *(f"{error(made[e, way], name, truth[name]):.3f}" for way in ways),
+            _gain(made, e, name, truth[name]),
+        ]
+        for e in EPSILONS
+        for name, what in NAMES.items()
+    ]
+    names = ["epsilon", "statistic", *ways.values(), "saved"]
+    out.print(terminal.columns("Mean absolute error over all groups", names, rows, right=2))
+
+
+def _gain(made: dict[tuple[str, str], Release], e: str, name: str, truth: np.ndarray) -> str:
+    ours, theirs = (error(made[e, way], name, truth) for way in ("optimal", "snapped_laplace"))
+    return f"{1 - ours / theirs:.0%}"
 
 
 if __name__ == "__main__":

@@ -66,9 +66,7 @@ class Judge:
     def certifies(self, mechanism) -> bool:
         """The whole promise of a mechanism, judged anew."""
         weights = mechanism.weights.tolist()
-        return self.distribution(weights, mechanism.query) and self.private(
-            weights, mechanism.query, mechanism.epsilon
-        )
+        return self.distribution(weights, mechanism.query) and self.private(weights, mechanism.query, mechanism.epsilon)
 
 
 def _rational(point) -> Fraction:

@@ -345,9 +345,7 @@ def test_a_remap_must_name_an_output_for_every_step():
 def test_a_remapped_noise_table_is_the_sum_of_the_rows_it_merges(judge):
     law = geometric_noise(ib.count(3), Fraction(1))
     coarse = ib.count(3, outputs=[(-1, 1), (1, 4)])
-    merged = Mechanism(
-        coarse, Fraction(1), Noise(law.core, law.floor, law.end, law.size, np.array([0, 0, 1, 1])), HAND
-    )
+    merged = Mechanism(coarse, Fraction(1), Noise(law.core, law.floor, law.end, law.size, np.array([0, 0, 1, 1])), HAND)
     plain = Mechanism(ib.count(3), Fraction(1), law, HAND).weights
     assert merged.weights.tolist() == [(plain[0] + plain[1]).tolist(), (plain[2] + plain[3]).tolist()]
     assert judge.certifies(merged)

@@ -31,9 +31,7 @@ def test_003_mean_probability_of_the_truth_for_four_people():
     assert geometric.truth_probability().mean() == pytest.approx(0.2381, abs=5e-5)
     assert fair.truth_probability().mean() == pytest.approx(0.2237, abs=5e-5)
     a = 10 / 11
-    assert geometric.truth_probability().mean() == pytest.approx(
-        (2 / (1 + a) + 3 * (1 - a) / (1 + a)) / 5, abs=1e-12
-    )
+    assert geometric.truth_probability().mean() == pytest.approx((2 / (1 + a) + 3 * (1 - a) / (1 + a)) / 5, abs=1e-12)
     assert fair.truth_probability() == pytest.approx([(1 - a) / (1 + a - 2 * a**3)] * 5, abs=1e-12)
 
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from inbounds.design.derive import derivable, refines
     from inbounds.design.optimal import optimal
     from inbounds.estimate import Reconstruction, reconstruct
+    from inbounds.release import release
     from inbounds.sideinfo import preround
 
 __version__ = "0.1.0"
@@ -63,6 +64,7 @@ _LOADED_ON_USE = {
     "preround": "inbounds.sideinfo",
     "reconstruct": "inbounds.estimate",
     "refines": "inbounds.design.derive",
+    "release": "inbounds.release",
 }
 _MODULES_ON_USE = ("attack", "distance", "local")
 
@@ -126,5 +128,6 @@ __all__ = [
     "recommend",
     "reconstruct",
     "refines",
+    "release",
     "total",
 ]

@@ -38,9 +38,7 @@ def check_matrix(weights: Ints, cliques: Iterable[Clique], epsilon: Fraction) ->
                 raise PrivacyViolation(i, worst, high / low if low else float("inf"), p / 2**EXP_BITS)
 
 
-def check_noise(
-    core: Ints, floor: int, end: int, size: int, reach: int, distance: Fraction, epsilon: Fraction
-) -> None:
+def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distance: Fraction, epsilon: Fraction) -> None:
     """Raise unless clamp(answer + noise, 0, size) is private for answers 0..size at most `reach` apart.
 
     The noise weights are t[d] = core[d + K] for |d| <= K, `floor` for K < |d| < size, and `end` for

@@ -184,9 +184,7 @@ def _read_query(part: Json) -> Query:
     answers = _read_scale(part["answers"])
     cells = part["outputs"]
     outputs = (
-        Cells(*(_read_scale(cells[key]) for key in ("lowers", "uppers", "values")))
-        if cells
-        else Cells.around(answers)
+        Cells(*(_read_scale(cells[key]) for key in ("lowers", "uppers", "values"))) if cells else Cells.around(answers)
     )
     if cells:
         Cells.of(list(zip(outputs.lowers, outputs.uppers, outputs.values, strict=True)))  # refuses odd cells

@@ -59,9 +59,7 @@ class Layout:
     def mirrors(self) -> bool:
         """Whether turning the matrix by half a turn maps cells, homes and row peaks onto themselves."""
         last, end = self.outputs - 1, self.answers
-        return np.array_equal(self.home[::-1], last - self.home) and np.array_equal(
-            self.below[::-1], end - self.above
-        )
+        return np.array_equal(self.home[::-1], last - self.home) and np.array_equal(self.below[::-1], end - self.above)
 
 
 def square(size: int) -> Layout:

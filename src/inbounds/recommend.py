@@ -75,9 +75,7 @@ def _reason(found: Comparison, taken: Row, fit: list[Row], asked: tuple[str, ...
         parts.append(f"the next best, {runner.name}, loses {_more(_value(runner, column), value)} more")
     free = min(found.rows, key=lambda row: _value(row, column))
     if asked and _value(free, column) < value * (1 - TIE):
-        parts.append(
-            f"what you need costs {_more(value, _value(free, column))} against {free.name}, which lacks it"
-        )
+        parts.append(f"what you need costs {_more(value, _value(free, column))} against {free.name}, which lacks it")
     second = " and ".join(parts) or "every other mechanism that fits does as well, so the simplest is named"
     return f"{first} {second[0].upper()}{second[1:]}."
 

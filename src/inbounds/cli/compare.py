@@ -33,9 +33,7 @@ from inbounds.query import Query
 from inbounds.recommend import recommend as recommended
 from inbounds.report import html, terminal, words
 
-OptionalKind = Annotated[
-    str | None, typer.Argument(help="count, total, mean, extreme, interval, ordinal, category.")
-]
+OptionalKind = Annotated[str | None, typer.Argument(help="count, total, mean, extreme, interval, ordinal, category.")]
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
 Losses = Annotated[
     list[str] | None, typer.Option("--loss", help="A loss to judge by; the first one sorts. Give several.")
@@ -72,9 +70,7 @@ def compare(
     """
     losses, weights = [loss_named(name) for name in loss] if loss else None, _weights(prior)
     if file:
-        mechanisms = {
-            path.stem if len({p.stem for p in file}) == len(file) else str(path): load(path) for path in file
-        }
+        mechanisms = {path.stem if len({p.stem for p in file}) == len(file) else str(path): load(path) for path in file}
         found = patiently("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
     elif kind is None:
         raise ValueError("compare needs a query such as: count --max 20 --epsilon 0.5, or --file twice")
@@ -190,9 +186,7 @@ def choose_epsilon(
 def _promise(mean: str | None, worst: str | None, within: str | None, probability: str, loss: str) -> Promise:
     given = [text for text in (mean, worst, within) if text is not None]
     if len(given) != 1:
-        raise ValueError(
-            "epsilon needs one promise: --mean-error, --worst-error or --within; or --at for the reverse"
-        )
+        raise ValueError("epsilon needs one promise: --mean-error, --worst-error or --within; or --at for the reverse")
     if within is not None:
         return promises.within(within, probability)
     make = promises.average if mean is not None else promises.worst
@@ -206,9 +200,7 @@ def _show_kept(kept: Kept, query: Query, save: Path | None, as_json: bool) -> No
     out.print(f"[bold]epsilon {float(kept.epsilon):.10g}[/] is the smallest that keeps the promise:")
     out.print(f"  {kept.promise}")
     out.print(f"  {words.subject(query)}, by {kept.mechanism.origin}")
-    out.print(
-        f"  certified; the mechanism gives {kept.value:.6g} where {float(kept.promise.at_most):.6g} is promised"
-    )
+    out.print(f"  certified; the mechanism gives {kept.value:.6g} where {float(kept.promise.at_most):.6g} is promised")
     if save is not None:
         out.print(f"saved to [bold]{save}[/]; check it with: inbounds verify {save}")
 

@@ -33,9 +33,7 @@ def page(what: Mechanism | Comparison, prior: Prior = None, level: float = 0.9) 
     return document(_title(what), _mechanism(what, prior, level))
 
 
-def save(
-    what: Mechanism | Comparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9
-) -> None:
+def save(what: Mechanism | Comparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9) -> None:
     """Write the report; one file, nothing beside it."""
     Path(path).write_text(page(what, prior, level), "utf-8")
 
@@ -89,9 +87,7 @@ def _mechanism(m: Mechanism, prior: Prior, level: float) -> Iterable[str]:
 
 def _pictures(m: Mechanism, prior: Prior, level: float) -> Iterable[str]:
     yield "<h2>What a published value means</h2>"
-    before = (
-        "every true answer is equally likely beforehand" if prior is None else "the given prior holds beforehand"
-    )
+    before = "every true answer is equally likely beforehand" if prior is None else "the given prior holds beforehand"
     rows = readings(m, level, prior, "absolute" if m.query.ordered else "zero-one")
     yield f"<p>For a reader to whom {before}. The last column holds even if a tenth of that belief is wrong.</p>"
     yield _readings(rows)
@@ -152,9 +148,7 @@ def _readings(rows: Sequence[Reading]) -> str:
         body.append([escape(text) for text in (_value(r.output), _often(r.chance), span, *sure)])
     notes = [f"{len(chosen)} of the {len(seen)} values that occur are shown."] if len(chosen) < len(seen) else []
     if len(seen) < len(rows):
-        notes.append(
-            f"{len(rows) - len(seen)} of {len(rows)} values are published less than once in a billion times."
-        )
+        notes.append(f"{len(rows) - len(seen)} of {len(rows)} values are published less than once in a billion times.")
     return table(head, body) + (f"<p class=sub>{' '.join(notes)}</p>" if notes else "")
 
 

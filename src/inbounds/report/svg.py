@@ -74,9 +74,7 @@ def lines(curves: Mapping[str, Floats], names: Sequence[str], across: str, up: s
     x = left + plot * (np.arange(len(names)) + 0.5) / len(names)
     parts = _axis(left, top, plot, high, peak)
     for k, curve in enumerate(curves.values()):
-        points = " ".join(
-            f"{a:.1f},{top + high * (1 - float(v) / peak):.1f}" for a, v in zip(x, curve, strict=True)
-        )
+        points = " ".join(f"{a:.1f},{top + high * (1 - float(v) / peak):.1f}" for a, v in zip(x, curve, strict=True))
         parts.append(f'<polyline points="{points}" {_stroke(k)}/>')
     parts += [_text(float(x[k]), top + high + 14, names[k], "middle") for k in _ticks(len(names))]
     parts += [_text(left + plot / 2, top + high + 28, across, "middle"), _turned(10, top + high / 2, up)]
@@ -145,9 +143,7 @@ def _ticks(count: int) -> list[int]:
     return sorted({round(place) for place in np.linspace(0, count - 1, min(count, 11)).tolist()})
 
 
-def _averaged(
-    matrix: Floats, answers: Sequence[str], reports: Sequence[str]
-) -> tuple[Floats, list[str], list[str]]:
+def _averaged(matrix: Floats, answers: Sequence[str], reports: Sequence[str]) -> tuple[Floats, list[str], list[str]]:
     """Blocks of neighbouring cells by their mean, named by their first entry."""
     rows = np.unique(np.linspace(0, matrix.shape[0], min(matrix.shape[0], MOST_CELLS) + 1).astype(int))
     columns = np.unique(np.linspace(0, matrix.shape[1], min(matrix.shape[1], MOST_CELLS) + 1).astype(int))

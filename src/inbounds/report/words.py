@@ -73,9 +73,7 @@ MEANING = {
 }
 """The structural properties, for a reader without formulas."""
 
-LEGEND = (
-    "RH row honest, RM row monotone, CH column honest, CM column monotone, F fair, WH weakly honest, S symmetric"
-)
+LEGEND = "RH row honest, RM row monotone, CH column honest, CM column monotone, F fair, WH weakly honest, S symmetric"
 
 
 def accuracy(mechanism: Mechanism) -> str:

@@ -1,0 +1,162 @@
+"""Conditions: a small typed language over declared columns, kept as a tree and never as SQL text.
+
+A comparison with a missing value is neither true nor false; a record counts when the whole condition is true.
+Text is compared for equality only: its order differs between engines. `grammar` reads the language.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal as Choice
+
+Type = Choice["number", "text", "boolean"]
+
+
+# --- the tree ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """A declared column."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant; numbers are exact."""
+
+    value: Fraction | str | bool
+
+
+Operand = Column | Literal
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """left sign right."""
+
+    sign: str
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True)
+class Among:
+    """subject in (…)."""
+
+    subject: Operand
+    values: tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """subject is null."""
+
+    subject: Operand
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A boolean operand by itself."""
+
+    subject: Operand
+
+
+@dataclass(frozen=True)
+class Not:
+    """The condition is false."""
+
+    inner: "Condition"
+
+
+@dataclass(frozen=True)
+class Every:
+    """All parts are true."""
+
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True)
+class Some:
+    """At least one part is true."""
+
+    parts: tuple["Condition", ...]
+
+
+Condition = Comparison | Among | IsNull | Truth | Not | Every | Some
+
+
+# --- types ------------------------------------------------------------------------------------------------
+
+
+def check(condition: Condition, types: Mapping[str, Type]) -> None:
+    """A `ValueError` unless every column is declared and every comparison is between values of one type."""
+    match condition:
+        case Comparison(sign, left, right):
+            kind, other = type_of(left, types), type_of(right, types)
+            if kind != other:
+                raise ValueError(f"must compare values of one type, got {_said(left)} {sign} {_said(right)}")
+            if kind != "number" and sign not in ("=", "!="):
+                raise ValueError(f"must order numbers only, got {_said(left)} {sign} {_said(right)}; use =, != or in")
+        case Among(subject, values):
+            for value in values:
+                check(Comparison("=", subject, value), types)
+        case IsNull(subject):
+            type_of(subject, types)
+        case Truth(subject):
+            if type_of(subject, types) != "boolean":
+                raise ValueError(f"must compare {_said(subject)} with something; only true or false stand alone")
+        case Not(inner):
+            check(inner, types)
+        case Every(parts) | Some(parts):
+            for part in parts:
+                check(part, types)
+
+
+def type_of(operand: Operand, types: Mapping[str, Type]) -> Type:
+    """The type of a column as declared, or of a constant."""
+    if isinstance(operand, Column):
+        if operand.name not in types:
+            known = ", ".join(sorted(types)) or "none"
+            raise ValueError(f"must use declared columns only, got {operand.name}; declared are: {known}")
+        return types[operand.name]
+    value = operand.value
+    return "boolean" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
+
+
+def used(condition: Condition) -> dict[str, Type | None]:
+    """The columns of a condition and the type that their comparisons with constants suggest."""
+    found: dict[str, Type | None] = {}
+
+    def note(operand: Operand, other: Operand | None) -> None:
+        if isinstance(operand, Column):
+            hint = type_of(other, {}) if isinstance(other, Literal) else None
+            found[operand.name] = found.get(operand.name) or hint
+
+    def walk(part: Condition) -> None:
+        match part:
+            case Comparison(_, left, right):
+                note(left, right)
+                note(right, left)
+            case Among(subject, values):
+                note(subject, values[0])
+            case IsNull(subject):
+                note(subject, None)
+            case Truth(subject):
+                note(subject, Literal(True))
+            case Not(inner):
+                walk(inner)
+            case Every(parts) | Some(parts):
+                for inside in parts:
+                    walk(inside)
+
+    walk(condition)
+    return found
+
+
+def _said(operand: Operand) -> str:
+    """An operand as it was written."""
+    if isinstance(operand, Column):
+        return operand.name
+    return f"'{operand.value}'" if isinstance(operand.value, str) else str(operand.value).lower()

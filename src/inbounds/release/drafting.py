@@ -1,0 +1,143 @@
+"""A first plan from a schema: names and types are filled in, public facts are left to people who know them."""
+
+from pathlib import Path
+from typing import Any
+
+from inbounds.release.errors import SourceError
+from inbounds.release.source import Source, opened, quiet
+
+HEAD = """\
+# A release plan for {name}, drafted from its columns. Everything in this file is public: take no bound, key or
+# label from the data itself. Lines that begin with # are choices; remove the # to make one.
+#
+#   inbounds release {plan} --dry-run     what would be released, and how well
+#   inbounds release {plan}               release it
+
+[source]
+{source}
+
+[groups]
+by = [{by}]
+keys = []            # every group to answer: a list, or a public file such as "groups.txt" or "groups.csv"
+size = 25            # records in each group, if public; if not, write instead: maximum = 25
+
+[privacy]
+epsilon = 1          # shared by all statistics: equally, or as each says with share = 0.5 or epsilon = 0.5
+
+# Statistics, one block each: count = "a condition", histogram = "a column with labels",
+# mean, sum, min, max or median = "a column with low and high".
+# Conditions: =, !=, <, <=, >, >=, in (…), between … and …, is null, and, or, not.
+[[statistics]]
+{statistic}
+
+[output]
+path = "{output}"
+# interval = 0.9     # adds the ends of a credible interval to every answer
+
+# [design]
+# properties = ["fair", "column_monotone"]
+# prior = {{ binomial = 0.3 }}
+"""
+
+NUMBER = """
+[columns.{name}]
+type = "number"
+# low = 0            # with both bounds it can be averaged, summed …; values outside are moved to the nearer bound
+# high = 10
+# step = 1           # rounded to low, low + step, … high
+# missing = 0        # what a record without a value counts as
+"""
+
+TEXT = """
+[columns.{name}]
+type = "text"
+# labels = ["…", "…"]   # with labels it can be a histogram
+# other = "…"           # the label that any other value counts as; without it such records are in no cell
+"""
+
+BOOLEAN = """
+[columns.{name}]
+type = "boolean"
+"""
+
+
+def draft(source: Source, plan: Path) -> str:
+    """The text of a commented plan for a source; `plan` is the file it is meant for."""
+    types = schema(source)
+    by = next((name for name, kind in types.items() if kind == "text"), "")
+    rest = {name: kind for name, kind in types.items() if name != by}
+    head = HEAD.format(
+        name=Path(source.path).name or source.name,
+        plan=plan.name,
+        source=_source(source, plan.parent),
+        by=quoted(by) if by else "",
+        statistic=_example(rest),
+        output=f"{plan.stem}.released.csv",
+    )
+    blocks = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN}
+    return head + "".join(blocks[kind].format(name=_key(name)) for name, kind in rest.items())
+
+
+def schema(source: Source) -> dict[str, str]:
+    """Column names and whether each is a number, text or boolean.
+
+    Types of a CSV file are guessed by the engine, for the draft only; its yes and no, true and false stay text,
+    as they are written.
+    """
+    with quiet():
+        if source.kind != "csv":
+            return {name: _type(kind) for name, kind in opened(source).schema().items()}
+        return {
+            name: "number" if kind.is_numeric() and not kind.is_boolean() else "text"
+            for name, kind in _guessed(source).schema().items()
+        }
+
+
+def _guessed(source: Source) -> Any:
+    import ibis
+
+    opened(source)  # its errors are sentences
+    try:
+        return ibis.duckdb.connect().read_csv(source.path, delim=source.separator, header=True)
+    except Exception:
+        failed = f"names a file that is not a table of values: {source.path}"
+    raise SourceError(failed, ("source", "path"))
+
+
+def _type(kind: Any) -> str:
+    if kind.is_boolean():
+        return "boolean"
+    return "number" if kind.is_numeric() else "text"
+
+
+def _example(columns: dict[str, str]) -> str:
+    """A statistic to begin with, over the first column that is not the key."""
+    for name, kind in columns.items():
+        spoken = name if name.isidentifier() else f'"{name}"'
+        test = {"text": f"{spoken} = '…'", "number": f"{spoken} > 0", "boolean": spoken}[kind]
+        return f'count = {quoted(test)}\nname = "count"'
+    return 'count = "true"\nname = "count"'
+
+
+def _source(source: Source, folder: Path) -> str:
+    if source.url:
+        return f"url = {quoted(source.name)}\ntable = {quoted(source.table)}"
+    path = Path(source.path).resolve()
+    near = path.relative_to(folder.resolve()) if path.is_relative_to(folder.resolve()) else path
+    table = f"\ntable = {quoted(source.table)}" if source.table else ""
+    return f"path = {quoted(str(near))}{table}"
+
+
+def quoted(text: str) -> str:
+    """A TOML string: literal where the text allows it, so that quotes inside need no escaping."""
+    if '"' not in text and "\\" not in text and text.isprintable():
+        return f'"{text}"'
+    if "'" not in text and text.isprintable():
+        return f"'{text}'"
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+
+
+def _key(name: str) -> str:
+    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if plain else quoted(name)

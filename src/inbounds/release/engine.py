@@ -1,0 +1,236 @@
+"""Aggregation: the engine reduces the data to one row of whole numbers per declared group; those become positions.
+
+Every record is first turned into small whole numbers of its own (does it meet the condition, which label, which
+step of the range), so whatever a record holds, it moves an aggregate by no more than `account` allows. The
+declared keys go to the engine and join the data there: nothing about any other group comes back.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from inbounds.exact import Ints
+from inbounds.release.account import open_grid
+from inbounds.release.errors import AggregationFailed
+from inbounds.release.expression import constant, translated
+from inbounds.release.facts import Column
+from inbounds.release.plan import Plan, Statistic
+from inbounds.release.schema import check_schema, used_columns
+from inbounds.release.source import opened, quiet
+
+LARGEST_NUMBER = 1e300
+"""Numbers beyond, infinities and NaN count as missing: engines disagree about their order."""
+
+TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+"""How CSV files write booleans, in any case."""
+
+
+@dataclass(frozen=True)
+class Truths:
+    """True answers as positions in each query's answers: one row per statistic (per label of a histogram).
+
+    They never leave the process, so they are not shown either.
+    """
+
+    positions: tuple[Ints, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A source whose schema fits the plan; nothing has been read from it yet."""
+
+    plan: Plan
+    table: Any = field(repr=False)
+
+    def close(self) -> None:
+        """Let go of the file or server; a frame or table that was given stays open."""
+        if self.plan.source.frame is None and self.plan.source.engine != "spark":
+            with quiet(), suppress(Exception):
+                self.table.get_backend().disconnect()
+
+    def aggregate(self) -> Truths:
+        """Run the aggregation in the engine and place every declared group's answers."""
+        with quiet():
+            try:
+                raw = _raw(self.plan, self.table)
+            except Exception:  # the engine's words may quote a record, so not even the chain of causes is kept
+                raw = None
+        if raw is None:
+            name = self.plan.source.name
+            raise AggregationFailed(
+                f"the engine stopped while aggregating {name}; its reason may quote data and is withheld"
+            )
+        return Truths(tuple(row for k in range(len(self.plan.statistics)) for row in _placed(self.plan, k, raw)))
+
+
+def open_source(plan: Plan) -> Opened:
+    """Open the plan's source and compare its schema with the plan: names and types, no data."""
+    with plan.located():
+        table = opened(plan.source)
+        with quiet():
+            schema = dict(table.schema().items())
+        check_schema(plan, schema)
+    return Opened(plan, table)
+
+
+# --- records as whole numbers -----------------------------------------------------------------------------
+
+
+def _raw(plan: Plan, table: Any) -> dict[str, Ints]:
+    """For every measure, one whole number per declared group; groups without records have the neutral 0."""
+    joined = _joined(plan, table)
+    measures = {name: value for k in range(len(plan.statistics)) for name, value in _measures(plan, k, joined).items()}
+    rows = [joined.group_by("group_").agg(rows_=joined.count().cast("int64"), **measures)]
+    rows += [_median_rows(joined, k) for k, s in enumerate(plan.statistics) if s.kind == "median"]
+    found: dict[str, Ints] = {}
+    for expression in rows:
+        arrow = expression.to_pyarrow()
+        groups = arrow["group_"].to_numpy()
+        for name in arrow.column_names:
+            found[name] = np.zeros(len(plan.groups), dtype=np.int64)
+            found[name][groups] = arrow[name].to_numpy()
+    return found
+
+
+def _joined(plan: Plan, table: Any) -> Any:
+    """The records of declared groups: the group's position, and one whole number per statistic."""
+    import ibis
+
+    columns = {name: _typed(plan, table, name) for name in used_columns(plan)}
+    own = {f"v{k}": _number_of(plan, s, columns) for k, s in enumerate(plan.statistics)}
+    keys = {f"k{k}": _key_column(table[name]) for k, name in enumerate(plan.groups.by)}
+    records = table.select(**keys, **own)
+    if not keys:
+        return records.mutate(group_=ibis.literal(0, "int64"))
+    declared = ibis.memtable(_declared(plan, table))
+    return declared.inner_join(records, [declared[name] == records[name] for name in keys]).select("group_", *own)
+
+
+def _key_column(column: Any) -> Any:
+    return column.cast("int64") if column.type().is_integer() else column.cast("string")
+
+
+def _declared(plan: Plan, table: Any) -> Any:
+    import pyarrow
+
+    arrays: dict[str, Any] = {"group_": pyarrow.array(range(len(plan.groups)), pyarrow.int64())}
+    for k, name in enumerate(plan.groups.by):
+        whole = table[name].type().is_integer()
+        values = [int(key[k]) if whole else key[k] for key in plan.groups.keys]
+        arrays[f"k{k}"] = pyarrow.array(values, pyarrow.int64() if whole else pyarrow.string())
+    return pyarrow.table(arrays)
+
+
+def _typed(plan: Plan, table: Any, name: str) -> Any:
+    """A column as its declared type; text that cannot be read as that type is missing."""
+    column, kind = table[name], plan.columns[name].type
+    if kind == "number":
+        return _finite(column.strip().try_cast("float64") if plan.source.textual else column, plan)
+    if kind == "boolean" and plan.source.textual:
+        word = column.strip().lower()
+        return word.isin(TRUE).ifelse(True, word.isin(FALSE).ifelse(False, None))
+    return column.cast("string") if kind == "text" and not column.type().is_string() else column
+
+
+def _finite(column: Any, plan: Plan) -> Any:
+    """NaN and infinities are missing; so is text, which SQLite may keep in columns of numbers and orders last."""
+    if column.type().is_floating() or plan.source.kind == "sqlite":
+        return column.between(-LARGEST_NUMBER, LARGEST_NUMBER).ifelse(column, None)
+    return column
+
+
+def _number_of(plan: Plan, statistic: Statistic, columns: dict[str, Any]) -> Any:
+    """The whole number that a record contributes: never missing, always in its range."""
+    if statistic.kind == "count":
+        return _one_if(translated(statistic.where, columns))
+    column = plan.columns[statistic.of]
+    if statistic.kind == "histogram":
+        return _label_number(columns[statistic.of], column)
+    return _step_number(columns[statistic.of], column)
+
+
+def _one_if(condition: Any) -> Any:
+    """1 where the condition is true, 0 where it is false or cannot be told."""
+    import ibis
+
+    return ibis.cases((condition, ibis.literal(1, "int64")), else_=ibis.literal(0, "int64"))
+
+
+def _label_number(values: Any, column: Column) -> Any:
+    """The position of the label; every other value is `other`, or -1 for no cell at all."""
+    import ibis
+
+    other = column.labels.index(column.other) if column.other is not None else -1
+    branches = [(values == label, ibis.literal(k, "int64")) for k, label in enumerate(column.labels)]
+    return ibis.cases(*branches, else_=ibis.literal(other, "int64"))
+
+
+def _step_number(values: Any, column: Column) -> Any:
+    """The nearest step of the range: clamped to 0..width; what is missing, infinite or no number is the default."""
+    import ibis
+
+    assert column.low is not None
+    assert column.high is not None
+    low, high = constant(column.low), constant(column.high)
+    steps = (values.cast("float64") - float(column.low)) / float(column.step)
+    return ibis.cases(
+        (values.between(low, high), (steps + 0.5).floor().cast("int64")),
+        (values > high, ibis.literal(column.width, "int64")),
+        (values < low, ibis.literal(0, "int64")),
+        else_=ibis.literal(column.default, "int64"),
+    )
+
+
+def _measures(plan: Plan, k: int, joined: Any) -> dict[str, Any]:
+    """What the engine computes per group from a statistic's own numbers."""
+    statistic, own = plan.statistics[k], joined[f"v{k}"]
+    if statistic.kind == "histogram":
+        labels = plan.columns[statistic.of].labels
+        return {f"m{k}_{i}": _one_if(own == i).sum().cast("int64") for i in range(len(labels))}
+    if statistic.kind in ("min", "max"):
+        return {f"m{k}": own.min() if statistic.kind == "min" else own.max()}
+    return {} if statistic.kind == "median" else {f"m{k}": own.sum().cast("int64")}
+
+
+def _median_rows(joined: Any, k: int) -> Any:
+    """The lower median: the least step that at least half of the group's records do not exceed."""
+    import ibis
+
+    name = f"v{k}"
+    steps = joined.group_by("group_", name).agg(n=joined.count())
+    upto = steps.n.sum().over(ibis.cumulative_window(group_by="group_", order_by=name))
+    everyone = steps.n.sum().over(ibis.window(group_by="group_"))
+    halves = steps.mutate(upto=upto, everyone=everyone)
+    half = halves.filter(halves.upto * 2 >= halves.everyone)
+    return half.group_by("group_").agg(**{f"m{k}": half[name].min()})
+
+
+# --- whole numbers as positions ---------------------------------------------------------------------------
+
+
+def _placed(plan: Plan, k: int, raw: dict[str, Ints]) -> list[Ints]:
+    """Positions in the query's answers, as `account` defines them; always within the range."""
+    statistic, sizes, rows = plan.statistics[k], plan.groups.sizes, raw["rows_"]
+    if statistic.kind == "count":
+        return [np.minimum(raw[f"m{k}"], sizes)]
+    column = plan.columns[statistic.of]
+    if statistic.kind == "histogram":
+        return [np.minimum(raw[f"m{k}_{i}"], sizes) for i in range(len(column.labels))]
+    own = raw[f"m{k}"]
+    if statistic.kind in ("min", "max", "median"):
+        return [np.where(rows > 0, own, column.default).clip(0, column.width)]
+    own, sizes, rows = (array.astype(object) for array in (own, sizes, rows))  # whole numbers of any size
+    if plan.groups.public:
+        return [_clamped(own + (sizes - rows) * column.default, 0, sizes * column.width)]
+    if statistic.kind == "sum":
+        grid = open_grid(column)
+        first, last = np.minimum(0, sizes * grid.low), np.maximum(0, sizes * grid.high)
+        return [_clamped(rows * grid.low + own * grid.step - first, 0, last - first)]
+    nearest = (2 * own + rows) // np.maximum(2 * rows, 1)
+    return [_clamped(np.where(rows > 0, nearest, column.default), 0, column.width)]
+
+
+def _clamped(values: Any, low: Any, high: Any) -> Ints:
+    return np.asarray(np.minimum(np.maximum(values, low), high), dtype=np.int64)

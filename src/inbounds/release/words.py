@@ -1,0 +1,61 @@
+"""What a release promises, in plain sentences."""
+
+import math
+from fractions import Fraction
+
+from inbounds.release.account import Entry
+from inbounds.release.plan import CHANGE, Plan
+
+
+def statement(plan: Plan) -> str:
+    """The guarantee for a reader without formulas: who is protected, from what, by how much."""
+    factor = math.exp(float(plan.spent))
+    return (
+        f"{relation(plan)} Whatever that record holds, any table this release can give is at most {factor:.4g} "
+        f"times likelier than it would be otherwise (epsilon {number(plan.spent)})."
+    )
+
+
+def relation(plan: Plan) -> str:
+    """The neighbouring relation, and what it does not cover at this price."""
+    if plan.groups.public:
+        return (
+            "One record is one person. Which group a person belongs to and how large each group is are public; "
+            "everything else about one person may be changed, or the record left out. "
+            "(A person who moves from one group to another is covered at twice the epsilon, "
+            f"{number(2 * plan.spent)}.)"
+        )
+    if plan.neighbours == CHANGE:
+        return (
+            "One record is one person. Group sizes are not public beyond a declared maximum; one person's record "
+            "may be replaced by any other, also in another group."
+        )
+    return (
+        "One record is one person. Group sizes are not public beyond a declared maximum; one person's record may "
+        f"be added or removed. (Replacing it by another is covered at twice the epsilon, {number(2 * plan.spent)}.)"
+    )
+
+
+def composition(plan: Plan, entries: list[Entry] | tuple[Entry, ...]) -> list[str]:
+    """The account, line by line: what is spent where, and why the sum is the whole."""
+    lines = [
+        f"{entry.statistic.name}: epsilon {number(entry.spent)}; each number is drawn at {number(entry.drawn_at)} "
+        f"({entry.reason})"
+        for entry in entries
+    ]
+    groups = f"{len(plan.groups)} groups" if len(plan.groups) > 1 else "one group"
+    lines.append(
+        f"{groups}: no record is in two of them, so they cost no more than one (parallel composition); statistics "
+        f"of the same group add up: {number(plan.spent)} of {number(plan.epsilon)} spent"
+    )
+    return lines
+
+
+def number(value: Fraction) -> str:
+    """An exact number as people write it: a decimal where it ends soon, else a fraction.
+
+    >>> number(Fraction(1, 4)), number(Fraction(1, 3))
+    ('0.25', '1/3')
+    """
+    short = f"{float(value):.6g}"
+    return short if Fraction(short) == value else str(value)

@@ -1,0 +1,110 @@
+"""Writing a release: the table and its record appear whole, the record first, or not at all.
+
+Order: (1) both are written to temporary files beside the target and flushed to the disk; (2) with `overwrite`,
+the old table is removed; (3) the record takes its name; (4) the table takes its name. A process killed anywhere
+leaves no table without its record and no part of a table under its name: at worst a record whose table is not
+there, or a temporary file whose name begins with a dot.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+FORMATS = (".csv", ".parquet", ".json")
+
+
+def record_path(target: Path) -> Path:
+    """The record's name: the table's, with .release.json after it."""
+    return target.with_name(target.name + ".release.json")
+
+
+def check_target(target: Path, *, overwrite: bool) -> None:
+    """Refuse before anything is read what could not be written afterwards."""
+    if target.suffix.lower() not in FORMATS:
+        raise ValueError(f"output must end in {', '.join(FORMATS)}, got {target.name!r}")
+    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise ValueError(f"output must be in a folder that can be written to, got {target.parent}")
+    if not overwrite and (target.exists() or record_path(target).exists()):
+        raise ValueError(
+            f"output must not exist yet, got {target}; a second release spends its epsilon on top of the first: "
+            "choose another name, or overwrite on purpose"
+        )
+
+
+def write(table: Any, record: dict[str, Any], target: Path, *, overwrite: bool = False) -> dict[str, Any]:
+    """Write an Arrow table and its record; returns the record with the table's digest in it."""
+    check_target(target, overwrite=overwrite)
+    content = encoded(table, target.suffix.lower())
+    full = {**record, "table": {"file": target.name, "rows": table.num_rows, "sha256": _digest(content)}}
+    text = json.dumps(full, indent=1, ensure_ascii=False) + "\n"
+    with _part(target, content) as table_part, _part(record_path(target), text.encode("utf-8")) as record_part:
+        if overwrite:
+            target.unlink(missing_ok=True)
+            _settle(target.parent)
+        os.replace(record_part, record_path(target))
+        _settle(target.parent)
+        os.replace(table_part, target)
+        _settle(target.parent)
+    return full
+
+
+def encoded(table: Any, suffix: str) -> bytes:
+    """The table as the bytes of a CSV, Parquet or JSON file."""
+    buffer = io.BytesIO()
+    if suffix == ".parquet":
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(table, buffer)
+    elif suffix == ".json":
+        buffer.write(json.dumps(table.to_pylist(), ensure_ascii=False, indent=1).encode("utf-8") + b"\n")
+    else:
+        text = io.TextIOWrapper(buffer, encoding="utf-8", newline="", write_through=True)
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(table.column_names)
+        writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        text.detach()
+    return buffer.getvalue()
+
+
+@contextmanager
+def _part(target: Path, content: bytes) -> Iterator[Path]:
+    """A temporary file beside the target, on the disk before its name is used; gone afterwards if not renamed."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _settle(folder: Path) -> None:
+    """Make a rename survive a loss of power, where the system can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,188 @@
+"""release and init, run as people run them."""
+
+import csv
+import html.parser
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from inbounds.cli import main
+from inbounds.release import read_plan
+from inbounds.release.drafting import quoted
+
+DATA = "school,answer,score,adult\n" + "".join(
+    f"{school},{answer},{score},{adult}\n"
+    for school in ("North", "South", "East")
+    for answer, score, adult in (("yes", 3, "true"), ("no", 12, "false"), ("yes", "", "true"))
+)
+ONE_LINE = ["release", "survey.csv", "--by", "school", "--keys", "schools.txt", "--size", "5", "--epsilon", "1"]
+COUNT = ["--count", "answer = 'yes'"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "survey.csv").write_text(DATA)
+    (tmp_path / "schools.txt").write_text("West\nNorth\nSouth\n")
+    return tmp_path
+
+
+@dataclass
+class Done:
+    """What a command left: as subprocess.run says it."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def inbounds(monkeypatch, capsys):
+    """The command line in this process; `test_the_command_runs_by_itself` starts a real one."""
+
+    def run(folder: Path, *words: str) -> Done:
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        monkeypatch.setattr(sys, "argv", ["inbounds", *words])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        said = capsys.readouterr()
+        return Done(code, said.out, said.err)
+
+    return run
+
+
+def test_the_command_runs_by_itself(folder):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "100"}
+    command = [sys.executable, "-m", "inbounds", *ONE_LINE, *COUNT, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=True)
+    assert json.loads(done.stdout)["output"] == "survey.released.csv"
+    assert done.stderr == ""
+
+
+def test_one_line_releases_a_table_with_its_record_and_report(folder, inbounds):
+    done = inbounds(folder, *ONE_LINE, *COUNT, "--interval", "0.9", "--report", "report.html")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    with open(folder / "survey.released.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["school"] for row in rows] == ["West", "North", "South"]
+    assert all(0 <= int(r["count_low"]) <= int(r["count_high"]) <= 5 and 0 <= int(r["count"]) <= 5 for r in rows)
+    record = json.loads((folder / "survey.released.csv.release.json").read_text())
+    assert record["epsilon"]["spent"] == "1"
+    assert "epsilon 1" in re.sub(r"\s+", " ", done.stdout)
+    page = (folder / "report.html").read_text()
+    html.parser.HTMLParser().feed(page)
+    assert record["plan_sha256"] in page
+    assert record["mechanisms"][0]["sha256"] in page
+    assert "North" in page
+    assert "<script" not in page
+    assert "http:" not in page.replace("http-equiv", "")
+    assert "https:" not in page
+
+
+def test_a_dry_run_writes_nothing_and_says_what_will_happen(folder, inbounds):
+    before = {p.name for p in folder.iterdir()}
+    done = inbounds(folder, *ONE_LINE, *COUNT, "--median", "score", "--low", "0", "--high", "4", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert {p.name for p in folder.iterdir()} - before == {"cache"}
+    said = re.sub(r"\s+", " ", done.stdout)
+    for words in ("nothing is read but the schema", "3 groups by school", "epsilon 0.5", "Expected error"):
+        assert words in said
+    answer = json.loads(inbounds(folder, *ONE_LINE, *COUNT, "--dry-run", "--json").stdout)
+    assert answer["expected_error_by_size"]["count"].keys() == {"5"}
+
+
+def test_every_one_line_statistic_is_answered(folder, inbounds):
+    words = [word for kind in ("mean", "sum", "median", "min", "max") for word in (f"--{kind}", "score")]
+    words += ["--low", "0", "--high", "4", "--step", "2", "--histogram", "answer", "--labels", "yes, no"]
+    done = inbounds(folder, *ONE_LINE, *words, "--count", "score > 1", "--count", "adult = true", "--json")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["account"]) == 8
+
+
+def test_init_drafts_a_plan_that_runs_once_the_keys_are_filled_in(folder, inbounds):
+    assert inbounds(folder, "init", "survey.csv").returncode == 0
+    text = (folder / "plan.toml").read_text()
+    columns = tomllib.loads(text)["columns"]
+    assert columns == {"answer": {"type": "text"}, "score": {"type": "number"}, "adult": {"type": "text"}}
+    assert "North" not in text
+    refused = inbounds(folder, "release", "plan.toml")
+    assert refused.returncode == 2
+    assert "plan.toml, line 12: groups.keys must hold at least one group" in re.sub(r"\s+", " ", refused.stderr)
+    (folder / "plan.toml").write_text(text.replace("keys = []", 'keys = "schools.txt"'))
+    done = inbounds(folder, "release", "plan.toml")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "plan.released.csv").exists()
+    again = inbounds(folder, "init", "survey.csv")
+    assert again.returncode == 2
+    assert "exists" in again.stderr
+
+
+def test_init_takes_types_from_the_schema_of_a_file_that_has_one(folder, inbounds):
+    table = pa.table({"town": ["x"], "n": [1], "real": [0.5], "yes": [True], "odd name": ["y"]})
+    pyarrow.parquet.write_table(table, folder / "t.parquet")
+    assert inbounds(folder, "init", "t.parquet", "--output", "p.toml", "--json").returncode == 0
+    content = tomllib.loads((folder / "p.toml").read_text())
+    assert content["groups"]["by"] == ["town"]
+    types = {name: column["type"] for name, column in content["columns"].items()}
+    assert types == {"n": "number", "real": "number", "yes": "boolean", "odd name": "text"}
+
+
+@pytest.mark.parametrize("name", ["plain", 'a "quoted" one', "it's", "back\\slash", "tab\t", "both ' and \""])
+def test_drafted_names_survive_toml(name):
+    assert tomllib.loads(f"k = {quoted(name)}")["k"] == name
+
+
+def test_keys_and_labels_that_look_like_markup_are_shown_as_they_are(folder, inbounds):
+    (folder / "schools.txt").write_text("[red]North\n[/]\n")
+    done = inbounds(folder, *ONE_LINE, "--histogram", "answer", "--labels", "[bold]yes,no")
+    assert done.returncode == 0, done.stderr
+    assert "[red]North" in done.stdout
+    assert "[bold]yes" in done.stdout
+
+
+def test_options_beside_a_plan_file_are_refused(folder, inbounds):
+    (folder / "plan.toml").write_text("")
+    done = inbounds(folder, "release", "plan.toml", "--epsilon", "1")
+    assert done.returncode == 2
+    assert "leave out --epsilon" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["release", "survey.csv"], "needs a plan file, or a statistic"),
+        ([*ONE_LINE[:-2], *COUNT], "needs --epsilon"),
+        ([*ONE_LINE, "--mean", "score"], "--mean needs --low and --high"),
+        ([*ONE_LINE, "--histogram", "answer"], "--histogram needs --labels"),
+        ([*ONE_LINE, "--count", "answer ~ 'y'"], "not in the language of conditions"),
+        (["release", "nothing.toml"], "No such file"),
+        ([*ONE_LINE, *COUNT, "--report", "no/such/folder/report.html"], "must be in a folder that exists"),
+    ],
+)
+def test_misuse_is_one_sentence_and_exit_code_2(folder, inbounds, words, said):
+    done = inbounds(folder, *words)
+    assert done.returncode == 2
+    assert said in re.sub(r"\s+", " ", done.stderr)
+    assert "Traceback" not in done.stderr
+    assert not (folder / "survey.released.csv").exists()
+
+
+def test_the_documented_plan_is_read(folder):
+    """The plan in the tutorial is a plan."""
+    page = (Path(__file__).parents[2] / "docs" / "release.md").read_text()
+    (toml,) = re.findall(r"```toml title=\"plan.toml\"\n(.*?)```", page, re.DOTALL)
+    (folder / "plan.toml").write_text(toml)
+    assert len(read_plan(folder / "plan.toml").statistics) >= 3

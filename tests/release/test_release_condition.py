@@ -1,0 +1,206 @@
+"""The language of conditions: what it reads, what it refuses, and that every engine is told what it means."""
+
+import operator
+from fractions import Fraction
+
+import ibis
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inbounds.release.condition import (
+    Among,
+    Column,
+    Comparison,
+    Every,
+    IsNull,
+    Literal,
+    Not,
+    Some,
+    Truth,
+    check,
+    type_of,
+    used,
+)
+from inbounds.release.expression import translated
+from inbounds.release.grammar import parse
+from inbounds.release.source import quiet
+
+TYPES = {"n": "number", "m": "number", "t": "text", "b": "boolean", "odd name": "text"}
+
+
+def written(condition) -> str:
+    """A condition as people write it, with every parenthesis."""
+    match condition:
+        case Comparison(sign, left, right):
+            return f"{_operand(left)} {sign} {_operand(right)}"
+        case Among(subject, values):
+            return f"{_operand(subject)} IN ({', '.join(map(_operand, values))})"
+        case IsNull(subject):
+            return f"{_operand(subject)} is NULL"
+        case Truth(subject):
+            return _operand(subject)
+        case Not(inner):
+            return f"not ({written(inner)})"
+        case Every(parts):
+            return " and ".join(f"({written(part)})" for part in parts)
+        case Some(parts):
+            return " or ".join(f"({written(part)})" for part in parts)
+
+
+def _operand(operand) -> str:
+    if isinstance(operand, Column):
+        return operand.name if operand.name.isidentifier() else f'"{operand.name}"'
+    value = operand.value
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value).lower() if isinstance(value, bool) else str(float(value)) if value % 1 else str(value)
+
+
+numbers = st.sampled_from([Fraction(-2), Fraction(0), Fraction(1, 2), Fraction(3)]).map(Literal)
+texts = st.sampled_from(["", "p", "it's", "-- x", "'; drop table t"]).map(Literal)
+tests = st.one_of(
+    st.builds(
+        Comparison,
+        st.sampled_from(["=", "!=", "<", "<=", ">", ">="]),
+        st.sampled_from([Column("n"), Column("m")]),
+        st.one_of(numbers, st.just(Column("m"))),
+    ),
+    st.builds(Comparison, st.sampled_from(["=", "!="]), st.sampled_from([Column("t"), Column("odd name")]), texts),
+    st.builds(Among, st.just(Column("t")), st.lists(texts, min_size=1, max_size=3).map(tuple)),
+    st.builds(Among, st.just(Column("n")), st.lists(numbers, min_size=1, max_size=3).map(tuple)),
+    st.builds(IsNull, st.sampled_from([Column(name) for name in TYPES])),
+    st.just(Truth(Column("b"))),
+)
+conditions = st.recursive(
+    tests,
+    lambda inner: st.one_of(
+        st.builds(Not, inner),
+        st.builds(Every, st.lists(inner, min_size=2, max_size=3).map(tuple)),
+        st.builds(Some, st.lists(inner, min_size=2, max_size=3).map(tuple)),
+    ),
+    max_leaves=6,
+)
+records = st.fixed_dictionaries(
+    {
+        "n": st.sampled_from([None, -2.0, 0.0, 0.5, 3.0]),
+        "m": st.sampled_from([None, 0.0, 3.0]),
+        "t": st.sampled_from([None, "", "p", "it's", "'; drop table t"]),
+        "b": st.sampled_from([None, True, False]),
+        "odd name": st.sampled_from([None, "p"]),
+    }
+)
+
+
+def meaning(condition, record):
+    """True, False or None (cannot be told), by the three-valued tables of logic."""
+    match condition:
+        case Comparison(sign, left, right):
+            a, b = (_value(side, record) for side in (left, right))
+            return None if a is None or b is None else SIGNS[sign](a, b)
+        case Among(subject, values):
+            a = _value(subject, record)
+            return None if a is None else a in [_value(v, record) for v in values]
+        case IsNull(subject):
+            return _value(subject, record) is None
+        case Truth(subject):
+            return _value(subject, record)
+        case Not(inner):
+            told = meaning(inner, record)
+            return None if told is None else not told
+        case Every(parts):
+            told = [meaning(part, record) for part in parts]
+            return False if False in told else None if None in told else True
+        case Some(parts):
+            told = [meaning(part, record) for part in parts]
+            return True if True in told else None if None in told else False
+
+
+SIGNS = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _value(operand, record):
+    return record[operand.name] if isinstance(operand, Column) else operand.value
+
+
+@given(conditions)
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_a_written_condition_is_read_back_as_it_was_meant(condition):
+    read = parse(written(condition))
+    check(read, TYPES)
+    assert parse(written(read)) == read
+    for n in (None, 0.5, 3.0):
+        record = {"n": n, "m": 0.0, "t": "it's", "b": None, "odd name": "p"}
+        assert meaning(read, record) == meaning(condition, record)
+
+
+@given(conditions, st.lists(records, min_size=1, max_size=12))
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+def test_the_engine_is_told_exactly_what_a_condition_means(condition, rows):
+    types = {"n": pa.float64(), "m": pa.float64(), "t": pa.string(), "b": pa.bool_(), "odd name": pa.string()}
+    frame = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in types.items()})
+    with quiet():
+        table = ibis.memtable(frame.append_column("place", pa.array(range(len(rows)))))
+        expression = translated(condition, {name: table[name] for name in TYPES})
+        told = table.select("place", told=expression).order_by("place").to_pyarrow()["told"].to_pylist()
+    assert told == [meaning(condition, row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "n", "n =", "= 1", "n = 1 and", "n = 1 n = 2", "(n = 1", "n = 1)", "n in ()", "n in 1", "n between 1",
+        "t like 'p'", "t = 'p", 't = "p', "n = 1; drop table t", "n = 1 -- x", "exists (select 1)",
+        "lower(t) = 'p'", "n + 1 = 2", "__import__('os')", "n == 1 == 2", "t = 'p' || 'q'", "n = 0x10", "n is 3",
+        "not", "1abc = 1", "n = 1e999", "case when n", "n = ?", "n = $1", "n.m = 1", "null = n",
+        "(" * 300 + "n = 1" + ")" * 300,
+    ],
+)  # fmt: skip
+def test_what_is_not_in_the_language_is_refused_with_the_place(text):
+    with pytest.raises(ValueError, match=r"not in the language of conditions at character \d+|must compare"):
+        check(parse(text), TYPES)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("n = 'p'", "must compare values of one type, got n = 'p'"),
+        ("t < 'p'", "must order numbers only"),
+        ("b > true", "must order numbers only"),
+        ("n in (1, 'p')", "must compare values of one type"),
+        ("unknown = 1", "must use declared columns only, got unknown"),
+        ("unknown is null", "must use declared columns only"),
+        ("t", "only true or false stand alone"),
+    ],
+)
+def test_types_are_checked_against_the_declared_columns(text, said):
+    with pytest.raises(ValueError, match="must") as caught:
+        check(parse(text), TYPES)
+    assert said in str(caught.value)
+
+
+def test_and_binds_closer_than_or_and_not_closest():
+    assert parse("b or not b and n = 1") == Some(
+        (Truth(Column("b")), Every((Not(Truth(Column("b"))), Comparison("=", Column("n"), Literal(Fraction(1))))))
+    )
+    assert parse("n not between 1 and 2") == Not(parse("n between 1 and 2"))
+    assert parse("n <> 1") == parse("n != 1")
+    assert parse("TRUE") == Truth(Literal(True))
+
+
+def test_the_types_of_columns_are_suggested_by_what_they_are_compared_with():
+    assert used(parse("a = 'x' and 3 < b or c and d is null")) == {
+        "a": "text",
+        "b": "number",
+        "c": "boolean",
+        "d": None,
+    }
+    assert type_of(Literal("x"), {}) == "text"

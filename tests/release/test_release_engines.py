@@ -1,0 +1,366 @@
+"""The same plan on every engine: the same true answers, and only those of declared groups come back."""
+
+import csv
+import math
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from inbounds.release import AggregationFailed, SourceError, as_plan, engine, open_source, release
+from inbounds.release.source import Source
+
+PLAN = {
+    "groups": {"by": ["g", "h"], "keys": [["B", 1], ["A", 2], ["A", 1], ["empty", 1]], "size": [2, 3, 1, 2]},
+    "columns": {
+        "c": {"labels": ["p", "q", "it's"], "other": "q"},
+        "n": {"low": -1, "high": 3, "missing": 2},
+        "x": {"low": 0, "high": 2, "step": 0.5},
+        "b": {"type": "boolean"},
+    },
+    "statistics": [
+        {"count": "c in ('p', 'it''s') and not n < 0 or b", "name": "count"},
+        {"count": "x is null or x = 0.5", "name": "null"},
+        {"histogram": "c"},
+        {"mean": "n"},
+        {"sum": "x"},
+        {"min": "n", "name": "least"},
+        {"max": "x", "name": "most"},
+        {"median": "n"},
+        {"median": "x"},
+    ],
+    "privacy": {"epsilon": 1},
+}
+
+
+def rows(seed: int = 0, count: int = 60) -> list[dict]:
+    """Records with everything that can go wrong in them."""
+    rng = np.random.default_rng(seed)
+
+    def pick(*values):
+        return values[rng.integers(len(values))]
+
+    return [
+        {
+            "g": pick("A", "B", "C", None),
+            "h": pick(1, 2, 3, None),
+            "c": pick("p", "q", "it's", "other", "", None),
+            "x": pick(0.0, 0.5, 1.3, 2.0, 9.0, -1e300, math.nan, math.inf, None),
+            "n": pick(-1, 0, 1, 2, 3, 10**15, -(10**15), None),
+            "b": pick(True, False, None),
+        }
+        for _ in range(count)
+    ]
+
+
+def table(records: list[dict]) -> pa.Table:
+    types = {
+        "g": pa.string(),
+        "h": pa.int64(),
+        "c": pa.string(),
+        "x": pa.float64(),
+        "n": pa.int64(),
+        "b": pa.bool_(),
+    }
+    return pa.table({name: pa.array([r[name] for r in records], kind) for name, kind in types.items()})
+
+
+def answers(**source) -> list[list[int]]:
+    """The positions that an engine finds; a group's own order is the plan's."""
+    content = {**PLAN, "source": source} if "frame" not in source else PLAN
+    with closing(open_source(as_plan(content, source.get("frame")))) as opened:
+        return [row.tolist() for row in opened.aggregate().positions]
+
+
+def parquet(folder: Path) -> dict:
+    pyarrow.parquet.write_table(table(rows()), folder / "t.parquet")
+    return {"path": str(folder / "t.parquet")}
+
+
+def written_csv(folder: Path, delimiter: str = ",", name: str = "t.csv") -> dict:
+    with open(folder / name, "w", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(rows()[0])
+        writer.writerows(["" if value is None else value for value in record.values()] for record in rows())
+    return {"path": str(folder / name)}
+
+
+def tsv(folder: Path) -> dict:
+    return written_csv(folder, "\t", "t.tsv")
+
+
+def duckdb_file(folder: Path) -> dict:
+    import duckdb
+
+    with duckdb.connect(str(folder / "t.duckdb")) as connection:
+        connection.register("frame", table(rows()))
+        connection.execute("create table records as select * from frame")
+    return {"path": str(folder / "t.duckdb"), "table": "records"}
+
+
+def sqlite_file(folder: Path) -> dict:
+    with sqlite3.connect(folder / "t.sqlite") as connection:
+        connection.execute("create table records (g text, h integer, c text, x real, n integer, b boolean)")
+        connection.executemany("insert into records values (?, ?, ?, ?, ?, ?)", [tuple(r.values()) for r in rows()])
+    connection.close()
+    return {"path": str(folder / "t.sqlite"), "table": "records"}
+
+
+def pandas_frame(folder: Path) -> dict:
+    import pandas
+
+    return {"frame": table(rows()).to_pandas(types_mapper=pandas.ArrowDtype)}
+
+
+def polars_frame(folder: Path) -> dict:
+    return {"frame": pytest.importorskip("polars").from_arrow(table(rows()))}
+
+
+def ibis_table(folder: Path) -> dict:
+    import ibis
+
+    return {"frame": ibis.memtable(table(rows()))}
+
+
+@pytest.mark.parametrize(
+    "source", [parquet, written_csv, tsv, duckdb_file, sqlite_file, pandas_frame, polars_frame, ibis_table]
+)
+def test_every_source_gives_the_answers_of_an_arrow_table(tmp_path, source):
+    assert answers(**source(tmp_path)) == answers(frame=table(rows()))
+
+
+def test_a_plan_without_groups_answers_the_whole_table():
+    whole = {**PLAN, "groups": {"size": 60}, "statistics": [{"count": "n is null"}]}
+    found = open_source(as_plan(whole, table(rows()))).aggregate().positions
+    assert found[0].tolist() == [sum(r["n"] is None for r in rows())]
+
+
+def test_sums_beyond_64_bits_are_clamped_and_do_not_wrap():
+    """No table in a test holds 2^40 records; the aggregates of one do."""
+    content = {
+        "groups": {"size": 2**20},
+        "columns": {"n": {"low": 0, "high": 2**31, "missing": 2**31}},
+        "statistics": [{"sum": "n"}],
+        "privacy": {"epsilon": 1},
+    }
+    plan = as_plan(content, pa.table({"n": [0, 1, 2**62]}))
+    assert open_source(plan).aggregate().positions[0].tolist() == [2**31 * (2**20 - 3) + 0 + 1 + 2**31]
+    many = {"rows_": np.array([2**40]), "m0": np.array([2**62])}
+    assert engine._placed(plan, 0, many)[0].tolist() == [0]
+    with pytest.raises(ValueError, match=r"statistics\[1\].sum has too many possible answers"):
+        as_plan({**content, "groups": {"size": 2**40}}, pa.table({"n": [0]}))
+
+
+def test_keys_are_compared_as_numbers_where_the_column_holds_numbers():
+    by_number = {**PLAN, "groups": {"by": ["h"], "keys": ["1", "3"], "size": 99}, "statistics": [{"count": "true"}]}
+    found = open_source(as_plan(by_number, table(rows()))).aggregate().positions[0].tolist()
+    assert found == [sum(r["h"] == h for r in rows()) for h in (1, 3)]
+    with pytest.raises(SourceError, match="must be different numbers"):
+        open_source(as_plan({**by_number, "groups": {"by": ["h"], "keys": ["1", "01"], "size": 9}}, table(rows())))
+    with pytest.raises(SourceError, match="must be whole numbers"):
+        open_source(as_plan({**by_number, "groups": {"by": ["h"], "keys": ["one"], "size": 9}}, table(rows())))
+
+
+def test_keys_that_a_collation_may_confuse_are_refused_for_databases(tmp_path):
+    """In SQLite 'a' = 'A' where a column says so; then one record would be in two groups."""
+    with sqlite3.connect(tmp_path / "t.sqlite") as connection:
+        connection.execute("create table records (g text collate nocase)")
+        connection.execute("insert into records values ('a')")
+    connection.close()
+    content = {
+        "source": {"path": str(tmp_path / "t.sqlite"), "table": "records"},
+        "groups": {"by": ["g"], "keys": ["a", "A"], "size": 3},
+        "statistics": [{"count": "true"}],
+        "privacy": {"epsilon": 1},
+    }
+    with pytest.raises(SourceError, match="no database takes for the same"):
+        open_source(as_plan(content))
+    plan = as_plan({name: part for name, part in content.items() if name != "source"}, pa.table({"g": ["a"]}))
+    assert open_source(plan).aggregate().positions[0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "A,2,p,abc,1e400,maybe",
+        "A,2,p",
+        "A,2,p,1,1,true,extra",
+        'A,2,"two\nlines",1,1,true',
+        "\ufffd",
+        "A" * 3_000_000,
+    ],
+    ids=["wrong types", "too few fields", "too many fields", "a quoted line break", "odd text", "three megabytes"],
+)
+def test_a_strange_record_of_a_csv_file_touches_no_group_but_its_own(tmp_path, line):
+    """No error, no other schema: the record counts with missing values, or not at all."""
+    source = written_csv(tmp_path)
+    before = answers(**source)
+    with open(source["path"], "a") as file:
+        file.write(line + "\n")
+    after = answers(**source)
+    own = PLAN["groups"]["keys"].index(["A", 2])
+    for old, new in zip(before, after, strict=True):
+        assert [v for k, v in enumerate(old) if k != own] == [v for k, v in enumerate(new) if k != own]
+
+
+def test_bytes_that_are_not_text_leave_the_other_records_alone(tmp_path):
+    source = written_csv(tmp_path)
+    before = answers(**source)
+    with open(source["path"], "ab") as file:
+        file.write(b"\xff\xfe,2,p,1,1,true\n")
+    assert answers(**source) == before
+
+
+def test_an_engine_that_fails_says_nothing_about_the_data(monkeypatch):
+    def failing(plan, table):
+        raise ValueError("could not convert 'a secret' to a number")
+
+    monkeypatch.setattr(engine, "_raw", failing)
+    with pytest.raises(AggregationFailed) as caught:
+        release(PLAN, table(rows()))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_a_missing_engine_names_its_extra(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ibis", None)
+    with pytest.raises(SourceError, match=r"needs the extra 'tables': pip install 'inbounds\[tables\]'"):
+        open_source(as_plan({**PLAN, "source": written_csv(tmp_path)}))
+    with pytest.raises(SourceError, match="needs the extra 'postgres'"):
+        open_source(as_plan({**PLAN, "source": {"url": "postgresql://host/db", "table": "t"}}))
+
+
+def test_only_the_declared_groups_come_back_from_the_engine(monkeypatch):
+    """What the engine returns is one row per declared group that is there, whatever else the data holds."""
+    import ibis.expr.types as ir
+
+    sizes = []
+    own = ir.Table.to_pyarrow
+    monkeypatch.setattr(ir.Table, "to_pyarrow", lambda self, **kw: sizes.append((t := own(self, **kw)).num_rows) or t)
+    answers(frame=table(rows(count=500)))
+    assert sizes
+    assert max(sizes) <= len(PLAN["groups"]["keys"])
+
+
+# --- real servers -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    """A PostgreSQL server of our own, from Debian's packages, on a free local port."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").is_dir() else []
+    if not found:
+        pytest.skip("PostgreSQL is not installed (Debian package postgresql)")
+    pytest.importorskip("psycopg", reason="psycopg is not installed (extra postgres)")
+    home = Path(tempfile.mkdtemp())  # pytest's own folders are closed to the user postgres
+    root = os.geteuid() == 0
+    if root:
+        shutil.chown(home, "postgres")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def run(*words):
+        before = ["runuser", "-u", "postgres", "--"] if root else []
+        subprocess.run([*before, *words], check=True, capture_output=True, cwd=home, timeout=120)
+
+    data, log = str(home / "data"), str(home / "log")
+    run(str(found[-1] / "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8")
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={home}"
+    run(str(found[-1] / "pg_ctl"), "-D", data, "-l", log, "-w", "-o", options, "start")
+    yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+    run(str(found[-1] / "pg_ctl"), "-D", data, "-m", "immediate", "stop")
+    shutil.rmtree(home)
+
+
+@pytest.mark.slow
+def test_the_same_plan_runs_unchanged_on_postgresql(postgres, tmp_path):
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        connection.execute("create table records (g text, h int, c text, x double precision, n bigint, b boolean)")
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "insert into records values (%s, %s, %s, %s, %s, %s)", [tuple(r.values()) for r in rows()]
+            )
+    assert answers(url=postgres, table="records") == answers(frame=table(rows()))
+    done = release({**PLAN, "source": {"url": postgres, "table": "records"}}, cache=tmp_path)
+    assert done.table.num_rows == len(PLAN["groups"]["keys"])
+    with psycopg.connect(postgres) as connection:
+        left = connection.execute("select count(*) from pg_tables where tablename like 'ibis%'").fetchone()
+    assert left == (0,)
+
+
+@pytest.mark.slow
+def test_numerics_too_large_for_any_float_are_clamped_on_postgresql(postgres):
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        connection.execute("create table large (v numeric)")
+        connection.execute("insert into large values (1e400), (-1e400), ('NaN'), (1.4), (null)")
+    content = {
+        "source": {"url": postgres, "table": "large"},
+        "groups": {"size": 5},
+        "columns": {"v": {"low": 0, "high": 2}},
+        "statistics": [{"sum": "v"}, {"count": "v > 1", "name": "count"}],
+        "privacy": {"epsilon": 1},
+    }
+    with closing(open_source(as_plan(content))) as opened:
+        found = opened.aggregate().positions
+    assert found[0].tolist() == [2 + 0 + 2 + 1 + 0]
+
+
+@pytest.mark.slow
+def test_a_missing_table_and_an_unreachable_server_are_named_without_the_password(postgres):
+    for url in (postgres, "postgresql://me:secret@127.0.0.1:1/db"):
+        with pytest.raises(SourceError, match="cannot be opened, or has no table 'nothing'") as caught:
+            open_source(as_plan({**PLAN, "source": {"url": url, "table": "nothing"}}))
+        assert "secret" not in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def spark():
+    pytest.importorskip("pyspark", reason="PySpark is not installed (extra spark)")
+    if shutil.which("java") is None:
+        pytest.skip("Java is not installed, Spark cannot run")
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("source", [parquet, written_csv])
+def test_the_same_plan_runs_unchanged_on_spark(spark, tmp_path, source):
+    assert answers(**source(tmp_path), engine="spark") == answers(frame=table(rows()))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_table_of_the_spark_session_is_a_source(spark, tmp_path):
+    spark.read.parquet(parquet(tmp_path)["path"]).createOrReplaceTempView("records")
+    assert answers(table="records", engine="spark") == answers(frame=table(rows()))
+
+
+def test_a_source_shows_no_password():
+    source = Source(url="postgresql://me:secret@host:5/db", table="t")
+    assert source.name == "postgresql://me@host:5/db"
+    assert "secret" not in repr(source) + str(source.summary())

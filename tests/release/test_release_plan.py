@@ -1,0 +1,233 @@
+"""Plans: what they accept, and bad ones refused in one sentence that names the line, before anything is read."""
+
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from inbounds.release import Plan, PlanError, Source, Statistic, engine, groups, preview, read_plan, release
+from inbounds.release.facts import Column
+from inbounds.release.lines import lines_of
+from inbounds.release.plan import ADD_OR_REMOVE, CHANGE
+
+PLAN = """\
+[source]
+path = "survey.csv"
+
+[groups]
+by = ["school"]
+keys = ["North", "South"]
+size = 25
+
+[columns]
+answer = { labels = ["yes", "no"], other = "no" }
+score = { low = 0, high = 10 }
+age.type = "number"
+
+[privacy]
+epsilon = 1
+
+[[statistics]]
+count = "answer = 'yes' and age >= 12"
+name = "yes"
+share = 0.5
+
+[[statistics]]
+mean = "score"
+
+[output]
+path = "out.csv"
+"""
+
+DATA = "school,answer,score,age\nNorth,yes,3,14\nSouth,no,11,15\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "survey.csv").write_text(DATA)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+BAD = [
+    # what is written instead, the line that must be named, words that must be said
+    ("epsilon = 1\n", "epsilon = -1\n", 15, "epsilon must be positive"),
+    ("epsilon = 1\n", "epsilon = nan\n", 15, "epsilon must be a finite number"),
+    ('keys = ["North", "South"]', 'keys = ["North", "North"]', 6, "must be different, got North twice"),
+    ('keys = ["North", "South"]', "keys = []", 6, "at least one group"),
+    ('keys = ["North", "South"]', 'keys = "nowhere.txt"', 6, "must be a readable file"),
+    ("size = 25", "size = 0", 7, "must be a whole number of at least 1"),
+    ("size = 25", "size = [1, 2, 3]", 7, "one for each of 2 groups"),
+    ("size = 25", "", 4, "must give either size"),
+    ("size = 25", "size = 25\nmaximum = 30", 4, "not both"),
+    ("low = 0, high = 10", "low = 10, high = 0", 11, "high must be greater than low"),
+    ("low = 0, high = 10", "low = 0, high = 10, step = 3", 11, "must be positive and divide"),
+    ("low = 0, high = 10", "low = 0, high = 10, missing = 11", 11, "missing must be one of the values"),
+    ("low = 0, high = 10", "low = 0", 11, "high must be given beside low"),
+    ("low = 0, high = 10", 'type = "text", low = 0, high = 10', 11, "type must be number"),
+    ('labels = ["yes", "no"]', 'labels = ["yes", "yes"]', 10, "two different texts"),
+    ('other = "no"', 'other = "perhaps"', 10, "must be one of the labels"),
+    ("share = 0.5", "share = 1.5", 20, "together at most the total of 1, got 3/2"),
+    ("share = 0.5", "share = 1", 20, "something for those without a part"),
+    ("share = 0.5", "share = 0", 20, "share must be positive"),
+    ("share = 0.5", "share = 0.5\nepsilon = 0.5", 20, "must not both be given"),
+    ("answer = 'yes' and age", "answer like 'yes' and age", 18, "not in the language of conditions"),
+    ("answer = 'yes' and age", "answer = 'yes'; drop table x; age", 18, "not in the language of conditions"),
+    ("answer = 'yes' and age", "income = 'yes' and age", 18, "declared columns only, got income"),
+    ("answer = 'yes' and age", "answer = 3 and age", 18, "compare values of one type"),
+    ("answer = 'yes' and age", "answer < 'yes' and age", 18, "must order numbers only"),
+    ('mean = "score"', 'mean = "age"', 23, "needs low and high"),
+    ('mean = "score"', 'mean = "scor"', 23, "must name a declared column"),
+    ('mean = "score"', 'avg = "score"', 23, "is not a field of a statistic"),
+    ('mean = "score"', 'mean = "score"\nmedian = "score"', 22, "exactly one of"),
+    ('mean = "score"', 'mean = "score"\nname = "yes"', 24, "must make different output columns"),
+    ('mean = "score"', 'mean = "score"\nloss = "cubic"', 24, "loss"),
+    ('mean = "score"', 'mean = "score"\nmechanism = "magic"', 24, "must be optimal or one of"),
+    ('mean = "score"', 'mean = "score"\nconsistent = true', 24, "meant for histograms"),
+    ('path = "survey.csv"', 'path = "missing.csv"', 2, "does not exist"),
+    ('path = "survey.csv"', 'path = "survey.xlsx"', 2, "must end in"),
+    ('path = "survey.csv"', 'url = "mysql://x/y"', 2, "must begin with postgresql://"),
+    ('path = "survey.csv"', 'url = "postgresql://u:secret@127.0.0.1:1/db"\ntable = "t"', 2, "cannot be opened"),
+    ('by = ["school"]', 'by = ["class"]', 5, "but the source has: school, answer, score, age"),
+    ("age.type", 'years = { type = "number" }\nage.type', None, None),
+    ('path = "out.csv"', 'path = "out.xlsx"', 26, "must end in .csv, .parquet, .json"),
+    ('path = "out.csv"', 'path = "no/such/out.csv"', 26, "a folder that can be written to"),
+    ('path = "out.csv"', 'path = "out.csv"\ninterval = 1.5', 27, "must be between 0 and 1"),
+    ("[privacy]", "[privcy]", 14, "did you mean privacy"),
+    ("epsilon = 1\n", 'epsilon = 1\nneighbours = "none"\n', 16, "must be 'change one record' or"),
+    ("epsilon = 1\n", 'epsilon = 1\nneighbours = "add or remove one record"\n', 16, "when group sizes are public"),
+    ("epsilon = 1\n", "epsilon = = 1\n", None, "is not TOML"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line", "words"), BAD, ids=lambda v: str(v)[:30])
+def test_a_bad_plan_is_one_sentence_with_its_line_and_nothing_is_read_or_written(
+    folder, monkeypatch, old, new, line, words
+):
+    assert old in PLAN
+    (folder / "plan.toml").write_text(PLAN.replace(old, new, 1))
+    monkeypatch.setattr(engine, "_raw", lambda *_: pytest.fail("the data was read"))
+    if words is None:
+        assert preview(folder / "plan.toml", cache=folder / "cache").sizes == (25,)
+        return
+    before = sorted(folder.iterdir())
+    with pytest.raises(PlanError) as caught:
+        release(folder / "plan.toml", cache=folder / "cache")
+    said = str(caught.value)
+    assert words in said
+    assert "\n" not in said
+    assert "secret" not in said
+    if line is not None:
+        assert said.startswith(f"plan.toml, line {line}: ")
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_column_of_the_wrong_type_is_refused_from_the_schema(folder):
+    table = pa.table({"school": ["North"], "answer": ["yes"], "score": ["three"], "age": [1.0]})
+    pyarrow.parquet.write_table(table, folder / "survey.parquet")
+    (folder / "plan.toml").write_text(PLAN.replace("survey.csv", "survey.parquet"))
+    with pytest.raises(PlanError, match=r"line 11: columns.score is declared as number, but the source holds string"):
+        release(folder / "plan.toml", cache=folder / "cache")
+
+
+def test_a_file_that_is_not_what_its_name_says_is_refused_without_quoting_it(folder):
+    (folder / "survey.parquet").write_text("a secret text")
+    (folder / "plan.toml").write_text(PLAN.replace("survey.csv", "survey.parquet"))
+    with pytest.raises(PlanError, match=r"line 2: source.path cannot be opened") as caught:
+        release(folder / "plan.toml", cache=folder / "cache")
+    assert caught.value.__cause__ is None
+    assert "secret" not in str(caught.value)
+
+
+def test_an_unreadable_keys_file_and_a_file_without_the_column_are_refused(folder):
+    (folder / "keys.csv").write_text("class\n1\n")
+    (folder / "plan.toml").write_text(PLAN.replace('["North", "South"]', '"keys.csv"'))
+    with pytest.raises(PlanError, match=r"line 6: groups.keys must be a file with rows and the columns: school"):
+        read_plan(folder / "plan.toml")
+
+
+def test_keys_come_from_lists_products_texts_and_tables_in_their_order(tmp_path):
+    (tmp_path / "k.txt").write_text("b\n\na\n")
+    (tmp_path / "k.csv").write_text("n,s\n3,b\n4,a\n")
+    pyarrow.parquet.write_table(pa.table({"s": ["b", "a"], "n": [3, 4]}), tmp_path / "k.parquet")
+    wanted = (("b",), ("a",))
+    assert groups("s", ["b", "a"], 3).keys == wanted
+    assert groups(["s"], "k.txt", 3, folder=tmp_path).keys == wanted
+    for name in ("k.csv", "k.parquet"):
+        found = groups(["s"], name, "n", folder=tmp_path)
+        assert found.keys == wanted
+        assert found.sizes.tolist() == [3, 4]
+    assert groups(["s", "y"], {"s": ["b", "a"], "y": [1, 2]}, 3).keys == (
+        ("b", "1"),
+        ("b", "2"),
+        ("a", "1"),
+        ("a", "2"),
+    )
+
+
+def test_epsilon_is_shared_exactly_and_what_is_not_said_is_shared_equally():
+    thirds = [Statistic("count", "true", name=f"s{k}") for k in range(3)]
+    plan = Plan(Source(frame=pa.table({})), groups((), None, 5), {}, tuple(thirds), Fraction(1))
+    assert plan.epsilons == (Fraction(1, 3),) * 3
+    assert plan.spent == 1
+    told = (Statistic("count", "true", "a", epsilon=Fraction(1, 10)), *thirds)
+    plan = Plan(Source(frame=pa.table({})), groups((), None, 5), {}, told, Fraction(1))
+    assert plan.epsilons == (Fraction(1, 10), *(Fraction(3, 10),) * 3)
+
+
+def test_the_relation_follows_from_what_is_declared_about_sizes():
+    one = (Statistic("count", "true"),)
+    source = Source(frame=pa.table({}))
+    assert Plan(source, groups((), None, size=5), {}, one, Fraction(1)).neighbours == CHANGE
+    assert Plan(source, groups((), None, maximum=5), {}, one, Fraction(1)).neighbours == ADD_OR_REMOVE
+
+
+def test_a_float_in_a_plan_means_the_decimal_it_is_written_as(folder):
+    (folder / "plan.toml").write_text(PLAN.replace("epsilon = 1\n", "epsilon = 0.1\n"))
+    plan = read_plan(folder / "plan.toml")
+    assert plan.epsilon == Fraction(1, 10)
+    assert plan.epsilons[0] == Fraction(1, 20)
+
+
+def test_the_digest_changes_with_the_plan_and_not_with_the_password(folder):
+    def digest(old="", new=""):
+        (folder / "plan.toml").write_text(PLAN.replace(old, new, 1))
+        return read_plan(folder / "plan.toml").digest
+
+    assert digest() == digest()
+    others = [
+        ("size = 25", "size = 26"),
+        ("North", "West"),
+        ("high = 10", "high = 9"),
+        ("0.5", "0.4"),
+        (">= 12", "> 12"),
+    ]
+    assert len({digest(), *(digest(*change) for change in others)}) == len(others) + 1
+    urls = [f'url = "postgresql://me:{word}@host/db"\ntable = "t"' for word in ("one", "two")]
+    assert digest('path = "survey.csv"', urls[0]) == digest('path = "survey.csv"', urls[1])
+
+
+def test_lines_are_found_under_headers_lists_inline_tables_and_multiline_values():
+    first = 'a.b = 1 # [x]\n"q r" = """\n[no]\nz = 1\n"""\n[t.u]\nv = [\n  1,\n  "]"\n]\n'
+    text = first + "w = {k = 2}\n[[s]]\n[[s]]\n[s.t]\nx = 3\n"
+    lines = lines_of(text, "p")
+    expected = {("a", "b"): 1, ("q r",): 2, ("t", "u", "v"): 7, ("t", "u", "w", "k"): 11, ("s", 1, "t", "x"): 15}
+    assert {path: lines.place(path) for path in expected} == {path: f"p, line {n}" for path, n in expected.items()}
+    assert lines.place(("nowhere",)) == "p"
+
+
+def test_a_column_is_validated_when_made():
+    with pytest.raises(PlanError, match="high must be greater"):
+        Column.number(3, 3)
+    with pytest.raises(PlanError, match="low must be a finite number"):
+        Column.number("nan", 3)
+
+
+def test_importing_the_package_does_not_import_the_table_engines():
+    code = "import sys, inbounds; print([m for m in ('ibis', 'duckdb', 'pyarrow') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

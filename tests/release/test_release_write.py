@@ -1,0 +1,156 @@
+"""Files: a table and its record, both whole, the record first; a killed release leaves no table without one."""
+
+import csv
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from inbounds.release import release
+from inbounds.release.write import record_path, write
+
+FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"]})
+PLAN = {
+    "groups": {"by": ["g"], "keys": ["B", 'Ä, "quoted"', "A"], "size": 4},
+    "columns": {"c": {"type": "text"}},
+    "statistics": [{"count": "c = 'p'", "name": "yes"}],
+    "privacy": {"epsilon": 1},
+}
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.json"])
+def test_a_release_is_written_with_a_record_that_names_its_digest(tmp_path, name):
+    done = release(PLAN, FRAME, output=tmp_path / name, cache=tmp_path / "cache")
+    path = tmp_path / name
+    if name.endswith("csv"):
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = [[r["g"], int(r["yes"]), float(r["yes_error"])] for r in csv.DictReader(file)]
+    elif name.endswith("json"):
+        rows = [list(r.values()) for r in json.loads(path.read_text("utf-8"))]
+    else:
+        rows = [list(r.values()) for r in pyarrow.parquet.read_table(path).to_pylist()]
+    assert rows == [list(r.values()) for r in done.table.to_pylist()]
+    record = json.loads(record_path(path).read_text("utf-8"))
+    assert record["table"] == {"file": name, "rows": 3, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    assert {"plan_sha256", "mechanisms", "epsilon", "versions", "time", "statement", "account"} <= set(record)
+    assert record["epsilon"] == {"total": "1", "spent": "1"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([name, record_path(path).name, "cache"])
+
+
+def test_an_existing_table_is_not_replaced_unless_on_purpose(tmp_path):
+    target = tmp_path / "out.csv"
+    release(PLAN, FRAME, output=target, cache=tmp_path / "cache")
+    before = target.read_bytes(), record_path(target).read_bytes()
+    with pytest.raises(ValueError, match="spends its epsilon on top of the first"):
+        release(PLAN, FRAME, output=target, cache=tmp_path / "cache")
+    assert (target.read_bytes(), record_path(target).read_bytes()) == before
+    release(PLAN, FRAME, output=target, cache=tmp_path / "cache", overwrite=True)
+    assert consistent(target)
+
+
+def test_a_failing_disk_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write(FRAME, {}, tmp_path / "out.csv")
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+
+
+def consistent(target: Path) -> bool:
+    """No table, or a whole one whose record names it."""
+    if not target.exists():
+        return True
+    record = json.loads(record_path(target).read_text("utf-8"))
+    return record["table"]["sha256"] == hashlib.sha256(target.read_bytes()).hexdigest()
+
+
+KILLED_AT_A_CALL = """
+import os, signal, sys
+from pathlib import Path
+import pyarrow as pa
+from inbounds.release.write import write
+
+stop, target, overwrite = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "True"
+calls = 0
+
+def step():
+    global calls
+    calls += 1
+    if calls == stop:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def counted(own):
+    def call(*words, **named):
+        step()
+        result = own(*words, **named)
+        step()
+        return result
+    return call
+
+for name in ("fsync", "replace", "open", "chmod", "unlink"):
+    setattr(os, name, counted(getattr(os, name)))
+table = pa.table({"g": ["A", "B"] * 500, "yes": [1, 2] * 500})
+write(table, {"format": "inbounds release"}, target, overwrite=overwrite)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_release_killed_at_any_step_of_writing_leaves_no_table_without_its_record(tmp_path, overwrite):
+    """Every call that touches the disk, before and after it, with and without an older table in place."""
+    script = tmp_path / "write.py"
+    script.write_text(KILLED_AT_A_CALL)
+    seen = set()
+    for stop in range(1, 60):
+        target = tmp_path / f"{stop}.csv"
+        if overwrite:
+            write(FRAME, {"format": "inbounds release"}, target)
+        done = subprocess.run(
+            [sys.executable, str(script), str(stop), str(target), str(overwrite)], capture_output=True, text=True
+        )
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr
+        assert consistent(target)
+        seen.add((target.exists(), record_path(target).exists()))
+        if done.returncode == 0:
+            break
+    else:
+        pytest.fail("the release never finished")
+    assert (True, True) in seen
+    assert (False, True) in seen  # the record came first
+
+
+@pytest.mark.slow
+def test_a_release_killed_at_random_moments_leaves_no_table_without_its_record(tmp_path):
+    """The whole command, from the start of Python to its end, killed from outside."""
+    keys = [f"k{k}" for k in range(3000)]
+    (tmp_path / "keys.txt").write_text("\n".join(keys))
+    (tmp_path / "data.csv").write_text("g,c\n" + "".join(f"{key},p\n" for key in keys))
+    words = ["release", "data.csv", "--by", "g", "--keys", "keys.txt", "--size", "3", "--epsilon", "1"]
+    words += ["--cache", "cache", "--count", "c = 'p'"]
+    command = [sys.executable, "-m", "inbounds", *words]
+    start = time.perf_counter()
+    subprocess.run([*command, "--output", "first.csv"], cwd=tmp_path, check=True, capture_output=True)
+    whole, rng, finished = time.perf_counter() - start, random.Random(1), 0
+    for k in range(40):
+        target = tmp_path / f"{k}.csv"
+        process = subprocess.Popen(
+            [*command, "--output", target.name], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(rng.uniform(0.3, 1.1) * whole)
+        process.kill()
+        process.wait()
+        finished += target.exists()
+        assert consistent(target)
+    assert (tmp_path / "first.csv").exists()
