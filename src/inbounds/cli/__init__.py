@@ -9,6 +9,7 @@ from inbounds.cli import compare as _compare  # noqa: F401
 from inbounds.cli import design as _design  # noqa: F401 - registers its commands
 from inbounds.cli import local as _local  # noqa: F401
 from inbounds.cli import release as _release  # noqa: F401
+from inbounds.cli import studies as _studies  # noqa: F401
 from inbounds.cli import verify as _verify  # noqa: F401
 from inbounds.cli.app import app, main
 

@@ -1,0 +1,95 @@
+"""studies: the tables and figures of the papers, recomputed."""
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from inbounds.cli.app import AsJson, app, err, out
+from inbounds.report import terminal
+
+studies = typer.Typer(help="The tables and figures of the papers, recomputed.", no_args_is_help=True)
+app.add_typer(studies, name="studies")
+
+Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Studies, or papers (003), or all.")]
+Out = Annotated[Path, typer.Option("--out", help="Directory for ID.csv, ID.svg and ID.png.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and repetitions, same code.")]
+Seed = Annotated[int, typer.Option(help="Seed of the simulated studies.")]
+Cores = Annotated[int, typer.Option(help="Processes; 0 takes all cores.")]
+
+
+@studies.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List every study with its id.
+
+    Example: [bold]inbounds studies list[/]
+    """
+    from inbounds.studies import listed
+
+    rows = [[s.id, s.title, "simulated" if s.simulated else "exact"] for s in listed().values()]
+    if as_json:
+        typer.echo(json.dumps([dict(zip(("id", "title", "kind"), row, strict=True)) for row in rows]))
+        return
+    out.print(terminal.columns("", ["id", "study", "result"], rows, right=3))
+    out.print("run one with: inbounds studies run ID --out figures")
+
+
+@studies.command()
+def run(
+    ids: Ids,
+    out_dir: Out = Path("figures"),
+    quick: Quick = False,
+    seed: Seed = 0,
+    cores: Cores = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute studies to the papers' settings; write their data and figures.
+
+    Example: [bold]inbounds studies run 003-fig10 --out figures/[/]
+    """
+    from inbounds.studies import Crew, matching
+
+    chosen = matching(ids)
+    written = []
+    with Crew(cores or _available()) as crew:
+        for study in chosen:
+            crew.watch = _Progress(f"{study.id} {study.title}")
+            started = time.perf_counter()
+            try:
+                result = study.run(quick=quick, seed=seed, crew=crew)
+                paths = [str(path) for path in result.save(out_dir, study.id)]
+            except ImportError as missing:
+                err.print(f"[bold red]inbounds:[/] {study.id} left out: {escape(str(missing))}", soft_wrap=True)
+                continue
+            took, rows = time.perf_counter() - started, len(result.table)
+            written.append({"id": study.id, "rows": rows, "seconds": round(took, 3), "files": paths})
+            if not as_json:
+                out.print(f"[bold]{study.id}[/]  {study.title}: {rows} rows, {took:.1f} s", soft_wrap=True)
+    if as_json:
+        typer.echo(json.dumps(written))
+    elif written:
+        out.print(f"CSV, SVG and PNG of {len(written)} {'study' if len(written) == 1 else 'studies'} in {out_dir}")
+    if len(written) < len(chosen):
+        raise typer.Exit(1)
+
+
+def _available() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Progress:
+    """A bar on terminals, nothing elsewhere."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+    def __call__(self, results: Iterable[Any], total: int) -> Iterator[Any]:
+        from rich.progress import track
+
+        return iter(track(results, self.title, total, console=err, transient=True, disable=not err.is_terminal))

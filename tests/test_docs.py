@@ -1,0 +1,129 @@
+"""What the pages say can be done: their Python runs, their links lead somewhere.
+
+Blocks of one page run top to bottom in one namespace, in an empty folder. A block that is not meant to run (it needs a
+peer library, or a server) has the line `<!-- not run: why -->` before it.
+"""
+
+import re
+import textwrap
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FRONT = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md"))
+RUN = [page for page in (FRONT[0], *PAGES) if "studies" not in page.relative_to(ROOT).parts]
+
+FENCE = re.compile(
+    r"^(?P<indent> *)(?P<ticks>`{3,}) *(?P<language>[\w-]*)[^\n`]*\n(?P<body>.*?)^(?P=indent)(?P=ticks) *$", re.M | re.S
+)
+NOT_RUN = re.compile(r"<!-- not run: \S.*-->\s*\Z")
+LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)")
+HEADING = re.compile(r"^#{1,6} +(.+?)(?: +#*)?$", re.M)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Python of a page, and the line of the page on which it starts."""
+
+    code: str
+    line: int
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The Python blocks of a page that are meant to run."""
+    for found in FENCE.finditer(text):
+        if found["language"] in ("python", "py") and not NOT_RUN.search(text[: found.start()]):
+            yield Block(textwrap.dedent(found["body"]), text.count("\n", 0, found.start("body")) + 1)
+
+
+def run(page: Path, text: str) -> None:
+    """Execute a page's blocks; a traceback names the page's own lines."""
+    scope: dict[str, object] = {"__name__": "page"}
+    for block in blocks(text):
+        padded = "\n" * (block.line - 1) + block.code
+        exec(compile(padded, str(page), "exec"), scope)
+
+
+def broken_links(page: Path, text: str) -> list[str]:
+    """The relative links of a page that lead to no file, or to no heading of it."""
+    prose = FENCE.sub("", text)
+    return [link for link in LINK.findall(re.sub(r"`[^`\n]*`", "", prose)) if not _leads(page, link)]
+
+
+def _leads(page: Path, link: str) -> bool:
+    if re.match(r"[a-z][a-z0-9+.-]*:", link):
+        return True  # the network is not asked
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    if not target.is_file() or not target.is_relative_to(ROOT):
+        return False
+    return not anchor or anchor in anchors(target.read_text("utf-8"))
+
+
+def anchors(text: str) -> set[str]:
+    """The ids of a page's headings, as the site and GitHub make them of plain words."""
+    return {_slug(heading) for heading in HEADING.findall(FENCE.sub("", text))}
+
+
+def _slug(heading: str) -> str:
+    words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
+    plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [page for page in RUN if list(blocks(page.read_text("utf-8")))], ids=name)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    run(page, page.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("page", [*FRONT, *PAGES], ids=name)
+def test_every_relative_link_of_a_page_leads_to_a_file_and_a_heading(page):
+    assert broken_links(page, page.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("page", RUN, ids=name)
+def test_few_blocks_are_left_out_and_each_says_why(page):
+    text = page.read_text("utf-8")
+    assert text.count("<!-- not run") == len(re.findall(r"<!-- not run: \S.*-->\n+ *```py", text)) <= 3
+
+
+def test_the_pages_are_found():
+    assert {"README.md", "docs/index.md", "docs/theory/outward-fill.md"} <= set(map(name, RUN))
+
+
+def test_a_block_that_fails_is_reported_at_its_own_line():
+    text = "# Title\n\n```python\nx = 1\n```\n\nwords\n\n```python\nassert x == 1\nx / 0\n```\n"
+    with pytest.raises(ZeroDivisionError) as failure:
+        run(Path("page.md"), text)
+    last = failure.traceback[-1]
+    assert (str(last.path).endswith("page.md"), last.lineno + 1) == (True, 11)
+
+
+def test_only_python_that_is_meant_to_run_runs():
+    text = "```sh\nls\n```\n\n<!-- not run: needs a peer -->\n```python\n1 / 0\n```\n\n```text\nx\n```\n\n"
+    text += "- a\n\n  ```python\n  y = 2\n  ```\n"
+    assert [block.code for block in blocks(text)] == ["y = 2\n"]
+
+
+def test_links_to_missing_files_headings_and_places_outside_are_found():
+    page = ROOT / "docs" / "index.md"
+    text = (
+        "[a](proof.md) [b](gone.md) [c](proof.md#the-statement) [d](proof.md#gone) [e](https://x.org) [f](../../x.md)"
+    )
+    assert broken_links(page, text + "\n\n`[g](code.md)`\n\n```\n[h](block.md)\n```\n") == [
+        "gone.md",
+        "proof.md#gone",
+        "../../x.md",
+    ]
