@@ -8,6 +8,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from inbounds.extras import library
 from inbounds.mechanism import Mechanism
 from inbounds.query import Everyone, Metric
 
@@ -22,8 +23,7 @@ def opendp_measurement(mechanism: Mechanism) -> "Measurement":
     further one (group privacy); for `Everyone` epsilon at any distance. Rounded up to a float. OpenDP asks for
     the feature "honest-but-curious", since the function is ours and not its own.
     """
-    import opendp.prelude as dp
-
+    dp = library("opendp.prelude", "opendp")
     query = mechanism.query
     if not query.ordered or query.answers.start.denominator != 1 or query.answers.unit.denominator != 1:
         raise ValueError("an OpenDP measurement is made of a query with whole-number answers")

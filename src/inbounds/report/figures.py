@@ -25,6 +25,9 @@ NUMBERS_UP_TO = 11
 SMALLEST_NUMBER = 0.005
 """Values that would print as .00 are left out, so that the others can be seen."""
 
+HEAT = "YlGnBu"
+"""Light to dark, in print and for any colour vision."""
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#7A3B00")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
@@ -45,6 +48,11 @@ def heatmaps(mechanisms: Sequence[Mechanism], titles: Sequence[str] = ()) -> "Fi
         axis.set_title(fill(name, 34), fontsize=11)
     figure.colorbar(image, ax=list(axes), shrink=0.85, label="probability of the report")
     return figure
+
+
+def on_heat(value: float, top: float) -> str:
+    """The colour of a number on its cell."""
+    return "white" if value > 0.55 * top else "black"
 
 
 def loss_against_epsilon(
@@ -161,7 +169,7 @@ def _plain(figure: "Figure") -> "Figure":
 
 def _draw(axis: "Axes", mechanism: Mechanism, top: float) -> "AxesImage":
     matrix, query = mechanism.matrix, mechanism.query
-    image = axis.imshow(matrix, cmap="cividis", vmin=0, vmax=top, origin="lower", aspect="auto")
+    image = axis.imshow(matrix, cmap=HEAT, vmin=0, vmax=top, origin="lower", aspect="auto")
     axis.set_xlabel("true answer")
     axis.set_ylabel("report")
     _name_ticks(axis.set_xticks, [_text(answer) for answer in spoken(query).tolist()])
@@ -169,7 +177,7 @@ def _draw(axis: "Axes", mechanism: Mechanism, top: float) -> "AxesImage":
     if query.shape[1] <= NUMBERS_UP_TO:
         for (i, j), value in np.ndenumerate(matrix):
             if value >= SMALLEST_NUMBER:
-                ink = "black" if value > 0.6 * top else "white"
+                ink = on_heat(float(value), top)
                 text = f"{value:.2f}".removeprefix("0")
                 axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color=ink)
     return image

@@ -12,7 +12,7 @@ import numpy as np
 
 from inbounds.exact import Floats
 from inbounds.extras import library
-from inbounds.report.figures import COLOURS
+from inbounds.report.figures import COLOURS, HEAT, on_heat
 from inbounds.studies.table import Table
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def draw_line(axis: "Axes", rows: Table, x: str, value: str, name: str, appearan
 
 def heatmap(axis: "Axes", matrix: Floats, answers: Sequence[Any], outputs: Sequence[Any], top: float) -> Any:
     """P[output, answer]: true answers across, reports up, with the numbers where they fit."""
-    image = axis.imshow(matrix, cmap="cividis", vmin=0, vmax=top, origin="lower", aspect="auto")
+    image = axis.imshow(matrix, cmap=HEAT, vmin=0, vmax=top, origin="lower", aspect="auto")
     axis.grid(visible=False)
     axis.set_xticks(range(len(answers)), [str(a) for a in answers])
     axis.set_yticks(range(len(outputs)), [str(o) for o in outputs])
@@ -206,7 +206,7 @@ def heatmap(axis: "Axes", matrix: Floats, answers: Sequence[Any], outputs: Seque
             if p < 0.0005:
                 continue  # zeros would hide where the others are
             text = f"{p:.3f}" if max(matrix.shape) <= 6 else f"{p:.2f}".removeprefix("0")
-            ink = "black" if p > 0.6 * top else "white"
+            ink = on_heat(float(p), top)
             axis.text(j, i, text, ha="center", va="center", fontsize=7.5, color=ink)
     return image
 
