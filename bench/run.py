@@ -1,6 +1,6 @@
-"""make bench: every comparison in one run, printed and written to bench/results (benchmarks.md, growth.png).
+"""make bench: every comparison in one run, printed and written to docs/benchmarks (a page a part, growth.png).
 
-`make bench ONLY=designing` runs one part. PATIENCE is the time a peer gets for one design.
+`make bench ONLY=designing` runs one part. PATIENCE is the time a peer gets for one design, in seconds.
 """
 
 import os
@@ -93,6 +93,7 @@ def growth(rows: list[Row]) -> None:
             axis.loglog(*zip(*sorted(points), strict=True), marker="o", label=who) if points else None
         axis.set_title("no properties" if "Variant" not in family else "fair, monotone, symmetric")
         axis.set_xlabel("largest count n")
+        axis.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("seconds")
     axes[0].legend()
@@ -114,10 +115,10 @@ PARTS = {
 
 def main(chosen: list[str]) -> None:
     RESULTS.mkdir(exist_ok=True)
-    parts = [f"# Benchmarks\n\n{machine()}\n", *(PARTS[name]() for name in chosen or PARTS)]
-    text = "\n".join(parts)
-    (RESULTS / "benchmarks.md").write_text(text, "utf-8")
-    print(f"\n{text}")
+    for name in chosen or PARTS:
+        text = f"{PARTS[name]()}\n*Measured in one run on {machine()}.*\n"
+        (RESULTS / f"{name}.md").write_text(text.replace("### ", "# ", 1), "utf-8")
+        print(f"\n{text}", flush=True)
 
 
 if __name__ == "__main__":
