@@ -49,6 +49,24 @@ def test_verify_refuses_a_changed_file_with_exit_code_1_and_no_traceback(passpor
     assert "Traceback" not in done.stderr
 
 
+def test_verify_prints_json_for_a_refused_file_too(passport):
+    passport.write_text(passport.read_text().replace('"reach": 1', '"reach": 2'))
+    done = inbounds("verify", str(passport), "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["valid"] is False
+
+
+def test_an_option_that_the_query_does_not_take_is_refused():
+    done = inbounds("design", "count", "--max", "3", "--size", "9", "--epsilon", "1")
+    assert done.returncode == 2
+    assert "count does not take --size" in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(passport):
+    command = f"set -o pipefail; {sys.executable} -m inbounds verify {passport} | head -1"
+    assert subprocess.run(["bash", "-c", command], capture_output=True).returncode == 0
+
+
 def test_a_missing_file_is_misuse_in_one_sentence(tmp_path):
     done = inbounds("verify", str(tmp_path / "none.json"))
     assert done.returncode == 2

@@ -17,32 +17,38 @@ if TYPE_CHECKING:
 
 
 def opendp_measurement(mechanism: Mechanism) -> "Measurement":
-    """An OpenDP measurement over one whole-number answer, under absolute distance and pure differential privacy.
+    """An OpenDP measurement over one whole number, under absolute distance and pure differential privacy.
 
-    The privacy map is that of the checked integers: epsilon up to one sensitivity, and epsilon again for every
-    further one (group privacy); for `Everyone` epsilon at any distance. Rounded up to a float. OpenDP asks for
-    the feature "honest-but-curious", since the function is ours and not its own.
+    Any number is accepted: it is first moved into the query's range, which brings no two numbers further apart. The
+    privacy map is that of the checked integers: epsilon up to one sensitivity, and epsilon again for every further
+    one (group privacy); for `Everyone` epsilon at any distance. Rounded up to a float.
+
+    The function is ours and not OpenDP's, so OpenDP wants your consent first:
+    `dp.enable_features("contrib", "honest-but-curious")`.
     """
     dp = library("opendp.prelude", "opendp")
-    query = mechanism.query
-    if not query.ordered or query.answers.start.denominator != 1 or query.answers.unit.denominator != 1:
-        raise ValueError("an OpenDP measurement is made of a query with whole-number answers")
-    dp.enable_features("contrib", "honest-but-curious")
+    answers = mechanism.query.answers
+    if not mechanism.query.ordered or not answers.regular or answers.unit != 1 or answers.start.denominator != 1:
+        raise ValueError("an OpenDP measurement needs a query whose answers are consecutive whole numbers")
+    low, high = int(answers[0]), int(answers[-1])
 
     def report(answer: int) -> Any:
-        return mechanism.sample(answer)
+        return mechanism.sample(min(max(answer, low), high))
 
-    return dp.m.make_user_measurement(
+    measurement: Measurement = dp.m.make_user_measurement(
         input_domain=dp.atom_domain(T=int),
         input_metric=dp.absolute_distance(T=int),
         output_measure=dp.max_divergence(),
         function=report,
         privacy_map=lambda distance: privacy_map(mechanism, distance),
     )
+    return measurement
 
 
 def privacy_map(mechanism: Mechanism, distance: int) -> float:
-    """The least float at or above the privacy loss of two true answers `distance` apart."""
+    """The least float at or above the privacy loss of two true answers `distance` apart, without gaps between them."""
+    if not mechanism.query.answers.regular:
+        raise ValueError("a privacy map needs answers without gaps: steps across a hole cannot be counted")
     if distance == 0:
         return 0.0
     if isinstance(mechanism.query.neighbours, Everyone):

@@ -132,8 +132,9 @@ def as_prior(prior: Prior, query: Query) -> Floats:
     weights = np.asarray(prior, dtype=np.float64)
     if weights.shape != (size,):
         raise ValueError(f"prior must have one weight for each of the {size} answers, got shape {weights.shape}")
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and (weights > 0).any()):
         raise ValueError("prior must be finite, non-negative and not all zero")
+    weights = weights / weights.max()  # their sum may be beyond any float
     return np.asarray(weights / weights.sum())
 
 

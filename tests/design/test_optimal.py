@@ -260,9 +260,7 @@ def test_tables_2_to_4_of_the_range_constraints_paper():
 
 
 @pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])
-@pytest.mark.parametrize(
-    "query", [ib.count(3), ib.extreme(0, 3), ib.mean(2, 0, 2)], ids=["count", "extreme", "mean"]
-)
+@pytest.mark.parametrize("query", [ib.count(3), ib.extreme(0, 3), ib.mean(2, 0, 2)], ids=["count", "extreme", "mean"])
 def test_every_property_set_is_met_on_the_integers_and_asking_more_never_costs_less(query, loss):
     values = {}
     for asked in itertools.chain.from_iterable(itertools.combinations(NAMES, k) for k in range(8)):
@@ -292,9 +290,7 @@ def test_the_same_request_gives_the_same_integers_in_another_process():
 
 
 @pytest.mark.parametrize("names", [(), ("fair",), ("weakly_honest", "column_honest"), ("row_monotone",)])
-@pytest.mark.parametrize(
-    "query", [ib.count(6), ib.extreme(0, 5), ib.mean(3, 0, 2)], ids=["count", "extreme", "mean"]
-)
+@pytest.mark.parametrize("query", [ib.count(6), ib.extreme(0, 5), ib.mean(3, 0, 2)], ids=["count", "extreme", "mean"])
 @pytest.mark.parametrize("aim", ["average", "worst"])
 def test_symmetric_requests_get_exactly_symmetric_mechanisms(query, names, aim):
     weights = ib.optimal(query, 0.6, properties=names, aim=aim).weights

@@ -134,11 +134,7 @@ def test_the_bound_is_below_the_loss_of_every_private_matrix_even_from_a_random_
             continue
         cone, v = pricing.cone(p, spans[0]), rng.normal(size=p.shape[1])
         value = loss_of(p, rays.solve(p).matrix)
-        low = (
-            bound.worst(v, rng.random(len(v)), p.loss, cone)
-            if p.worst
-            else bound.average(v, p.loss * p.prior, cone)
-        )
+        low = bound.worst(v, rng.random(len(v)), p.loss, cone) if p.worst else bound.average(v, p.loss * p.prior, cone)
         assert low <= value
 
 

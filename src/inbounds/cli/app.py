@@ -1,5 +1,6 @@
 """What all commands share: the Typer app, the consoles, the options that build a query, the handling of errors."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -11,12 +12,25 @@ from inbounds import __version__, query
 from inbounds.errors import InboundsError
 
 app = typer.Typer(
-    help="Differentially private answers that stay in bounds: optimal by design, private by proof.",
+    help="""Differentially private answers that stay in bounds: optimal by design, private by proof.
+
+    Example: [bold]inbounds design count --max 20 --epsilon 0.5 --save m.json[/]""",
+    epilog="Exit codes: 0 done, 1 refused (not private, changed, infeasible, too large), 2 misuse.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-out = Console(highlight=False)
+
+
+class _Terminal(Console):
+    """A console whose reader, such as head, may have seen enough: that is no error."""
+
+    def on_broken_pipe(self) -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0)
+
+
+out = _Terminal(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
@@ -55,10 +69,16 @@ def query_of(
 ) -> query.Query:
     """The query that the options describe; a missing option is named."""
 
+    people = {"max": maximum, "size": size, "labels": labels}
+    options = {**people, "low": low, "high": high, "sensitivity": sensitivity, "cells": cells}
+
     def need(**given: object) -> None:
         missing = [f"--{name}" for name, value in given.items() if value is None]
         if missing:
             raise ValueError(f"{kind} needs {' and '.join(missing)}")
+        idle = [f"--{name}" for name, value in options.items() if value is not None and name not in given]
+        if idle:
+            raise ValueError(f"{kind} does not take {' and '.join(idle)}")
 
     match kind:
         case "count":

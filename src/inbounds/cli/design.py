@@ -70,7 +70,7 @@ def design(
 
     query = query_of(kind, maximum, size, low, high, sensitivity, cells, labels, outputs)
     asked = [name for name in require.replace(" ", "").split(",") if name]
-    weights = [float(line) for line in prior.read_text().split()] if prior is not None else None
+    weights = weights_in(prior) if prior is not None else None
     mechanism = patiently(
         "designing",
         lambda: optimal(query, epsilon, loss_named(loss), weights, asked, aim, max_seconds=max_seconds),  # type: ignore[arg-type]
@@ -86,6 +86,14 @@ def design(
     describe(mechanism)
     if save is not None:
         out.print(f"saved to [bold]{save}[/]; check it with: inbounds verify {save}")
+
+
+def weights_in(path: Path) -> list[float]:
+    """The weights in a file, separated by white space."""
+    try:
+        return [float(weight) for weight in path.read_text().split()]
+    except ValueError:  # also a file that is not text
+        raise ValueError(f"--prior must name a file with one number per line, got {path}") from None
 
 
 def loss_named(name: str) -> losses.LossLike:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from inbounds.cli.app import AsJson, app, out
-from inbounds.errors import TooLarge
+from inbounds.errors import PassportError, TooLarge
 from inbounds.files import Json, load, passport
 from inbounds.mechanism import Mechanism
 from inbounds.report import terminal, words
@@ -16,7 +16,7 @@ from inbounds.report import terminal, words
 
 @app.command()
 def verify(
-    file: Annotated[Path, typer.Argument(help="A mechanism passport, written by Mechanism.save.")],
+    file: Annotated[Path, typer.Argument(help="A mechanism passport, the record of several answers, or a multi-level release.")],
     as_json: AsJson = False,
 ) -> None:
     """Check a mechanism file, or the record of several answers, from scratch and say in words what is proved.
@@ -25,14 +25,23 @@ def verify(
 
     Example: [bold]inbounds verify m.json[/]
     """
-    together = _read_together(file)
-    if together is not None:
-        typer.echo(json.dumps({"proved": together}) if as_json else f"proved {file}: {together}")
-        return
-    mechanism = load(file)
-    if as_json:
-        typer.echo(json.dumps(_summary(mechanism)))
-        return
+    try:
+        together = _read_together(file)
+        mechanism = None if together else load(file)
+    except PassportError as reason:
+        if not as_json:
+            raise
+        typer.echo(json.dumps({"valid": False, "reason": str(reason)}))
+        raise typer.Exit(1) from None
+    if mechanism is None:
+        typer.echo(json.dumps({"valid": True, "proved": together}) if as_json else f"proved {file}: {together}")
+    elif as_json:
+        typer.echo(json.dumps({"valid": True, **_summary(mechanism)}))
+    else:
+        _explain(file, mechanism)
+
+
+def _explain(file: Path, mechanism: Mechanism) -> None:
     out.print(f"[bold green]proved[/] {file}: {words.subject(mechanism.query)}, epsilon {mechanism.epsilon}")
     out.print(f"\n{words.promise(mechanism)}")
     out.print(f"Here {words.relation(mechanism.query)}.\n\n[bold]What was checked[/], in integers only:")
@@ -58,7 +67,7 @@ def _read_together(file: Path) -> str | None:
 def describe(mechanism: Mechanism) -> None:
     """Origin, tight epsilon, losses, properties, optimality, digest."""
     summary = _summary(mechanism)
-    out.print(f"\n[bold]Origin[/] {mechanism.origin}  [dim]{mechanism.origin.reference}[/]")
+    out.print(f"\n[bold]Origin[/], as claimed: {mechanism.origin}  [dim]{mechanism.origin.reference}[/]")
     out.print(f"[bold]Tight epsilon[/] {mechanism.effective_epsilon():.9g}")
     losses = "  ".join(f"{name} {value}" for name, value in summary["claims"]["losses"].items())
     out.print(f"[bold]Expected loss[/], every true answer equally likely: {losses}")
@@ -86,6 +95,7 @@ def sample(
     answers: Annotated[
         list[str] | None, typer.Argument(help="True answers; without them, one per line of stdin.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Draw private reports for true answers, one per line, with operating-system entropy.
 
@@ -93,8 +103,8 @@ def sample(
     """
     mechanism = load(file)
     given = answers or [line.strip() for line in sys.stdin if line.strip()]
-    for value in mechanism.sample(given if mechanism.query.labels else _numbers(given)).tolist():
-        typer.echo(value)
+    reports = mechanism.sample(given if mechanism.query.labels else _numbers(given)).tolist()
+    typer.echo(json.dumps(reports) if as_json else "\n".join(map(str, reports)))
 
 
 def _numbers(given: list[str]) -> list[float]:

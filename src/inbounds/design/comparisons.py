@@ -5,7 +5,6 @@ or a floor `P[cell] >= 1/outputs`. The program, its polish and its lower bound a
 """
 
 from dataclasses import dataclass
-from itertools import permutations
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -103,8 +102,13 @@ def privacy(problem: Problem) -> Comparisons:
     In a monotone row the least cell of a clique is at one of its ends and the largest beside the peak, so
     two to four comparisons say it; otherwise every pair is compared.
     """
-    say = _peak_pairs if "row_monotone" in names(problem) else _all_pairs
-    return _joined([say(problem, clique) for clique in problem.cliques]).strongest()
+    if "row_monotone" in names(problem):
+        return _joined([_peak_pairs(problem, clique) for clique in problem.cliques]).strongest()
+    m, n = problem.shape
+    limit = _limits(problem)
+    j, k = np.nonzero(np.isfinite(limit))
+    rows = n * np.arange(m)[:, None]
+    return Comparisons((rows + j).ravel(), (rows + k).ravel(), np.tile(np.exp(problem.epsilon * limit[j, k]), m))
 
 
 def hubs(problem: Problem) -> tuple[tuple[int, int, float], ...]:
@@ -129,12 +133,14 @@ def _joined(parts: list[Comparisons]) -> Comparisons:
     )
 
 
-def _all_pairs(problem: Problem, clique: tuple[int, int, float]) -> Comparisons:
-    (m, n), (a, b, d) = problem.shape, clique
-    pairs = np.array(list(permutations(range(a, b), 2)), dtype=np.int64).reshape(-1, 2)
-    rows = n * np.arange(m)[:, None]
-    greater, lesser = (rows + pairs[:, 0]).ravel(), (rows + pairs[:, 1]).ravel()
-    return Comparisons(greater, lesser, np.full(greater.size, np.exp(problem.epsilon * d)))
+def _limits(problem: Problem) -> Floats:
+    """limits[j, k]: the least distance of a clique that holds both answers; infinite if none does, or j = k."""
+    n = problem.shape[1]
+    limits = np.full((n, n), np.inf)
+    for a, b, d in problem.cliques:
+        limits[a:b, a:b] = np.minimum(limits[a:b, a:b], d)
+    np.fill_diagonal(limits, np.inf)
+    return limits
 
 
 def _peak_pairs(problem: Problem, clique: tuple[int, int, float]) -> Comparisons:
@@ -148,10 +154,7 @@ def _peak_pairs(problem: Problem, clique: tuple[int, int, float]) -> Comparisons
 
 def steps(problem: Problem) -> Floats:
     """steps[i, j]: log-ratio / epsilon allowed between answer j and the answers nearest to output i."""
-    n = problem.shape[1]
-    reach = np.full((n, n), np.inf)
-    for a, b, d in problem.cliques:
-        reach[a:b, a:b] = np.minimum(reach[a:b, a:b], d)
+    n, reach = problem.shape[1], _limits(problem)
     reach[~np.isfinite(reach)] = 0.0  # dijkstra: 0 means no edge
     apart = dijkstra(coo_array(reach).tocsr(), directed=False)
     apart[~np.isfinite(apart)] = 0.0

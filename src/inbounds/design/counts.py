@@ -12,15 +12,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.signal import lfilter
+from numpy.typing import NDArray
 
 from inbounds.design.problem import Floats, Ints
+
+Bools = NDArray[np.bool_]
 
 #: a term gathers at most four roundings per step of its recursion; twice, because the best report was chosen
 #: by rounded costs
 DOUBT = 8 * 2.0**-53
-#: alpha^(TAIL / epsilon) = 1e-26: answers farther away are left out where a cost is summed term by term
-TAIL = 60.0
+#: alpha^(TAIL / epsilon) = 4e-44: answers farther away are left out where a cost is summed term by term
+TAIL = 100.0
+#: a posterior that weighs less is lost to underflow, or to the answers left out: it tells no best report
+FAINT, FAINT_IN_TAIL = 1e-250, 1e-36
 #: losses that differ by less are the same: a unit that is no power of two rounds
 SAME = 2.0**-50
 #: pairs (value, report) times answers that are held in memory at once
@@ -62,6 +66,11 @@ class Posterior:
         steps)."""
         return self.left[0] + self.left[1] + self.beyond + self.right[1]
 
+    @property
+    def told(self) -> Bools:
+        """Values whose posterior is not lost to underflow."""
+        return self.left[0] + self.beyond > FAINT
+
 
 class Cost(Protocol):
     """The cost of reporting y at geometric value s, sum_j p_j alpha^|s-j| f(|y-j|), and how far rounding may
@@ -70,6 +79,10 @@ class Cost(Protocol):
     def value(self, s: Ints, y: Ints) -> Floats: ...
 
     def doubt(self, s: Ints, y: Ints) -> Floats: ...
+
+    def told(self) -> Bools:
+        """Values s that are likely enough to tell reports apart."""
+        ...
 
 
 def remap(epsilon: float, loss: Floats, prior: Floats | None = None) -> Remap:
@@ -98,9 +111,10 @@ def remap(epsilon: float, loss: Floats, prior: Floats | None = None) -> Remap:
 
 
 def _summary(cost: Cost, y: Ints, w: Floats, base: float) -> Remap:
-    s = np.arange(len(y))
-    total = math.fsum(w * cost.value(s, y))
-    low = total - math.fsum(w * cost.doubt(s, y)) - 4 * SAME * (total + abs(base))
+    s, sure = np.arange(len(y)), np.where(cost.told(), w, 0.0)  # what is not told costs at least nothing
+    value = cost.value(s, y)
+    total = math.fsum(w * value)
+    low = math.fsum(sure * value) - math.fsum(sure * cost.doubt(s, y)) - 4 * SAME * (total + abs(base))
     return Remap(y, total + base, max(low, 0.0) + base)
 
 
@@ -113,14 +127,18 @@ def _weights(n: int, epsilon: float) -> Floats:
 
 def _best_reports(cost: Cost, n: int) -> Ints:
     """argmin_y of the cost for every s, non-decreasing: halve the gaps between known s, search between their
-    reports."""
-    half = 1 << n.bit_length()
-    known = np.full(2 * half + 1, n - 1)  # by s + 1, with ends that hold the outermost reports
+    reports. A value that tells nothing is read as the nearest one that does: a tie there must not bind the others."""
+    told = np.flatnonzero(cost.told())
+    count = len(told)
+    half = 1 << count.bit_length()
+    known = np.full(2 * half + 1, n - 1)  # by place in `told` + 1, with ends that hold the outermost reports
     known[0] = 0
     while half := half // 2:
-        at = np.arange(half, n + 1, 2 * half)
-        known[at] = _search(cost, at - 1, known[at - half], known[at + half])
-    return known[1 : n + 1]
+        at = np.arange(half, count + 1, 2 * half)
+        known[at] = _search(cost, told[at - 1], known[at - half], known[at + half])
+    middles = (told[1:] + told[:-1]) / 2
+    nearest: Ints = known[1 + np.searchsorted(middles, np.arange(n))]
+    return nearest
 
 
 def _search(cost: Cost, s: Ints, low: Ints, high: Ints) -> Ints:
@@ -146,6 +164,8 @@ def _posterior(p: Floats, epsilon: float) -> Posterior:
 def _moments(p: Floats, alpha: float) -> tuple[Floats, ...]:
     """x_k(s) = sum_{j <= s} p_j alpha^(s-j) (s-j)^k: x_0(s) = p_s + alpha x_0(s-1), and (t+1)^k expanded for
     k > 0."""
+    from scipy.signal import lfilter  # slow to import, and only large counts need it
+
     moments: list[Floats] = []
     for k in range(4):
         older = sum((math.comb(k, i) * x for i, x in enumerate(moments)), np.zeros_like(p))
@@ -174,6 +194,9 @@ class _Absolute:
     at: Posterior
     unit: float
 
+    def told(self) -> Bools:
+        return self.at.told
+
     def value(self, s: Ints, y: Ints) -> Floats:
         at, d = self.at, np.abs(s - y)
         fall = np.exp(-at.epsilon * d)
@@ -198,6 +221,9 @@ class _Squared:
     at: Posterior
     unit: float
 
+    def told(self) -> Bools:
+        return self.at.told
+
     def value(self, s: Ints, y: Ints) -> Floats:
         at, d = self.at, (y - s).astype(float)
         first, second = at.right[1][s] - at.left[1][s], at.right[2][s] + at.left[2][s]
@@ -216,6 +242,9 @@ class _Threshold:
     at: Posterior
     d: int
     unit: float
+
+    def told(self) -> Bools:
+        return self.at.told
 
     def value(self, s: Ints, y: Ints) -> Floats:
         return self.unit * (self._below(s, y - self.d - 1) + self._above(s, y + self.d + 1))
@@ -251,6 +280,10 @@ class _Summed:
     p: Floats
     epsilon: float
     f: Floats
+
+    def told(self) -> Bools:
+        at = _posterior(self.p, self.epsilon)
+        return at.left[0] + at.beyond > FAINT_IN_TAIL
 
     def value(self, s: Ints, y: Ints) -> Floats:
         width = min(math.ceil(TAIL / self.epsilon), len(self.p) - 1)

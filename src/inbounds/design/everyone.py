@@ -91,8 +91,10 @@ class Form:
 def solve(
     loss: Floats, prior: Floats, worst: bool, step: float, mirrored: bool = False, deadline: float = np.inf
 ) -> tuple[Floats, Floats, Floats] | None:
-    """P, v and answer weights near the optimum (relative gap 1e-11), or None if the iteration broke down
-    or `time.monotonic()` passed the deadline.
+    """P, v and answer weights near the optimum (relative gap 1e-11), or None if the iteration broke down.
+
+    When `time.monotonic()` passes the deadline they are what was reached: v still gives a bound, columns of P may
+    not sum to one.
 
     Cost: about 10 to 30 factorizations of an n x n matrix (worst case 2n x 2n), half as many rows if loss and prior
     are `mirrored`.
@@ -106,10 +108,10 @@ def solve(
     point = _start(form)
     with np.errstate(all="ignore"):
         for _ in range(STEPS):
-            if point.gap <= GAP * abs(float(point.y[0].sum())):
+            if point.gap <= GAP * abs(float(point.y[0].sum())) or time.monotonic() > deadline:
                 return _whole(form, point, m), scale * point.y[0], point.y[1] if worst else prior
             moved = _step(form, point)
-            if moved is None or not np.isfinite(moved.gap) or time.monotonic() > deadline:
+            if moved is None or not np.isfinite(moved.gap):
                 return None
             point = moved
     return None

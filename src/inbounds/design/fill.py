@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from inbounds.design.chains import chain, completed, is_chain
 from inbounds.design.comparisons import Comparisons, classes, foldable, names, property_comparisons
 from inbounds.design.duality import Duals, lower_bound
-from inbounds.design.fallback import loss
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
 
 Bools = NDArray[np.bool_]
@@ -85,7 +84,7 @@ def filled(size: int, limits: Limits) -> Filled:
 
 def proved(problem: Problem, found: Proposal) -> bool:
     """Whether the fill is optimal here: its bound meets its loss."""
-    return loss(problem, found.matrix) - found.bound <= PROVED * abs(found.bound)
+    return problem.value(found.matrix) - found.bound <= PROVED * abs(found.bound)
 
 
 def fits(problem: Problem) -> bool:

@@ -4,6 +4,7 @@ Columns are (ray, output) pairs, rows are answers; a basis of it is solved again
 that weights and duals are as good as floats get, not as good as a solver's tolerance.
 """
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +93,18 @@ class Master:
         upper, entries = np.full(count, highspy.kHighsInf), columns.T.ravel()
         self.solver.addCols(count, costs, np.zeros(count), upper, rows * count, starts, index, entries)
 
+    def begin(self) -> None:
+        """Start from the first ray alone, which must be constant: a mechanism, so no search for a first one."""
+        first, n, state = int(self.worst), self.size, highspy.HighsBasisStatus
+        rows = [state.kBasic] * self.rows
+        rows[0] = state.kLower
+        if self.worst:
+            rows[n + int(self.columns[n:, 1].argmax())] = state.kUpper
+        basis = highspy.HighsBasis()
+        basis.col_status = [state.kBasic] * (first + 1) + [state.kLower] * (len(self.costs) - first - 1)
+        basis.row_status, basis.valid = rows, True
+        self.solver.setBasis(basis)
+
     def refine(self) -> None:
         """From now on solve to the fine tolerance."""
         tolerance = FINE if self.rows <= MANY_ROWS else 10 * FINE
@@ -103,19 +116,29 @@ class Master:
 
         With `pivots` the solver's last basis is solved again in full precision, and so many pivots may follow.
         """
-        self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(seconds, 0.0))
-        self.solver.run()
+        end = time.monotonic() + seconds
+        if not self._run(end) and time.monotonic() < end:
+            # primal simplex broke down on rays that are almost parallel: another method, from scratch
+            self.solver.clearSolver()
+            self.solver.setOptionValue("solver", "ipm")
+            self._run(end)
+            self.solver.setOptionValue("solver", "simplex")
         if not self._usable():
             return None
         solution = self.solver.getSolution()
         weights, y = np.maximum(solution.col_value, 0.0), np.array(solution.row_dual)
-        if pivots is not None:
+        if pivots is not None and self.solver.getBasis().valid:
             index = np.asarray(self.solver.getBasicVariables()[1], np.int64)
             weights, y = finish(Program(self.columns, self.costs, self.size), index, pivots) or (weights, y)
         n, first = self.size, int(self.worst)
         mu = self._unfold(np.maximum(-y[n:], 0.0)) if self.worst else self.prior
         value = self.scale * float(self.costs @ weights)
         return Mix(weights[first:], self.scale * self._unfold(y[:n]), mu, value)
+
+    def _run(self, end: float) -> bool:
+        self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(end - time.monotonic(), 0.0))
+        self.solver.run()
+        return self._usable()
 
     def _usable(self) -> bool:
         """Optimal, or short of the tight tolerance by little, as happens with rays that are almost parallel."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from inbounds.design import fill, flowchart, geometric, program, rays
+from inbounds.design import fallback, fill, flowchart, geometric, program, rays
 from inbounds.design.problem import Problem, Proposal
 from inbounds.errors import TooLarge
 from inbounds.exact import Floats, Number, as_epsilon
@@ -20,6 +20,12 @@ Aim = Literal["average", "worst"]
 
 ROUNDING = 1e-14
 """Relative error of float sums that a comparison of losses must forgive, and a lower bound must give up."""
+
+FARTHEST = Fraction(600)
+"""Log of the largest ratio between two answers that is told from an infinite one; exp(-600) is below 1e-260."""
+
+LARGEST = 1e150
+"""Losses up to this size can be multiplied and summed."""
 
 
 def optimal(
@@ -57,14 +63,16 @@ def optimal(
     if query.shape[0] * query.shape[1] > MATRIX_LIMIT:
         return _large_count(query, bound, judged, prior, asked, aim)
     problem = problem_of(query, bound, judged, prior, asked, aim)
-    proposal = propose(problem, max_seconds)
+    with np.errstate(all="ignore"):  # large ratios overflow where they lose anyway; the checker has the last word
+        proposal = propose(problem, max_seconds)
+    low = proposal.bound - _evening(problem, judged.table(query), as_prior(prior, query))
     mechanism = Mechanism(
         query,
         bound,
         Matrix(near(proposal.matrix, query, bound, even=bool(asked))),
         _origin(proposal.route, judged, asked, aim),
     )
-    return _with_optimality(mechanism, judged, prior, aim, proposal.bound)
+    return _with_optimality(mechanism, judged, prior, aim, low)
 
 
 def problem_of(
@@ -73,8 +81,8 @@ def problem_of(
     """The query's constraints and the loss as plain arrays."""
     return Problem(
         epsilon=float(epsilon),
-        cliques=tuple((c.start, c.stop, float(c.distance)) for c in query.cliques()),
-        loss=_evened(np.ascontiguousarray(loss.table(query))),
+        cliques=tuple((c.start, c.stop, float(min(c.distance, FARTHEST / epsilon))) for c in query.cliques()),
+        loss=_evened(_moderate(loss.table(query))),
         prior=_evened(as_prior(prior, query)),
         home=query.home,
         below=query.below,
@@ -82,6 +90,12 @@ def problem_of(
         worst=aim == "worst",
         properties=properties,
     )
+
+
+def _moderate(table: Floats) -> Floats:
+    if not np.abs(table).max() <= LARGEST:
+        raise ValueError(f"every loss must be at most {LARGEST:g} in size; use a larger unit")
+    return np.ascontiguousarray(table)
 
 
 def _evened(table: Floats) -> Floats:
@@ -93,19 +107,26 @@ def _evened(table: Floats) -> Floats:
     return (table + mirror) / 2 if np.allclose(table, mirror, rtol=0, atol=ROUNDING * table.max()) else table
 
 
+def _evening(problem: Problem, loss: Floats, prior: Floats) -> float:
+    """The most by which evening loss and prior can have raised the least loss."""
+    moved = float(np.abs(problem.loss - loss).max())
+    spread = float(np.abs(problem.loss).max(axis=0) @ np.abs(problem.prior - prior))
+    return moved if problem.worst else moved + spread
+
+
 def propose(problem: Problem, max_seconds: float) -> Proposal:
     """The cheapest route that is proved for the problem."""
     if not problem.properties and geometric.applies(problem):
         return geometric.solve(problem)
     if rays.applies(problem):
-        return rays.solve(problem, max_seconds)
+        return fallback.improved(problem, rays.solve(problem, max_seconds))
     if flowchart.applies(problem):
         return flowchart.solve(problem)
     if fill.fits(problem):
         found = fill.solve(problem)
         if fill.proved(problem, found):
             return found
-    return program.solve(problem, max_seconds)
+    return fallback.improved(problem, program.solve(problem, max_seconds))
 
 
 def _large_count(

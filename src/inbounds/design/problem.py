@@ -43,6 +43,11 @@ class Problem:
     def shape(self) -> tuple[int, int]:
         return self.loss.shape
 
+    def value(self, P: Floats) -> float:
+        """What is minimized."""
+        each = (self.loss * P).sum(axis=0)
+        return float(each.max() if self.worst else each @ self.prior)
+
 
 @dataclass(frozen=True, eq=False)
 class Proposal:

@@ -92,7 +92,7 @@ def _solve_part(part: Part, deadline: float) -> tuple[Floats, float]:
     low = 0.0
     if part.cone.everyone and part.cone.size >= MANY:
         P, low = _interior(part, deadline)
-        if _value(part, P) - low <= ENOUGH * _value(part, P):
+        if _value(part, P) - low <= ENOUGH * _value(part, P) or time.monotonic() > deadline:
             return P, low
     P, lower = _generate(part, deadline)
     return P, max(low, lower)
@@ -151,6 +151,7 @@ def _start(part: Part, tails: Stairs, deadline: float) -> tuple[Master, Mix | No
     while True:
         master = Master(part.loss, part.prior, part.worst, part.mirrored, scale)
         master.add(log_x, _cheapest(part, _weights(part), log_x))
+        master.begin()
         mix = master.solve(max(deadline - time.monotonic(), MOMENT))
         if mix is None or scale != 1.0 or not mix.value > 0 or 0.1 < mix.value < 10:
             return master, mix
@@ -177,9 +178,9 @@ def _add_staircases(part: Part, tails: Stairs, master: Master, mix: Mix, deadlin
     """Column generation over all staircases: for each start the best end, for each end the best start."""
     size = np.abs(tails.sums(np.full(part.cone.size, 1.0 / part.cone.size)))  # of real staircases: positive
     edge = np.arange(part.cone.size)
-    cost = tails.cheapest(part.prior * _outputs(part))
+    cost: Floats | None = None
     while time.monotonic() < deadline:
-        if part.worst:
+        if cost is None or part.worst:
             cost = tails.cheapest(mix.mu * _outputs(part))
         gain = (tails.sums(mix.v) - cost) / size
         first, last = np.append(edge, gain.argmax(axis=0)), np.append(gain.argmax(axis=1), edge)

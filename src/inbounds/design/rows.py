@@ -31,7 +31,7 @@ from inbounds.design.comparisons import (
     stages,
 )
 from inbounds.design.duality import Duals, lower_bound, trivial_bound
-from inbounds.design.fallback import at_hand, loss
+from inbounds.design.fallback import at_hand
 from inbounds.design.polish import normalized
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
 
@@ -253,7 +253,7 @@ def solve(problem: Problem, max_seconds: float = 60.0, max_rounds: int = 1000) -
             break
         P = master.matrix()
         bound, passed = _priced(master)
-        best, value = max(best, bound), loss(problem, P)
+        best, value = max(best, bound), problem.value(P)
         rows = s.outputs[passed.value[s.outputs] < -GAIN]
         if value - best <= NEAR * abs(value):
             joining = first_violated(waiting, P)

@@ -6,6 +6,7 @@ sums in O(n^2).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,9 +28,14 @@ class Stairs:
         tails = np.maximum(self.left[first].T, self.right[last].T)
         return np.where((j >= first) & (j <= last), 0.0, tails)
 
+    @cached_property
+    def tails(self) -> tuple[Floats, Floats]:
+        """The rays before and after their plateaus."""
+        return np.exp(self.left), np.exp(self.right)
+
     def sums(self, c: Floats) -> Floats:
         """c.x for all plateaus: entry [first, last], only meaningful for first <= last."""
-        before, after = np.exp(self.left) @ c, np.exp(self.right) @ c
+        before, after = (tail @ c for tail in self.tails)
         total = np.concatenate([[0.0], np.cumsum(c)])
         value: Floats = (before - total[:-1])[:, None] + (after + total[1:])[None, :]
         return value
