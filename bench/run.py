@@ -105,11 +105,8 @@ def _listed(reasons: list[str]) -> str:
 
 
 PARTS = {
-    "sampling": sampling,
-    "certifying": certifying,
-    "designing": designing,
-    "reading": reading,
-    "composing": composing,
+    part.__name__: part
+    for part in (sampling, certifying, designing, reading, releasing, reconstructing, composing, reproducing)
 }
 
 

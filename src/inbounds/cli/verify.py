@@ -16,7 +16,9 @@ from inbounds.report import terminal, words
 
 @app.command()
 def verify(
-    file: Annotated[Path, typer.Argument(help="A mechanism passport, the record of several answers, or a multi-level release.")],
+    file: Annotated[
+        Path, typer.Argument(help="A mechanism passport, or the record of several answers.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Check a mechanism file, or the record of several answers, from scratch and say in words what is proved.
@@ -104,7 +106,11 @@ def sample(
     mechanism = load(file)
     given = answers or [line.strip() for line in sys.stdin if line.strip()]
     reports = mechanism.sample(given if mechanism.query.labels else _numbers(given)).tolist()
-    typer.echo(json.dumps(reports) if as_json else "\n".join(map(str, reports)))
+    if as_json:
+        typer.echo(json.dumps(reports))
+        return
+    for value in reports:
+        typer.echo(value)
 
 
 def _numbers(given: list[str]) -> list[float]:
