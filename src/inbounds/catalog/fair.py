@@ -18,7 +18,7 @@ def explicit_fair(query: Query, epsilon: Number) -> Mechanism:
 
     >>> from inbounds.exact import alpha
     >>> from inbounds.query import count
-    >>> round(explicit_fair(count(4), alpha("10/11")).truth_probability()[0], 4)
+    >>> round(float(explicit_fair(count(4), alpha("10/11")).truth_probability()[0]), 4)
     0.2237
     """
     square(query, "explicit_fair")
