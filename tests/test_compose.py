@@ -231,16 +231,21 @@ def test_importing_the_attacks_loads_no_solver_and_no_accountant():
 
 def test_a_mechanism_released_twice_states_the_composed_guarantee(tmp_path):
     twice = Record.of(compose(SMALL["exponential"], 2), "1e-3")
-    twice.save(tmp_path / "release.json")
-    content = json.loads((tmp_path / "release.json").read_text("utf-8"))
+    twice.save(tmp_path / "composition.json")
+    content = json.loads((tmp_path / "composition.json").read_text("utf-8"))
     assert content["basic_epsilon"] == "2"
     assert content["members"][0]["sha256"] == files.passport(SMALL["exponential"])["sha256"]
     assert content["members"][0]["times"] == 2
     assert "2 answers about the same people are together 2-private" in content["statement"]
-    back = load_record(tmp_path / "release.json")
+    back = load_record(tmp_path / "composition.json")
     assert (back.basic, back.epsilon, back.delta) == (twice.basic, twice.epsilon, twice.delta)
     assert back.composition.mechanisms == twice.composition.mechanisms
     assert back.epsilon < 2
+
+
+def test_a_record_of_one_answer_speaks_of_one():
+    once = Record.of(compose(SMALL["exponential"], 1), "1e-3")
+    assert str(once).startswith("1 answer about the same people is 1-private, and (")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,15 @@ import textwrap
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import inbounds as ib
+from inbounds import files
 
 ROOT = Path(__file__).parents[1]
 FRONT = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -97,6 +103,26 @@ def test_every_relative_link_of_a_page_leads_to_a_file_and_a_heading(page):
 def test_few_blocks_are_left_out_and_each_says_why(page):
     text = page.read_text("utf-8")
     assert text.count("<!-- not run") == len(re.findall(r"<!-- not run: \S.*-->\n+ *```py", text)) <= 3
+
+
+def test_the_auditors_own_checker_agrees_with_the_package():
+    """The page's lines and the package's checker share no code; both must know a truth from a lie."""
+    text = (ROOT / "docs" / "auditor.md").read_text("utf-8")
+    (lines,) = (block.code for block in blocks(text) if "def check" in block.code)
+    scope: dict[str, Any] = {}
+    exec(lines.partition("\npassport = ")[0], scope)
+    queries = [ib.count(9), ib.mean(4, 0, 3), ib.extreme(0, 6), ib.ordinal(0, 9, unit="3/2"), ib.category(["a", "b"])]
+    queries += [ib.interval(0, 24, 2, 24, holes=[(8, 16)]), ib.count(9, outputs=4)]
+    for query, epsilon in product(queries, ["1/2", ib.alpha("10/11"), 3]):
+        made = ib.catalog.exponential(query, epsilon) if query.ordered else ib.catalog.randomized_response(query, 1)
+        passport = files.passport(made)
+        assert scope["check"](passport).startswith("private")
+        lie = {**passport, "epsilon": str(Fraction(made.effective_epsilon()) * Fraction(999, 1000))}
+        lie["sha256"] = files.digest(lie)
+        with pytest.raises(ValueError, match="not private"):
+            scope["check"](lie)
+        with pytest.raises(ib.PassportError, match="not private"):
+            files.read(lie)
 
 
 def test_the_pages_are_found():

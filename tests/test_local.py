@@ -23,6 +23,7 @@ from inbounds.collect import Collector
 from inbounds.estimate import reconstruct
 from inbounds.local import tables
 from inbounds.local.planner import channel
+from inbounds.local.spikes import smoother_steps, spiky
 
 LN2 = ib.alpha("1/2")
 AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 100), local.epsilon(2, radius=10))
@@ -335,6 +336,69 @@ def test_the_plan_as_json_names_the_reports_needed():
     assert found["better"] in ("geometric", "randomized_response")
     assert {option["mechanism"] for option in found["options"]} == {"geometric", "randomized_response"}
     assert found["reports_needed"] >= 1
+
+
+def test_the_plan_says_that_the_two_promises_differ_at_the_ends_of_the_range():
+    words = ("--low", 0, "--high", 100, "--ratio", 2, "--radius", 10, "--reports", 500)
+    said = " ".join(run("plan", *words).split())
+    for part in ("0.06931 per unit", "0.6931 for any two", "1024", "the promises differ"):
+        assert part in said
+    for option in json.loads(run("plan", *words, "--json"))["options"]:
+        made = local.plan((0, 100), ratio=2, radius=10, reports=500, runs=2).mechanism(option["mechanism"])
+        assert option["worst_ratio"] == pytest.approx(local.privacy(made).worst_ratio(), rel=1e-9)
+
+
+def test_a_worst_ratio_beyond_floats_is_said_as_a_power():
+    found = local.plan((0, 1000), 1, reports=10, runs=2)
+    (option,) = (o for o in found.options if o.mechanism == "geometric")
+    assert option.spoken_ratio == "e^1000"
+    assert option.worst_ratio == math.inf
+
+
+def test_reports_are_not_written_over_others_unless_asked(people, tmp_path):
+    """The refusal comes before anything is read: neither the values nor the mechanism need to be there."""
+    AGES.save(tmp_path / "m.json")
+    reports = tmp_path / "reports.csv"
+    reports.write_text("age\n1\n")
+    words = [sys.executable, "-m", "inbounds", "local", "randomize", "--column", "age", "--out", str(reports)]
+    done = subprocess.run([*words, "gone.csv", "-m", "gone.json"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "output must not exist yet" in " ".join(done.stderr.split())
+    assert "spends its epsilon on top of the first" in " ".join(done.stderr.split())
+    assert reports.read_text() == "age\n1\n"
+    run("randomize", people, "--column", "age", "-m", tmp_path / "m.json", "--out", reports, "--overwrite")
+    assert len(reports.read_text().split()) == 301
+
+
+def test_a_spiky_maximum_comes_with_a_hint_and_an_early_stop_does_not(tmp_path):
+    AGES.save(tmp_path / "m.json")
+    rng = np.random.default_rng(1)
+    few = AGES.simulate(rng.integers(0, 101, 300), rng)
+    (tmp_path / "r.csv").write_text("\n".join(["age", *map(str, few)]))
+    words = ("reconstruct", tmp_path / "r.csv", "--column", "age", "-m", tmp_path / "m.json")
+    assert "--iterations 500 stops earlier and is smoother" in " ".join(run(*words).split())
+    assert "--iterations 500 stops earlier" in json.loads(run(*words, "--json"))["hint"]
+    assert "spiky" not in run(*words, "--iterations", 500)
+    assert json.loads(run(*words, "--method", "least-squares", "--json"))["hint"] is None
+
+
+@pytest.mark.parametrize("reports", [300, 3000, 20_000])
+def test_the_hinted_number_of_steps_is_smoother_and_nearer_to_smooth_values(reports):
+    rng = np.random.default_rng(1)
+    seen = AGES.simulate(rng.integers(0, 101, reports), rng)
+    steps = smoother_steps(reports, 101)
+    greatest = reconstruct(seen, AGES, given="reports").distribution
+    early = reconstruct(seen, AGES, given="reports", acceleration="none", iterations=steps).distribution
+    assert spiky(greatest)
+    assert np.abs(np.diff(early)).sum() < np.abs(np.diff(greatest)).sum()
+    assert ib_distance(early, np.ones(101) / 101) < ib_distance(greatest, np.ones(101) / 101)
+
+
+@pytest.mark.parametrize(
+    "smooth", [np.ones(101), np.eye(101)[50], np.r_[np.zeros(60), np.ones(41)], np.array([1, 0, 0, 0, 0, 0, 1])]
+)
+def test_smooth_narrow_and_short_distributions_are_not_called_spiky(smooth):
+    assert not spiky(smooth / smooth.sum())
 
 
 def test_labels_and_kept_columns_go_through_csv(people, tmp_path):

@@ -4,10 +4,13 @@ import json
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
+from fractions import Fraction
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import inbounds as ib
@@ -133,6 +136,30 @@ def test_a_comparison_page_marks_the_best_and_carries_every_digest(pages):
     assert pages["comparison"].count("★</b>") == stars
     for row in found.rows:
         assert passport(row.mechanism)["sha256"] in text
+
+
+def test_a_comparison_page_counts_the_curves_it_draws(pages):
+    """Two are not called eight."""
+    two = ib.compare([ib.catalog.truncated_geometric(ib.count(4), 1), ib.catalog.explicit_fair(ib.count(4), 1)])
+    assert "All of them, best first" in html.page(two)
+    assert len(SUBJECTS["comparison"]().rows) > 8
+    assert "The 8 with the least average loss" in pages["comparison"]
+
+
+@given(st.integers(1, 64 * 10**6), st.sampled_from([1, 3, 7, 10, 64, 128, 10**6, 10**7]))
+def test_epsilons_are_written_exactly_and_in_one_form(numerator, denominator):
+    """A decimal if six digits suffice, else a fraction; either reads back as the same number."""
+    number = Fraction(numerator, denominator)
+    text = words.decimal(number)
+    assert Fraction(text) == number
+    assert ("/" in text) == ((number * 10**6).denominator > 1)
+
+
+def test_a_page_does_not_mix_fractions_and_decimals():
+    page = Page(html.page(ib.catalog.explicit_fair(ib.count(4), "4/5"))).text
+    assert "epsilon 0.8" in page
+    assert "promised: 0.8" in page
+    assert "4/5" not in page
 
 
 def test_labels_are_escaped_and_long_ones_shortened(pages):

@@ -219,6 +219,23 @@ def test_a_consistent_histogram_sums_to_the_public_size_of_every_group(tmp_path)
         assert sums.tolist() == [2, 5, 9]
 
 
+def test_the_interval_of_a_consistent_cell_holds_the_published_cell(checks):
+    """Narrow intervals around noisy cells: without widening, some of these published cells lie outside."""
+    rows = [{"g": "A", "c": "p"}] * 3
+    content = {
+        "groups": {"by": ["g"], "keys": [f"k{k}" for k in range(200)], "size": 6},
+        "columns": {"c": {"labels": ["p", "q", "r"], "other": "r"}},
+        "statistics": [{"histogram": "c", "consistent": True}],
+        "privacy": {"epsilon": 1},
+        "output": {"interval": 0.2},
+    }
+    columns = {column.name: column.values for column in checks.release(content, rows, seed=11)}
+    for label in "pqr":
+        low, cell, high = (columns[f"c: {label}{end}"] for end in ("_low", "", "_high"))
+        assert ((low <= cell) & (cell <= high)).all()
+        assert cell.dtype == low.dtype == high.dtype == np.int64
+
+
 # --- what must not be said --------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from inbounds.cli import main
+from inbounds.cli.app import out
 from inbounds.release import read_plan
 from inbounds.release.drafting import quoted
 
@@ -186,3 +187,114 @@ def test_the_documented_plan_is_read(folder):
     (toml,) = re.findall(r"```toml title=\"plan.toml\"\n(.*?)```", page, re.DOTALL)
     (folder / "plan.toml").write_text(toml)
     assert len(read_plan(folder / "plan.toml").statistics) >= 3
+
+
+# --- what newcomers stumble over ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--mean", "score", "--low", "0", "--low", "1", "--high", "4"],
+        ["--mean", "score", "--low", "0", "--high", "4", "--high", "5"],
+        ["--mean", "score", "--median", "age", "--low", "0", "--high", "4"],
+    ],
+)
+def test_bounds_are_never_applied_to_a_second_column(folder, inbounds, words):
+    done = inbounds(folder, *ONE_LINE, *words)
+    assert done.returncode == 2
+    said = "--low and --high describe one column; columns with different bounds need a plan: inbounds init FILE"
+    assert said in re.sub(r"\s+", " ", done.stderr)
+
+
+@pytest.mark.parametrize("words", [["--histogram", "adult"], ["--labels", "a,b"]])
+def test_labels_are_never_applied_to_a_second_column(folder, inbounds, words):
+    done = inbounds(folder, *ONE_LINE, "--histogram", "answer", "--labels", "yes,no", *words)
+    assert done.returncode == 2
+    assert "--labels describes one column" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([*ONE_LINE, "--count", "answer = yes"], "is it a text? write 'yes' in single quotes"),
+        ([*ONE_LINE, "--count", 'not (answer = "yes")'], "is it a text? write 'yes' in single quotes"),
+        ([*ONE_LINE, "--count", "score > '12'"], "write 12 without quotes"),
+        ([*ONE_LINE, "--count", "answer = 'yes"], "the quotation mark is not closed"),
+        (["release", "survey.csv", *COUNT, "--by", "school", "--size", "5", "--epsilon", "1"], "--keys FILE"),
+        (["release", "survey.csv", *COUNT, "--epsilon", "1"], "needs --size, the public size of each group, or --max"),
+        (["release", "semi.csv", *ONE_LINE[2:], *COUNT], 'one column only; is the delimiter ";"?'),
+        (["init", "semi.csv"], "give --delimiter"),
+        (["release", "tabs.csv", *ONE_LINE[2:], *COUNT], "name the file .tsv"),
+        ([*ONE_LINE, *COUNT, "--keys", "head.txt"], "looks like a header line"),
+        ([*ONE_LINE, *COUNT, "--output", "survey.csv"], "--overwrite"),
+    ],
+)
+def test_errors_name_the_way_out(folder, inbounds, words, said):
+    (folder / "semi.csv").write_text(DATA.replace(",", ";"))
+    (folder / "tabs.csv").write_text(DATA.replace(",", "\t"))
+    (folder / "head.txt").write_text("School\nNorth\n")
+    done = inbounds(folder, *words)
+    assert done.returncode == 2
+    assert said in re.sub(r"\s+", " ", done.stderr)
+
+
+def test_a_delimiter_in_one_line_and_in_a_draft_reads_the_same_table(folder, inbounds):
+    (folder / "semi.csv").write_text(DATA.replace(",", ";"))
+    words = ["release", "semi.csv", "--delimiter", ";", *ONE_LINE[2:], *COUNT]
+    assert inbounds(folder, *words).returncode == 0
+    assert inbounds(folder, "init", "semi.csv", "--delimiter", ";").returncode == 0
+    content = tomllib.loads((folder / "plan.toml").read_text())
+    assert content["source"]["delimiter"] == ";"
+    assert list(content["columns"]) == ["answer", "score", "adult"]
+
+
+@pytest.mark.parametrize("words", [["init", "survey.csv"], [*ONE_LINE, *COUNT]])
+def test_without_the_engine_every_command_names_the_extra(folder, inbounds, monkeypatch, words):
+    monkeypatch.setitem(sys.modules, "ibis", None)
+    done = inbounds(folder, *words)
+    assert done.returncode == 2
+    assert "needs the extra 'tables': pip install 'inbounds[tables]'" in re.sub(r"\s+", " ", done.stderr)
+
+
+@pytest.mark.parametrize("words", [["--dry-run"], []])
+def test_every_reader_is_told_what_a_missing_value_counts_as(folder, inbounds, words):
+    mean = ["--mean", "score", "--low", "0", "--high", "4", "--missing", "2"]
+    done = inbounds(folder, *ONE_LINE, *mean, *words, "--report", "report.html")
+    said = (
+        "score: values are moved into 0..4; a record without a value, and each record short of the size, counts as 2 "
+        "(missing)"
+    )
+    assert said in re.sub(r"\s+", " ", done.stdout)
+    assert said in (folder / "report.html").read_text()
+
+
+def test_expected_errors_are_thinned_alike_for_every_statistic_and_that_is_said(folder, inbounds):
+    (folder / "sizes.csv").write_text("school,n\n" + "".join(f"S{k},{k}\n" for k in range(2, 32)))
+    words = ["release", "survey.csv", *COUNT, "--count", "score > 1", "--by", "school", "--keys", "sizes.csv"]
+    done = inbounds(folder, *words, "--size", "n", "--epsilon", "1", "--dry-run", "--report", "report.html")
+    assert "12 of 30 sizes shown; all are in the record" in done.stdout
+    page = (folder / "report.html").read_text()
+    assert "20 of 30 sizes shown; all are in the record" in page
+    shown = re.findall(r'<th data-label="statistic">([^<]*)</th><td data-label="group size">(\d+)</td>', page)
+    sizes = {name: [int(size) for other, size in shown if other == name] for name, _ in shown}
+    assert len(sizes) == 2
+    first, second = sizes.values()
+    assert first == second
+    assert (first[0], first[-1], len(first)) == (2, 31, 20)
+
+
+def test_a_wide_table_is_printed_as_far_as_it_fits(folder, inbounds, monkeypatch):
+    monkeypatch.setattr(out, "_width", 60)
+    words = [*ONE_LINE, *COUNT, "--histogram", "answer", "--labels", "yes,no,unsure", "--interval", "0.9"]
+    done = inbounds(folder, *words, "--report", "report.html")
+    assert done.returncode == 0, done.stderr
+    drawn = [line for line in done.stdout.splitlines() if line.startswith(("┃", "│"))]
+    assert max(map(len, drawn)) <= 60
+    assert "answer: yes" in drawn[0]
+    assert "count_error" not in drawn[0]
+    total = 1 + 2 + 2 + 3 + 1 + 6
+    assert f"+ {total - (drawn[0].count('┃') - 1)} more columns in the file" in done.stdout
+    page = (folder / "report.html").read_text()
+    assert page.count("count_error") == 1
+    assert "overflow-x:auto" in page

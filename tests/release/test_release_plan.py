@@ -88,6 +88,8 @@ BAD = [
     ('mean = "score"', 'mean = "score"\nloss = "cubic"', 24, "loss"),
     ('mean = "score"', 'mean = "score"\nmechanism = "magic"', 24, "must be optimal or one of"),
     ('mean = "score"', 'mean = "score"\nconsistent = true', 24, "meant for histograms"),
+    ("count = \"answer = 'yes' and age >= 12\"", 'count = "answer = yes"', 18, "is it a text? write 'yes' in single"),
+    ("count = \"answer = 'yes' and age >= 12\"", "count = \"age = '12'\"", 18, "write 12 without quotes"),
     ('path = "survey.csv"', 'path = "missing.csv"', 2, "does not exist"),
     ('path = "survey.csv"', 'path = "survey.xlsx"', 2, "must end in"),
     ('path = "survey.csv"', 'url = "mysql://x/y"', 2, "must begin with postgresql://"),
@@ -124,6 +126,23 @@ def test_a_bad_plan_is_one_sentence_with_its_line_and_nothing_is_read_or_written
     if line is not None:
         assert said.startswith(f"plan.toml, line {line}: ")
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("size = 25", "maximum = 25", "only with public sizes; give groups.size instead of groups.maximum"),
+        (', other = "no"', "", "add other = 'no', or another of its labels, under [columns.answer]"),
+    ],
+)
+def test_a_histogram_that_cannot_be_consistent_is_told_which_half_is_missing(folder, old, new, words):
+    text = PLAN.replace('mean = "score"', 'histogram = "answer"\nconsistent = true')
+    (folder / "plan.toml").write_text(text)
+    assert preview(folder / "plan.toml", cache=folder / "cache").sizes == (25,)
+    (folder / "plan.toml").write_text(text.replace(old, new))
+    with pytest.raises(PlanError) as caught:
+        preview(folder / "plan.toml", cache=folder / "cache")
+    assert words in str(caught.value)
 
 
 def test_a_column_of_the_wrong_type_is_refused_from_the_schema(folder):

@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from inbounds.errors import PassportError
 from inbounds.release import release
-from inbounds.release.write import record_path, write
+from inbounds.release.record import check
+from inbounds.release.write import own_digest, record_path, write
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"]})
 PLAN = {
@@ -154,3 +156,89 @@ def test_a_release_killed_at_random_moments_leaves_no_table_without_its_record(t
         finished += target.exists()
         assert consistent(target)
     assert (tmp_path / "first.csv").exists()
+
+
+# --- a record checked again --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    plan = {**PLAN, "columns": {"c": {"labels": ["p", "q"]}}, "statistics": [{"count": "c = 'p'"}, {"histogram": "c"}]}
+    done = release(plan, FRAME, output=tmp_path / "out.csv", cache=tmp_path / "cache")
+    assert repr(done) == f"Release({tmp_path / 'out.csv'}, 3 rows, epsilon 1)"
+    return record_path(tmp_path / "out.csv")
+
+
+def test_a_release_record_passes_its_own_check(written):
+    said = " ".join(check(written))
+    for words in ("out.csv is the table that was released (3 rows)", "0.5 + 0.5 = 1 of epsilon 1", "2 mechanisms"):
+        assert words in said
+
+
+def test_a_changed_table_or_a_missing_one_is_found(written):
+    table = written.with_name("out.csv")
+    table.write_bytes(table.read_bytes() + b"\n")
+    with pytest.raises(PassportError, match="its digest differs"):
+        check(written)
+    table.unlink()
+    with pytest.raises(PassportError, match="not beside its record"):
+        check(written)
+
+
+def _spend_less(record):
+    record["account"][0]["spent"] = "1/4"
+
+
+def _claim_less(record):
+    record["epsilon"]["spent"] = "1/2"
+    record["account"][0]["spent"] = record["account"][1]["spent"] = "1/4"
+
+
+def _draw_cells_at_all_of_it(record):
+    record["account"][1]["drawn_at"] = "1/2"
+
+
+def _draw_more(record):
+    record["mechanisms"][0]["epsilon"] = "5"
+
+
+def _other_plan(record):
+    record["plan"]["epsilon"] = "9"
+
+
+def _elsewhere(record):
+    record["table"]["file"] = "../out.csv"
+
+
+def _no_account(record):
+    del record["account"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_spend_less, "does not add up"),
+        (_claim_less, "names another epsilon"),
+        (_draw_cells_at_all_of_it, "account of c is not what its plan allows"),
+        (_draw_more, "spends more than the account allows"),
+        (_other_plan, "its plan does not have the digest"),
+        (_elsewhere, "not beside it"),
+        (_no_account, "not a whole release record"),
+    ],
+)
+def test_a_changed_record_is_found_and_so_is_one_whose_digest_was_made_to_fit(written, change, reason):
+    record = json.loads(written.read_text("utf-8"))
+    change(record)
+    written.write_text(json.dumps(record), "utf-8")
+    with pytest.raises(PassportError, match="does not have its own digest"):
+        check(written)
+    written.write_text(json.dumps({**record, "sha256": own_digest(record)}), "utf-8")
+    with pytest.raises(PassportError, match=reason):
+        check(written)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"format": "inbounds release", "version": 1}', "\udcff"])
+def test_what_is_no_record_is_refused_in_a_sentence(tmp_path, text):
+    (tmp_path / "r.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(PassportError, match=r"r\.json is not a whole release record"):
+        check(tmp_path / "r.json")

@@ -47,10 +47,9 @@ class Record:
 
     def __str__(self) -> str:
         kind = "to the same question" if self.composition.same_question else "about the same people"
-        return (
-            f"{self.composition.answers} answers {kind} are together {up(float(self.basic))}-private, and "
-            f"({up(self.epsilon)}, {float(self.delta)!r})-private"
-        )
+        count = self.composition.answers
+        subject = f"1 answer {kind} is" if count == 1 else f"{count} answers {kind} are together"
+        return f"{subject} {up(float(self.basic))}-private, and ({up(self.epsilon)}, {float(self.delta)!r})-private"
 
     def content(self) -> files.Json:
         """The record as plain JSON values, with the digest of everything else in it."""

@@ -100,9 +100,9 @@ def query_of(
 
 
 def main() -> None:
-    """Run the command line; errors are one sentence unless --debug asks for the traceback."""
+    """Run the command line; errors are one sentence unless --debug, wherever it stands, asks for the traceback."""
     try:
-        app()
+        app([word for word in sys.argv[1:] if word != "--debug"])
     except (InboundsError, ValueError, TypeError, OSError, ImportError) as error:
         if "--debug" in sys.argv:
             raise

@@ -13,7 +13,7 @@ from inbounds.attack.collude import Estimator
 from inbounds.attack.compose import Composition, answers_allowed, as_delta
 from inbounds.attack.record import Record, up
 from inbounds.cli.app import AsJson, app, out
-from inbounds.cli.design import LossName, PriorFile, loss_named, patiently
+from inbounds.cli.design import LossName, PriorFile, loss_named, patiently, weights_in
 from inbounds.exact import exact, whole
 from inbounds.files import load, passport
 from inbounds.mechanism import Mechanism
@@ -35,7 +35,9 @@ SameQuestion = Annotated[
     typer.Option("--same-question", help="All answers are about one true value; tighter. Default: any questions."),
 ]
 Budget = Annotated[str | None, typer.Option(help="How many answers does this epsilon allow (one mechanism)?")]
-SaveRecord = Annotated[Path | None, typer.Option("--save", help="Write the record of the release here.")]
+SaveRecord = Annotated[
+    Path | None, typer.Option("--save", help="Write the record of all answers here: composition.json.")
+]
 
 
 @app.command()
@@ -54,7 +56,7 @@ def attack(
     Example: [bold]inbounds attack m.json --repeat 1..100 --figure attack.png[/]
     """
     mechanism, answers = load(file), _counts(repeat)
-    weights = [float(line) for line in prior.read_text("utf-8").split()] if prior is not None else None
+    weights = weights_in(prior) if prior is not None else None
     judged, rng = loss_named(loss), np.random.default_rng(seed)
     rows = patiently("asking", lambda: repeated.learned(mechanism, answers, judged, weights, runs=runs, rng=rng))
     end = limits.limit(mechanism, judged, weights)
@@ -65,7 +67,7 @@ def attack(
     if figure is not None:
         from inbounds.attack.figures import loss_against_answers
 
-        title = f"{mechanism.origin.name}, epsilon {mechanism.epsilon} an answer"
+        title = f"{mechanism.origin.name}, epsilon {words.decimal(mechanism.epsilon)} an answer"
         picture = loss_against_answers(rows, floor=end.floor["guess"], approximated=approximated, title=title)
         picture.savefig(figure, dpi=150)
     if as_json:
@@ -89,7 +91,7 @@ def compose(
 ) -> None:
     """Say what several answers about the same people promise together: the sum, and the tight epsilon at delta.
 
-    Example: [bold]inbounds compose m1.json m2.json --times 10 --delta 1e-6 --save release.json[/]
+    Example: [bold]inbounds compose m1.json m2.json --times 10 --delta 1e-6 --save composition.json[/]
     """
     mechanisms = tuple(load(file) for file in files)
     if budget is not None and len(mechanisms) > 1:

@@ -23,7 +23,7 @@ from inbounds.cli.app import (
     out,
     query_of,
 )
-from inbounds.cli.design import Aim, LossName, PriorFile, Require, Save, loss_named, patiently
+from inbounds.cli.design import Aim, LossName, PriorFile, Require, Save, loss_named, patiently, weights_in
 from inbounds.compare import Comparison
 from inbounds.compare import compare as compared
 from inbounds.files import load
@@ -59,14 +59,16 @@ def compare(
     cells: CellCount = None,
     labels: Labels = None,
     outputs: OutputCount = None,
-    report: Annotated[Path | None, typer.Option("--html", help="Write a self-contained HTML report here.")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", "--html", help="Write a self-contained HTML report here.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Put all mechanisms that fit a query side by side, or the mechanisms of several files.
 
     Example: [bold]inbounds compare count --max 20 --epsilon 0.5[/]
 
-    Example: [bold]inbounds compare --file a.json --file b.json --html comparison.html[/]
+    Example: [bold]inbounds compare --file a.json --file b.json --report comparison.html[/]
     """
     losses, weights = [loss_named(name) for name in loss] if loss else None, _weights(prior)
     if file:
@@ -90,7 +92,7 @@ def _show_comparison(found: Comparison, report: Path | None, as_json: bool) -> N
         return
     query = found.rows[0].mechanism.query
     epsilons = sorted({row.mechanism.epsilon for row in found.rows})
-    out.print(f"[bold]{words.subject(query)}[/], epsilon {', '.join(map(str, epsilons))}\n")
+    out.print(f"[bold]{words.subject(query)}[/], epsilon {', '.join(map(words.decimal, epsilons))}\n")
     out.print(terminal.comparison(found, out.width))
     out.print(f"[dim]* best of the column. bayes: after the best guess for every report. {words.LEGEND}[/]")
     if found.left_out:
@@ -255,14 +257,14 @@ def read(
 @app.command()
 def report(
     file: MechanismFile,
-    to: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    to: Annotated[Path, typer.Option("--out", "--to", "-o", help="The HTML file to write.")] = Path("report.html"),
     level: Level = 0.9,
     prior: PriorFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a self-contained HTML report of a mechanism, for the analyst and the auditor.
 
-    Example: [bold]inbounds report m.json --to report.html[/]
+    Example: [bold]inbounds report m.json --out report.html[/]
     """
     html.save(load(file), to, _weights(prior), level)
     if as_json:
@@ -272,10 +274,14 @@ def report(
 
 
 def _weights(prior: Path | None) -> list[float] | None:
-    return None if prior is None else [float(text) for text in prior.read_text("utf-8").split()]
+    return None if prior is None else weights_in(prior)
 
 
 def _same(given: str, value: Any, mechanism: Mechanism) -> bool:
     if mechanism.query.labels is not None:
         return bool(given == value)
-    return abs(float(given) - float(value)) <= 1e-9 * max(1.0, abs(float(value)))
+    try:
+        published = float(given)
+    except ValueError:
+        raise ValueError(f"output must be a number, got {given!r}") from None
+    return abs(published - float(value)) <= 1e-9 * max(1.0, abs(float(value)))

@@ -17,6 +17,7 @@ from inbounds.exact import Floats
 from inbounds.files import load
 from inbounds.local import planner, tables
 from inbounds.local.client import Randomizer
+from inbounds.local.spikes import smoother_steps, spiky
 from inbounds.local.statement import privacy
 from inbounds.mechanism import Mechanism
 from inbounds.query import ordinal
@@ -63,11 +64,13 @@ def plan(
     if as_json:
         typer.echo(json.dumps(_plan_json(found, needed)))
         return
+    heads = ["mechanism", "epsilon", "worst ratio\nover the range", "error"]
     rows = [
-        [o.mechanism.replace("_", " "), f"{float(o.epsilon):.6g}", f"{o.error:.4g} ± {o.uncertainty:.2g}"]
+        [o.mechanism.replace("_", " "), o.promise, o.spoken_ratio, f"{o.error:.4g} ± {o.uncertainty:.2g}"]
         for o in found.options
     ]
-    out.print(terminal.columns(f"{reports} reports about {low}..{high}", ["mechanism", "epsilon", "error"], rows))
+    out.print(terminal.columns(f"{reports} reports about {low}..{high}", heads, rows))
+    out.print(planner.PROMISES_DIFFER)
     out.print("The error is the expected Kantorovich distance of the reconstruction: how far mass is misplaced.")
     if needed is not None:
         out.print(f"An error of {error} takes about [bold]{needed}[/] reports with the better one.")
@@ -77,13 +80,22 @@ def plan(
 
 def _plan_json(found: planner.Plan, needed: int | None) -> dict[str, Any]:
     options = [
-        {"mechanism": o.mechanism, "epsilon": str(o.epsilon), "error": o.error, "uncertainty": o.uncertainty}
+        {
+            "mechanism": o.mechanism,
+            "epsilon": str(o.epsilon),
+            "promise": o.promise,
+            "worst_ratio": o.worst_ratio if math.isfinite(o.worst_ratio) else None,
+            "log_worst_ratio": float(o.over_range),
+            "error": o.error,
+            "uncertainty": o.uncertainty,
+        }
         for o in found.options
     ]
     return {
         "reports": found.reports,
         "better": found.better.mechanism,
         "options": options,
+        "note": planner.PROMISES_DIFFER,
         "reports_needed": needed,
     }
 
@@ -93,15 +105,19 @@ def randomize(
     file: Annotated[Path, typer.Argument(help="Values, one person per row: .csv or .parquet.")],
     column: Column,
     mechanism: MechanismFile,
-    to: Annotated[Path, typer.Option("--out", help="Where the reports go: .csv or .parquet.")],
+    to: Annotated[Path, typer.Option("--out", "-o", help="Where the reports go: .csv or .parquet.")],
     keep: Annotated[str, typer.Option(help="Other columns to copy unchanged, separated by commas.")] = "",
     clamp: Annotated[bool, typer.Option(help="Move values beyond the range to its nearer end.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an existing file; the people's epsilons add up all the same.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a private report for every value, with operating-system entropy. Other columns are left behind.
 
     Example: [bold]inbounds local randomize people.csv --column age -m m.json --out reports.csv[/]
     """
+    tables.check_target(to, overwrite=overwrite)
     client = Randomizer(load(mechanism), "clamp" if clamp else "refuse")
     kept = [name.strip() for name in keep.split(",") if name.strip()]
     with shown("randomizing", err):
@@ -122,7 +138,7 @@ def reconstruct_(
     iterations: Annotated[
         int | None, typer.Option(help="ibu: stop after this many plain updates, which smooths the result.")
     ] = None,
-    to: Annotated[Path | None, typer.Option("--out", help="Write the distribution as a .csv file.")] = None,
+    to: Annotated[Path | None, typer.Option("--out", "-o", help="Write the distribution as a .csv file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Reconstruct the distribution of true values from private reports.
@@ -143,10 +159,20 @@ def reconstruct_(
         )
     if to is not None:
         _write(to, law, result)
+    hint = _hint(law, result) if iterations is None and method == "ibu" else None
     if as_json:
-        typer.echo(json.dumps(_result_json(law, result)))
-    else:
-        _print(law, result)
+        typer.echo(json.dumps({**_result_json(law, result), "hint": hint}))
+        return
+    _print(law, result)
+    if hint is not None:
+        err.print(f"[yellow]{hint}[/]")
+
+
+def _hint(mechanism: Mechanism, result: Reconstruction) -> str | None:
+    if not (mechanism.query.ordered and spiky(result.distribution)):
+        return None
+    steps = smoother_steps(result.reports, len(result.distribution))
+    return f"few reports for this many values: the maximum is spiky; --iterations {steps} stops earlier and is smoother"
 
 
 def _collected(file: Path, column: str, mechanism: Mechanism) -> Collector:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.cells import cell_len
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from inbounds.release.plan import Plan
 
 SHOWN_ROWS, SHOWN_SIZES = 12, 12
-"""Rows of a table and group sizes that are printed; files and --json hold all of them."""
+"""Rows of a table and group sizes that are printed; files, the record and --json hold all of them."""
 
 Column = list[str] | None
 DataOrPlan = Annotated[str, typer.Argument(help="A plan (.toml), or data: a file or postgresql:// URL.")]
@@ -30,17 +31,21 @@ Median = Annotated[Column, typer.Option(help="Median of a column of numbers.")]
 Least = Annotated[Column, typer.Option("--min", help="Least value of a column of numbers.")]
 Most = Annotated[Column, typer.Option("--max", help="Largest value of a column of numbers.")]
 Histogram = Annotated[Column, typer.Option(help="Histogram of a column over --labels.")]
-Low = Annotated[str | None, typer.Option(help="Least value of the column of numbers.")]
-High = Annotated[str | None, typer.Option(help="Largest value of the column of numbers.")]
-Step = Annotated[str, typer.Option(help="Numbers are rounded to steps of this size.")]
-Labels = Annotated[str | None, typer.Option(help="Labels of the histogram, separated by commas.")]
+Low = Annotated[Column, typer.Option(help="Least value of the column of numbers.")]
+High = Annotated[Column, typer.Option(help="Largest value of the column of numbers.")]
+Step = Annotated[Column, typer.Option(help="Numbers are rounded to steps of this size, 1 unless given.")]
+Missing = Annotated[Column, typer.Option(help="What a record without a value counts as, --low unless given.")]
+Labels = Annotated[Column, typer.Option(help="Labels of the histogram, separated by commas.")]
 By = Annotated[Column, typer.Option(help="Column that names the group; may be repeated.")]
 Keys = Annotated[str | None, typer.Option(help="Public file of group keys: .txt (one per line), .csv, .parquet.")]
 Size = Annotated[str | None, typer.Option(help="Public group size, or the column of --keys that holds it.")]
 Maximum = Annotated[str | None, typer.Option(help="Largest possible group, if sizes are not public.")]
 Epsilon = Annotated[str | None, typer.Option(help="Privacy parameter for the whole release, e.g. 1 or 1/2.")]
 Table = Annotated[str | None, typer.Option(help="Table of a database.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Where to write: .csv, .parquet or .json.")]
+Delimiter = Annotated[str | None, typer.Option(help="What separates the fields of a CSV file, a comma unless given.")]
+Output = Annotated[
+    Path | None, typer.Option("--out", "--output", "-o", help="Where to write: .csv, .parquet or .json.")
+]
 Interval = Annotated[str | None, typer.Option(help="Add credible intervals of this probability, e.g. 0.9.")]
 Dry = Annotated[bool, typer.Option("--dry-run", help="Say what would be released; read only the schema.")]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
@@ -60,7 +65,8 @@ def release(
     most: Most = None,
     low: Low = None,
     high: High = None,
-    step: Step = "1",
+    step: Step = None,
+    missing: Missing = None,
     labels: Labels = None,
     by: By = None,
     keys: Keys = None,
@@ -68,6 +74,7 @@ def release(
     maximum: Maximum = None,
     epsilon: Epsilon = None,
     table: Table = None,
+    delimiter: Delimiter = None,
     output: Output = None,
     interval: Interval = None,
     dry_run: Dry = False,
@@ -93,11 +100,11 @@ def release(
     }  # fmt: skip
     facts = {
         "by": by, "keys": keys, "size": size, "maximum": maximum,
-        "epsilon": epsilon, "table": table, "interval": interval,
+        "epsilon": epsilon, "table": table, "interval": interval, "delimiter": delimiter,
     }  # fmt: skip
-    column = {"low": low, "high": high, "step": step, "labels": labels}
+    column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels}
     if source.lower().endswith(".toml"):
-        _refuse_options({**asked, **facts, "low": low, "high": high, "labels": labels})
+        _refuse_options({**asked, **facts, **column})
         plan = read_plan(source)
     else:
         plan = one_line(source, asked, facts, column)
@@ -153,6 +160,8 @@ def _tell_preview(found: "Preview", as_json: bool) -> None:
         errors = {name: dict(zip(map(str, found.sizes), row, strict=True)) for name, row in found.errors.items()}
         typer.echo(json.dumps({**found.record, "expected_error_by_size": errors}))
         return
+    from inbounds.release.report import thinned
+
     plan = found.plan
     out.print(f"[bold]Dry run[/] of {escape(plan.source.name)}: nothing is read but the schema, nothing is written\n")
     out.print(f"[bold]Answered[/] {escape(_answered(plan))}\n")
@@ -160,10 +169,14 @@ def _tell_preview(found: "Preview", as_json: bool) -> None:
     out.print("[bold]Account[/]")
     for line in found.account:
         out.print(f"  • {line}", markup=False)
-    picked = _picked(len(found.sizes))
+    out.print()
+    _tell_values(found.record)
+    picked = thinned(len(found.sizes), SHOWN_SIZES)
     rows = [[str(found.sizes[k]), *(f"{row[k]:.4g}" for row in found.errors.values())] for k in picked]
     names = ["group size" if plan.groups.public else "at most", *map(escape, found.errors)]
-    out.print("", terminal.columns("Expected error (mean absolute)", names, rows, right=0), sep="\n")
+    out.print(terminal.columns("Expected error (mean absolute)", names, rows, right=0), sep="\n")
+    if len(picked) < len(found.sizes):
+        out.print(f"[dim]{len(picked)} of {len(found.sizes)} sizes shown; all are in the record (--json)[/]")
 
 
 def _answered(plan: "Plan") -> str:
@@ -172,32 +185,59 @@ def _answered(plan: "Plan") -> str:
     return f"{groups}: {statistics}"
 
 
-def _picked(count: int) -> list[int]:
-    """All sizes, or some of them from the least to the largest."""
-    if count <= SHOWN_SIZES:
-        return list(range(count))
-    return sorted({round(k * (count - 1) / (SHOWN_SIZES - 1)) for k in range(SHOWN_SIZES)})
+def _tell_values(record: Any) -> None:
+    """What becomes of values outside the bounds and of records without one, column by column."""
+    if record["values"]:
+        out.print("[bold]Values[/]")
+    for line in record["values"]:
+        out.print(f"  • {line}", markup=False)
+    if record["values"]:
+        out.print()
 
 
 def _tell_release(done: "Release", report: Path | None, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"output": str(done.path), **done.record}))
         return
-    table = done.table.slice(0, SHOWN_ROWS)
-    rows = [[_spoken(value) for value in row] for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
-    right = len(done.plan.groups.by)
-    names = [escape(name) for name in done.table.column_names]
-    out.print(terminal.columns(escape(str(done.path)), names, rows, right=right))
-    if done.table.num_rows > SHOWN_ROWS:
-        out.print(f"[dim]… {done.table.num_rows - SHOWN_ROWS} more rows in the file[/]")
+    _tell_table(done)
     out.print(f"\n{done.record['statement']}\n", markup=False)
+    _tell_values(done.record)
     out.print(f"table   [bold]{done.path}[/]\nrecord  [bold]{done.path}.release.json[/]")
     if report is not None:
         out.print(f"report  [bold]{report}[/]")
 
 
+def _tell_table(done: "Release") -> None:
+    """The first rows, and as many columns as the terminal has room for."""
+    first, columns = done.table.slice(0, SHOWN_ROWS), _columns_in_order(done)
+    texts = {name: [_spoken(value) for value in first[name].to_pylist()] for name in columns}
+    shown = _fitting(texts, len(done.plan.groups.by))
+    rows = [[escape(cell) for cell in row] for row in zip(*(texts[name] for name in shown), strict=True)]
+    title, names = escape(str(done.path)), [escape(name) for name in shown]
+    out.print(terminal.columns(title, names, rows, right=len(done.plan.groups.by)))
+    if done.table.num_rows > SHOWN_ROWS:
+        out.print(f"[dim]… {done.table.num_rows - SHOWN_ROWS} more rows in the file[/]")
+    if len(shown) < done.table.num_columns:
+        out.print(f"[dim]+ {done.table.num_columns - len(shown)} more columns in the file[/]")
+
+
+def _columns_in_order(done: "Release") -> list[str]:
+    """Keys, answers, then errors and intervals; of several statistics the answers only."""
+    plan = done.plan
+    main = [*plan.groups.by, *(cell for statistic in plan.statistics for cell in plan.cells(statistic))]
+    rest = [name for name in done.table.column_names if name not in main]
+    return main if len(plan.statistics) > 1 else main + rest
+
+
+def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
+    """The first columns that fit the terminal side by side; the keys and one answer in any case."""
+    names, room = list(texts), out.width - 1
+    widths = [max(map(cell_len, (name, *cells))) + 3 for name, cells in texts.items()]
+    return [name for k, name in enumerate(names) if k <= keys or sum(widths[: k + 1]) <= room]
+
+
 def _spoken(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _write_report(path: Path, record: Any, table: Any) -> None:
@@ -214,8 +254,11 @@ def init(
     source: Annotated[
         str, typer.Argument(help="Data: a file (.csv, .parquet, .duckdb, .sqlite) or postgresql:// URL.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the plan.")] = Path("plan.toml"),
+    output: Annotated[Path, typer.Option("--out", "--output", "-o", help="Where to write the plan.")] = Path(
+        "plan.toml"
+    ),
     table: Table = None,
+    delimiter: Delimiter = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -229,7 +272,7 @@ def init(
     if output.exists() and not overwrite:
         raise ValueError(f"output {output} exists; give another name, or --overwrite")
     place = {"url": source} if "://" in source else {"path": os.fspath(source)}
-    text = draft(Source(**place, table=table or ""), output)
+    text = draft(Source(**place, table=table or "", delimiter=delimiter or ""), output)
     output.write_text(text, "utf-8")
     if as_json:
         typer.echo(json.dumps({"plan": str(output)}))

@@ -16,9 +16,7 @@ from inbounds.report import terminal, words
 
 @app.command()
 def verify(
-    file: Annotated[
-        Path, typer.Argument(help="A mechanism passport, or the record of several answers.")
-    ],
+    file: Annotated[Path, typer.Argument(help="A mechanism passport, or the record of several answers.")],
     as_json: AsJson = False,
 ) -> None:
     """Check a mechanism file, or the record of several answers, from scratch and say in words what is proved.
@@ -36,7 +34,7 @@ def verify(
         typer.echo(json.dumps({"valid": False, "reason": str(reason)}))
         raise typer.Exit(1) from None
     if mechanism is None:
-        typer.echo(json.dumps({"valid": True, "proved": together}) if as_json else f"proved {file}: {together}")
+        typer.echo(json.dumps({"valid": True, "checked": together}) if as_json else f"checked {file}: {together}")
     elif as_json:
         typer.echo(json.dumps({"valid": True, **_summary(mechanism)}))
     else:
@@ -58,6 +56,10 @@ def _read_together(file: Path) -> str | None:
         kind = json.loads(file.read_text("utf-8"))["format"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None  # `load` says what is wrong with it
+    if kind == "inbounds release":
+        from inbounds.release.record import check
+
+        return "; ".join(check(file))
     from inbounds.attack import chain, record
 
     for module in (record, chain):

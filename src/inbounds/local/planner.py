@@ -21,8 +21,16 @@ from inbounds.query import Everyone, Metric, Query, ordinal, with_neighbours
 
 Kind = Literal["geometric", "randomized_response"]
 
+LARGEST_LOG = 700
+"""Logarithms from here on are left as they are: e^710 is beyond floats."""
+
 RESIDUAL = 1e-7
 """Residual of the reconstructions that a plan simulates: far below the error that they measure."""
+
+PROMISES_DIFFER = (
+    "Both keep the same ratio within the radius; beyond it the promises differ: randomized response keeps the ratio "
+    "for any two values, the geometric's grows with their distance, up to the worst ratio."
+)
 
 MOST_REPORTS = 10**12
 """Where the search for a number of reports ends."""
@@ -30,12 +38,31 @@ MOST_REPORTS = 10**12
 
 @dataclass(frozen=True)
 class Expected:
-    """The expected Kantorovich error of one mechanism, and the standard error of that expectation."""
+    """The expected Kantorovich error of one mechanism, and the standard error of that expectation.
+
+    epsilon: per unit of distance for the geometric, for any two values for randomized response. over_range: the
+    epsilon between the two ends of the range, the logarithm of the worst ratio of all.
+    """
 
     mechanism: Kind
     epsilon: Fraction
-    error: float
-    uncertainty: float
+    over_range: Fraction
+    error: float = 0.0
+    uncertainty: float = 0.0
+
+    @property
+    def promise(self) -> str:
+        """The epsilon, and what it is for."""
+        return f"{float(self.epsilon):.4g} {'per unit' if self.mechanism == 'geometric' else 'for any two'}"
+
+    @property
+    def worst_ratio(self) -> float:
+        """The worst ratio of the probabilities of a report under any two values; infinite beyond floats."""
+        return math.exp(self.over_range) if self.over_range < LARGEST_LOG else math.inf
+
+    @property
+    def spoken_ratio(self) -> str:
+        return f"{self.worst_ratio:.4g}" if self.worst_ratio < 1e6 else f"e^{float(self.over_range):.4g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +119,11 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [f"{self.reports} reports about {self.query!r}"]
-        lines += [f"  {o.mechanism:20} epsilon {float(o.epsilon):.6g}: error {o.error:.4g}" for o in self.options]
-        return "\n".join(lines)
+        lines += [
+            f"  {o.mechanism:20} epsilon {o.promise}, worst ratio over the range {o.spoken_ratio}: error {o.error:.4g}"
+            for o in self.options
+        ]
+        return "\n".join([*lines, PROMISES_DIFFER])
 
 
 def plan(
@@ -107,11 +137,12 @@ def plan(
     runs: int = 20,
     seed: int = 0,
 ) -> Plan:
-    """The expected error of the geometric mechanism and of randomized response at the same level of privacy.
+    """The expected error of the geometric mechanism and of randomized response at the same ratio within a radius.
 
     query: `ib.ordinal(low, high)`, or (low, high). Privacy is a ratio within a radius (001 §4): both mechanisms
     keep `ratio` between values at most `radius` apart. The geometric spends epsilon = ln(ratio) / radius per unit
     of distance; randomized response cannot tell near from far and keeps the ratio everywhere, epsilon = ln(ratio).
+    The promises are equal within the radius only: `Expected.worst_ratio` says what is left at the ends of the range.
     Given `epsilon` per unit of distance instead, the radius is 1 unless said otherwise. truth: the distribution
     expected; by default a bell over the middle of the domain (binomial). O(runs · domain); no data are touched.
 
@@ -123,7 +154,10 @@ def plan(
     per_unit, flat = _levels(asked, epsilon, radius, ratio)
     shape = _truth(truth, asked)
     start = Plan(asked, whole(reports, "reports", 1), (), shape, whole(runs, "runs", 2), whole(seed, "seed", 0))
-    options = (Expected("geometric", per_unit, 0.0, 0.0), Expected("randomized_response", flat, 0.0, 0.0))
+    options = (
+        Expected("geometric", per_unit, per_unit * asked.answers.span),
+        Expected("randomized_response", flat, flat),
+    )
     found = [_expectation(start, option, start.reports) for option in options]
     return replace(start, options=tuple(sorted(found, key=lambda option: option.error)))
 

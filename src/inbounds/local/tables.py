@@ -27,6 +27,15 @@ def read(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
     return _read_parquet(path, columns) if _is_parquet(path) else _read_csv(path, columns)
 
 
+def check_target(target: Path, *, overwrite: bool) -> None:
+    """Refuse, before anything is read, to write reports over others: the same people would be asked twice."""
+    if not overwrite and target.exists():
+        raise ValueError(
+            f"output must not exist yet, got {target}; a second release spends its epsilon on top of the first: "
+            "choose another name, or overwrite on purpose"
+        )
+
+
 def randomize_file(source: Path, target: Path, column: str, client: Randomizer, keep: Sequence[str] = ()) -> int:
     """Write the reports for `column`, and the columns to keep as they are; the file appears whole or not at all.
 

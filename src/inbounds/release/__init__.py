@@ -26,7 +26,7 @@ from inbounds.release.reading import plan_from, read_plan
 from inbounds.release.record import record as recorded
 from inbounds.release.source import Source
 from inbounds.release.wishes import Wishes
-from inbounds.release.words import composition, statement
+from inbounds.release.words import composition, number, statement
 from inbounds.release.write import check_target
 from inbounds.release.write import write as written
 
@@ -56,9 +56,13 @@ class Release:
     """A released table and its record. `table` is a PyArrow table: `.table.to_pandas()` for a frame."""
 
     plan: Plan
-    table: Any = field(repr=False)
-    record: Mapping[str, Any] = field(repr=False)
+    table: Any
+    record: Mapping[str, Any]
     path: Path | None = None
+
+    def __repr__(self) -> str:
+        where = "not written" if self.path is None else str(self.path)
+        return f"Release({where}, {self.table.num_rows} rows, epsilon {number(self.plan.spent)})"
 
     def write(self, path: str | PathLike[str], *, overwrite: bool = False) -> "Release":
         """Write the table (.csv, .parquet or .json) with its record beside it, both or neither."""

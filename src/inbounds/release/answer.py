@@ -131,8 +131,11 @@ def _spoken(designed: Designed, k: int, cells: dict[str, Ints]) -> list[Released
     zeros = np.zeros(len(asked.plan.groups), dtype=np.int64)
     columns.append(Released(f"{statistic.name}_error", _by_size(asked, errors, zeros)))
     if asked.plan.interval is not None:
-        for name, outputs in cells.items():
-            columns += _intervals(designed, k, name, outputs)
+        for (name, outputs), published in zip(cells.items(), values, strict=True):
+            low, high = _intervals(designed, k, outputs)
+            if statistic.consistent:  # the published cell may lie outside the interval of the drawn one
+                low, high = np.minimum(low, published), np.maximum(high, published)
+            columns += [Released(f"{name}_low", low), Released(f"{name}_high", high)]
     return columns
 
 
@@ -144,8 +147,8 @@ def _by_size(asked: Asked, tables: Sequence[NDArray[Any]], outputs: Ints) -> NDA
     return found
 
 
-def _intervals(designed: Designed, k: int, name: str, outputs: Ints) -> list[Released]:
-    """Two columns with the ends of the credible interval of every answer."""
+def _intervals(designed: Designed, k: int, outputs: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The ends of the credible interval of every answer."""
     asked = designed.asked
     assert asked.plan.interval is not None
     low, high = np.empty(len(outputs)), np.empty(len(outputs))
@@ -153,8 +156,7 @@ def _intervals(designed: Designed, k: int, name: str, outputs: Ints) -> list[Rel
         prior = prior_of(request.wishes, request.query)
         low[members], high[members] = intervals(design.mechanism, outputs[members], asked.plan.interval, prior)
     whole = all(design.mechanism.query.reported.dtype.kind == "i" for design in designed.designs[k])
-    ends = [end.astype(np.int64) if whole else end for end in (low, high)]
-    return [Released(f"{name}_low", ends[0]), Released(f"{name}_high", ends[1])]
+    return (low.astype(np.int64), high.astype(np.int64)) if whole else (low, high)
 
 
 def _key_columns(plan: Plan) -> list[Released]:

@@ -94,11 +94,14 @@ def check(condition: Condition, types: Mapping[str, Type]) -> None:
     """A `ValueError` unless every column is declared and every comparison is between values of one type."""
     match condition:
         case Comparison(sign, left, right):
-            kind, other = type_of(left, types), type_of(right, types)
-            if kind != other:
-                raise ValueError(f"must compare values of one type, got {_said(left)} {sign} {_said(right)}")
+            kind = type_of(left, types)
+            if isinstance(right, Column) and right.name not in types:
+                raise ValueError(f"must use declared columns only, got {right.name}; {text_hint(right.name)}")
+            said, hint = f"got {_said(left)} {sign} {_said(right)}", _number_hint(left, right)
+            if kind != type_of(right, types):
+                raise ValueError(f"must compare values of one type, {said}{hint}")
             if kind != "number" and sign not in ("=", "!="):
-                raise ValueError(f"must order numbers only, got {_said(left)} {sign} {_said(right)}; use =, != or in")
+                raise ValueError(f"must order numbers only, {said}{hint or '; use =, != or in'}")
         case Among(subject, values):
             for value in values:
                 check(Comparison("=", subject, value), types)
@@ -153,6 +156,32 @@ def used(condition: Condition) -> dict[str, Type | None]:
 
     walk(condition)
     return found
+
+
+def compared_with(condition: Condition) -> set[str]:
+    """Names on the right of a comparison: columns, or texts whose quotation marks were forgotten."""
+    match condition:
+        case Comparison(_, _, Column(name)):
+            return {name}
+        case Not(inner):
+            return compared_with(inner)
+        case Every(parts) | Some(parts):
+            return set().union(*map(compared_with, parts))
+    return set()
+
+
+def text_hint(name: str) -> str:
+    return f"is it a text? write '{name}' in single quotes"
+
+
+def _number_hint(*operands: Operand) -> str:
+    """A way out when a number stands in quotes."""
+    for operand in operands:
+        if isinstance(operand, Literal) and isinstance(operand.value, str):
+            plain = operand.value.strip()
+            if plain.removeprefix("-").replace(".", "", 1).isdecimal():
+                return f"; is it a number? write {plain} without quotes"
+    return ""
 
 
 def _said(operand: Operand) -> str:

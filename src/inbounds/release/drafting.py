@@ -45,7 +45,7 @@ type = "number"
 # low = 0            # with both bounds it can be averaged, summed …; values outside are moved to the nearer bound
 # high = 10
 # step = 1           # rounded to low, low + step, … high
-# missing = 0        # what a record without a value counts as
+# missing = 5        # what a record without a value counts as: best the middle of the range; low if not said
 """
 
 TEXT = """
@@ -94,9 +94,9 @@ def schema(source: Source) -> dict[str, str]:
 
 
 def _guessed(source: Source) -> Any:
+    opened(source)  # its errors are sentences, also the one about a missing extra
     import ibis
 
-    opened(source)  # its errors are sentences
     try:
         return ibis.duckdb.connect().read_csv(source.path, delim=source.separator, header=True)
     except Exception:
@@ -125,7 +125,8 @@ def _source(source: Source, folder: Path) -> str:
     path = Path(source.path).resolve()
     near = path.relative_to(folder.resolve()) if path.is_relative_to(folder.resolve()) else path
     table = f"\ntable = {quoted(source.table)}" if source.table else ""
-    return f"path = {quoted(str(near))}{table}"
+    delimiter = f"\ndelimiter = {quoted(source.delimiter)}" if source.delimiter else ""
+    return f"path = {quoted(str(near))}{table}{delimiter}"
 
 
 def quoted(text: str) -> str:

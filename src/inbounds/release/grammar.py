@@ -76,7 +76,8 @@ def _tokens(text: str) -> list[_Token]:
     while not tokens or tokens[-1].kind != "end":
         found = _TOKEN.match(text, place)
         if found is None:
-            raise _outside(text, len(text) - len(text[place:].lstrip()), "no such sign")
+            start = len(text) - len(text[place:].lstrip())
+            raise _outside(text, start, "the quotation mark is not closed" if text[start] in "'\"" else "no such sign")
         kind = str(found.lastgroup)
         value = found[kind].lower() if kind == "word" and found[kind].lower() in WORDS else found[kind]
         if kind == "word" and value in WORDS:

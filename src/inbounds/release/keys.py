@@ -102,7 +102,12 @@ def _from_file(by: tuple[str, ...], path: Path) -> KeyTable:
                 raise ValueError(
                     "must be a .csv or .parquet file with the columns of by, or .txt with one key per line"
                 )
-            return KeyTable(tuple((line.strip(),) for line in file if line.strip()), {})
+            lines = [line.strip() for line in file if line.strip()]
+            if lines and lines[0].casefold() == by[0].casefold():
+                raise ValueError(
+                    f"must hold keys only, but the first, {lines[0]!r}, looks like a header line; remove it"
+                )
+            return KeyTable(tuple((line,) for line in lines), {})
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"must be a readable file of text, got {path}") from error
 

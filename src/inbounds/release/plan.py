@@ -136,8 +136,13 @@ class Plan:
             raise PlanError("has too many possible answers; give the column a larger step")
         if statistic.kind == "histogram" and not column.labels:
             raise PlanError(f"needs the labels of the column {statistic.of!r}")
-        if statistic.consistent and not (self.groups.public and column.other):
-            raise PlanError("can be made consistent only with groups.size and a label `other` for the column")
+        if statistic.consistent and not self.groups.public:
+            raise PlanError("can be made consistent only with public sizes; give groups.size instead of groups.maximum")
+        if statistic.consistent and not column.other:
+            raise PlanError(
+                f"can be made consistent only when every record is in a cell; add other = {column.labels[-1]!r}, or "
+                f"another of its labels, under [columns.{statistic.of}]"
+            )
 
     def cells(self, statistic: Statistic) -> list[str]:
         """The output columns of a statistic's answers: its name, or its name and label for every cell."""

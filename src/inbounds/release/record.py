@@ -1,15 +1,23 @@
 """The release record: what an auditor needs to know about a released table, and no true value."""
 
+import hashlib
+import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from inbounds import __version__
+from inbounds.errors import PassportError, UnknownVersion
 from inbounds.release.answer import Designed
 from inbounds.release.designs import Design
-from inbounds.release.words import composition, statement
+from inbounds.release.plan import CHANGE
+from inbounds.release.words import composition, handling, number, statement
+from inbounds.release.write import own_digest
 
 FORMAT, VERSION = "inbounds release", 1
 """Fields may be added, never redefined."""
@@ -27,6 +35,7 @@ def record(designed: Designed) -> dict[str, Any]:
         "plan_sha256": plan.digest,
         "plan": plan.summary(),
         "statement": statement(plan),
+        "values": handling(plan),
         "epsilon": {"total": str(plan.epsilon), "spent": str(plan.spent)},
         "account": [
             {
@@ -94,3 +103,72 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+# --- checking a record again ------------------------------------------------------------------------------
+
+
+def check(path: str | PathLike[str]) -> list[str]:
+    """What a release record and the table beside it prove by themselves, sentence by sentence.
+
+    Its own digest and the plan's, the table's digest, and the account: statistics add up to the epsilon that the
+    statement names, and every mechanism was drawn at no more than its statistic allows. A `PassportError` with
+    the reason otherwise. The mechanisms themselves are not in the record, only their digests.
+    """
+    file = Path(path)
+    try:
+        content = json.loads(file.read_text("utf-8"))
+        if content["format"] != FORMAT:
+            raise PassportError(f"{file.name} is not a release record")
+        if content["version"] != VERSION:
+            raise UnknownVersion(f"{file.name} is a release record of version {content['version']!r}, not {VERSION}")
+        return [_check_own(content), _check_table(content["table"], file), *_check_account(content)]
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError, RecursionError):
+        raise PassportError(f"{file.name} is not a whole release record") from None
+
+
+def _check_own(content: Mapping[str, Any]) -> str:
+    if content["sha256"] != own_digest(content):
+        raise PassportError("the record was changed: it does not have its own digest")
+    if content["plan_sha256"] != hashlib.sha256(json.dumps(content["plan"], sort_keys=True).encode()).hexdigest():
+        raise PassportError("the record was changed: its plan does not have the digest stated")
+    return "the record and the plan in it have the digests stated: neither was changed by accident"
+
+
+def _check_table(table: Mapping[str, Any], file: Path) -> str:
+    name = table["file"]
+    if not name or Path(name).name != name:
+        raise PassportError("the record names a table that is not beside it")
+    try:
+        with open(file.parent / name, "rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError:
+        raise PassportError(f"the table {name} is not beside its record") from None
+    if found != table["sha256"]:
+        raise PassportError(f"the table {name} is not the one that was released: its digest differs")
+    return f"{name} is the table that was released ({table['rows']} rows): it has the digest stated"
+
+
+def _check_account(content: Mapping[str, Any]) -> list[str]:
+    """Sums, halves and mechanisms of the account against the stated epsilon, in exact fractions."""
+    account, plan = content["account"], content["plan"]
+    total, spent = (Fraction(content["epsilon"][name]) for name in ("total", "spent"))
+    if sum((Fraction(line["spent"]) for line in account), Fraction(0)) != spent or not 0 < spent <= total:
+        raise PassportError("the account does not add up to the epsilon stated")
+    if f"(epsilon {number(spent)})" not in content["statement"]:
+        raise PassportError("the statement names another epsilon than the account")
+    allowed: dict[str, Fraction] = {}
+    for line, statistic in zip(account, plan["statistics"], strict=True):
+        half = plan["neighbours"] == CHANGE and (plan["sizes"] != "public" or statistic["kind"] == "histogram")
+        allowed[line["statistic"]] = Fraction(line["spent"]) / (2 if half else 1)
+        if line["statistic"] != statistic["name"] or Fraction(line["drawn_at"]) != allowed[line["statistic"]]:
+            raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
+    if {m["statistic"] for m in content["mechanisms"]} != set(allowed):
+        raise PassportError("the mechanisms are not those of the plan's statistics")
+    if any(Fraction(m["epsilon"]) > allowed[m["statistic"]] for m in content["mechanisms"]):
+        raise PassportError("a mechanism spends more than the account allows")
+    parts = " + ".join(number(Fraction(line["spent"])) for line in account)
+    return [
+        f"the account adds up: {parts}{f' = {number(spent)}' if len(account) > 1 else ''} of epsilon {number(total)}",
+        f"each of {len(content['mechanisms'])} mechanisms was drawn at no more than its statistic's part of it",
+    ]

@@ -10,7 +10,14 @@ SHOWN_ROWS = 200
 """Rows of the released table on the page; the file holds all of them."""
 
 SHOWN_SIZES = 20
-"""Lines of expected errors; of more, an even selection is shown."""
+"""Sizes whose expected errors are listed, the same for every statistic; of more, an even selection is shown."""
+
+
+def thinned(count: int, shown: int) -> list[int]:
+    """All of 0..count-1, or `shown` of them: the first, the last, and others evenly between."""
+    if count <= shown:
+        return list(range(count))
+    return sorted({round(k * (count - 1) / (shown - 1)) for k in range(shown)})
 
 
 def page(record: Mapping[str, Any], released: Any = None) -> str:
@@ -29,6 +36,8 @@ def _parts(record: Mapping[str, Any], released: Any) -> Iterator[str]:
     yield f"<h1>{escape(_title(record))}</h1>"
     yield f'<p class="sub">{escape(groups)} · epsilon {epsilon["spent"]} of {epsilon["total"]} · {escape(when)}</p>'
     yield f"<h2>What is promised</h2><p>{escape(record['statement'])}</p>"
+    for line in record.get("values", ()):
+        yield f"<p>{escape(line)}.</p>"
     yield "<h2>What was spent</h2>"
     names = ["statistic", "epsilon", "each number drawn at", "why"]
     yield table(names, [_cells(a["statistic"], a["spent"], a["drawn_at"], a["reason"]) for a in record["account"]])
@@ -36,7 +45,7 @@ def _parts(record: Mapping[str, Any], released: Any) -> Iterator[str]:
     yield "<h2>How wrong will it be?</h2>"
     yield from _errors(record["mechanisms"])
     yield "<h2>The table</h2>"
-    yield from _rows(released)
+    yield from _rows(released, [f"{line['statistic']}_error" for line in record["account"]])
     yield "<h2>To check</h2>"
     yield _digests(record)
 
@@ -47,14 +56,21 @@ def _cells(*values: Any) -> list[str]:
 
 def _errors(mechanisms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Expected errors against the group size: a line for each statistic, and the numbers."""
-    yield "<p>Mean absolute error of each answer, for groups of each size, before cells are made to add up.</p>"
+    yield (
+        "<p>Mean absolute error of each answer, for groups of each size: from the noise alone, all true answers "
+        "equally likely (or under the plan's prior), before cells are made to add up. Not from clamping or missing "
+        "values.</p>"
+    )
     for name, points in _series(mechanisms).items():
         yield f"<figure>{_chart(name, points)}</figure>"
     names = ["statistic", "group size", "groups", "expected error", "answers", "mechanism"]
     keys = ("statistic", "size", "groups", "expected_error", "answers", "origin")
-    last, lines = len(mechanisms) - 1, min(len(mechanisms), SHOWN_SIZES)
-    picked = [mechanisms[round(k * last / max(lines - 1, 1))] for k in range(lines)]
-    yield table(names, [_cells(*(m[key] for key in keys)) for m in picked])
+    sizes = sorted({m["size"] for m in mechanisms if isinstance(m["size"], int)})
+    picked = {sizes[k] for k in thinned(len(sizes), SHOWN_SIZES)}
+    told = [m for m in mechanisms if not isinstance(m["size"], int) or m["size"] in picked]
+    yield table(names, [_cells(*(m[key] for key in keys)) for m in told])
+    if len(picked) < len(sizes):
+        yield f'<p class="sub">{len(picked)} of {len(sizes)} sizes shown; all are in the record.</p>'
 
 
 def _series(mechanisms: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
@@ -85,14 +101,33 @@ def _chart(name: str, points: list[tuple[float, float]]) -> str:
     )
 
 
-def _rows(released: Any) -> Iterator[str]:
+def _rows(released: Any, errors: Sequence[str]) -> Iterator[str]:
     if released is None:
         yield "<p>A dry run: nothing was read but the schema, and nothing was released.</p>"
         return
-    columns = [column.to_pylist() for column in released.slice(0, SHOWN_ROWS).columns]
-    yield table(released.column_names, [_cells(*row) for row in zip(*columns, strict=True)])
+    same = {name: released[name][0].as_py() for name in errors if _constant(released, name)}
+    for name, value in same.items():
+        yield f"<p>{escape(name)} is {value:.6g} in every row.</p>"
+    names = [name for name in released.column_names if name not in same]
+    columns = [released[name].slice(0, SHOWN_ROWS).to_pylist() for name in names]
+    yield _boxed(_unstuttered(table(names, [_cells(*row) for row in zip(*columns, strict=True)]), names[0], columns[0]))
     if released.num_rows > SHOWN_ROWS:
         yield f'<p class="sub">The first {SHOWN_ROWS} of {released.num_rows} rows; the file holds all of them.</p>'
+
+
+def _constant(released: Any, name: str) -> bool:
+    return released.num_rows > 1 and len(released[name].unique()) == 1
+
+
+def _boxed(wide: str) -> str:
+    """A table wider than the page scrolls in a box of its own."""
+    return f'<div style="overflow-x:auto">{wide}</div>'
+
+
+def _unstuttered(html: str, name: str, keys: Sequence[Any]) -> str:
+    """Keys that begin with their column's name stand without it on a narrow screen: group 1, not group group 1."""
+    repeated = all(str(key).lower().startswith(name.lower()) for key in keys)
+    return html.replace(f'<th data-label="{escape(name)}">', '<th data-label="">') if repeated else html
 
 
 def _digests(record: Mapping[str, Any]) -> str:
@@ -100,8 +135,12 @@ def _digests(record: Mapping[str, Any]) -> str:
     lines = [("plan", record["plan_sha256"])]
     if "table" in record:
         lines.append((f"table {record['table']['file']}", record["table"]["sha256"]))
-    for m in record["mechanisms"][:SHOWN_ROWS]:
+    made = record["mechanisms"]
+    for m in made[:SHOWN_ROWS]:
         lines.append((f"mechanism of {m['statistic']}, size {m['size']}", m["sha256"]))
     versions = ", ".join(f"{name} {value}" for name, value in record["versions"].items())
     rows = [[escape(name), f"<code>{escape(value)}</code>"] for name, value in lines]
-    return table(["", "sha256"], rows, plain=True) + f'<p class="sub">{escape(versions)}</p>'
+    more = (
+        f"The first {SHOWN_ROWS} of {len(made)} mechanisms; all are in the record. " if len(made) > SHOWN_ROWS else ""
+    )
+    return table(["", "sha256"], rows, plain=True) + f'<p class="sub">{more}{escape(versions)}</p>'

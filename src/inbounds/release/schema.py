@@ -15,8 +15,10 @@ def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
     for name in plan.groups.by:
         _check_present(name, schema, ("groups", "by"))
     _check_keys(plan, schema)
+    counts = [statistic.where for statistic in plan.statistics if statistic.kind == "count"]
+    right = set().union(*map(language.compared_with, counts))
     for name in used_columns(plan):
-        _check_present(name, schema, ("columns", name))
+        _check_present(name, schema, ("columns", name), f"; {language.text_hint(name)}" if name in right else "")
         _check_type(plan, name, schema[name])
 
 
@@ -29,9 +31,9 @@ def used_columns(plan: Plan) -> list[str]:
     return list(names)
 
 
-def _check_present(name: str, schema: dict[str, Any], path: tuple[str, ...]) -> None:
+def _check_present(name: str, schema: dict[str, Any], path: tuple[str, ...], hint: str = "") -> None:
     if name not in schema:
-        raise SourceError(f"names the column {name!r}, but the source has: {', '.join(schema)}", path)
+        raise SourceError(f"names the column {name!r}, but the source has: {', '.join(schema)}{hint}", path)
 
 
 def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:

@@ -97,7 +97,7 @@ class Source:
             host = parts.netloc.rpartition("@")[2]
             user = parts.username
             return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, parts.path, "", ""))
-        return self.path or (type(self.frame).__name__ if self.frame is not None else self.table)
+        return self.path or ("the given table" if self.frame is not None else self.table)
 
 
 def opened(source: Source) -> Any:
@@ -163,6 +163,14 @@ def header(source: Source) -> list[str]:
         names = next(csv.reader(file, delimiter=source.separator), [])
     if not names or len(set(names)) < len(names):
         raise SourceError("must begin with a line of different column names", ("source", "path"))
+    for mark, written in ((";", '";"'), ("\t", '"\\t"'), ("|", '"|"')):
+        if len(names) == 1 and mark in names[0]:
+            way = "name the file .tsv" if mark == "\t" else f"give --delimiter {written}"
+            raise SourceError(
+                f"has one column only; is the delimiter {written}? write delimiter = {written} under [source] of the "
+                f"plan, or {way} in one line",
+                ("source", "path"),
+            )
     return names
 
 

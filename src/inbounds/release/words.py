@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 
 from inbounds.release.account import Entry
-from inbounds.release.plan import CHANGE, Plan
+from inbounds.release.plan import CHANGE, NUMERIC, Plan
 
 
 def statement(plan: Plan) -> str:
@@ -33,6 +33,31 @@ def relation(plan: Plan) -> str:
     return (
         "One record is one person. Group sizes are not public beyond a declared maximum; one person's record may "
         f"be added or removed. (Replacing it by another is covered at twice the epsilon, {number(2 * plan.spent)}.)"
+    )
+
+
+def handling(plan: Plan) -> list[str]:
+    """For every column of numbers that is answered: what becomes of values outside its bounds and of none at all."""
+    kinds: dict[str, set[str]] = {}
+    for statistic in plan.statistics:
+        if statistic.kind in NUMERIC:
+            kinds.setdefault(statistic.of, set()).add(statistic.kind)
+    return [_handled(plan, name, asked) for name, asked in kinds.items()]
+
+
+def _handled(plan: Plan, name: str, kinds: set[str]) -> str:
+    column, added = plan.columns[name], kinds & {"sum", "mean"}
+    assert column.low is not None
+    assert column.high is not None
+    assert column.missing is not None
+    steps = "" if column.step == 1 else f" in steps of {number(column.step)}"
+    if plan.groups.public and added:
+        short = f"and {'for sums and means ' if kinds - added else ''}each record short of the size, "
+    else:
+        short = "and a group without records, " if kinds - {"sum"} else ""
+    return (
+        f"{name}: values are moved into {number(column.low)}..{number(column.high)}{steps}; a record without a value"
+        f"{', ' if short else ' '}{short}counts as {number(column.missing)} (missing)"
     )
 
 

@@ -12,7 +12,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,15 +34,16 @@ def check_target(target: Path, *, overwrite: bool) -> None:
     if not overwrite and (target.exists() or record_path(target).exists()):
         raise ValueError(
             f"output must not exist yet, got {target}; a second release spends its epsilon on top of the first: "
-            "choose another name, or overwrite on purpose"
+            "choose another name, or replace it with --overwrite (in Python, overwrite=True)"
         )
 
 
 def write(table: Any, record: dict[str, Any], target: Path, *, overwrite: bool = False) -> dict[str, Any]:
-    """Write an Arrow table and its record; returns the record with the table's digest in it."""
+    """Write an Arrow table and its record; returns the record with the table's digest and its own in it."""
     check_target(target, overwrite=overwrite)
     content = encoded(table, target.suffix.lower())
     full = {**record, "table": {"file": target.name, "rows": table.num_rows, "sha256": _digest(content)}}
+    full["sha256"] = own_digest(full)
     text = json.dumps(full, indent=1, ensure_ascii=False) + "\n"
     with _part(target, content) as table_part, _part(record_path(target), text.encode("utf-8")) as record_part:
         if overwrite:
@@ -53,6 +54,12 @@ def write(table: Any, record: dict[str, Any], target: Path, *, overwrite: bool =
         os.replace(table_part, target)
         _settle(target.parent)
     return full
+
+
+def own_digest(record: Mapping[str, Any]) -> str:
+    """sha256 of the canonical JSON of a record without its own digest."""
+    rest = {name: value for name, value in record.items() if name != "sha256"}
+    return _digest(json.dumps(rest, sort_keys=True).encode())
 
 
 def encoded(table: Any, suffix: str) -> bytes:

@@ -21,6 +21,7 @@ MOST_ROWS = 21
 """More published values than this are shown as an even selection."""
 
 MOST_HEATMAPS = 6
+MOST_CURVES = 8
 
 RARE = 1e-9
 """Values published less often are left out of the readings: no reader will ever see one."""
@@ -66,7 +67,7 @@ def _starred(comparison: Comparison, columns: Sequence[str], *, codes: bool) -> 
 
 def _mechanism(m: Mechanism, prior: Prior, level: float) -> Iterable[str]:
     yield f"<h1>{escape(_title(m))}</h1>"
-    yield f'<p class="sub">{escape(str(m.origin))}, epsilon {m.epsilon}</p>'
+    yield f'<p class="sub">{escape(str(m.origin))}, epsilon {words.decimal(m.epsilon)}</p>'
     yield "<h2>What it promises</h2>"
     yield f"<p>{escape(words.promise(m))} Here {escape(words.relation(m.query))}.</p>"
     yield (
@@ -172,7 +173,7 @@ def _passport(m: Mechanism) -> Iterable[str]:
     yield "<h2>Passport</h2>"
     found = passport(m)
     rows = [["construction", str(m.origin)], ["written up in", m.origin.reference or "–"]]
-    rows.append(["tight epsilon", f"{m.effective_epsilon():.9g} (promised: {m.epsilon})"])
+    rows.append(["tight epsilon", f"{m.effective_epsilon():.9g} (promised: {words.decimal(m.epsilon)})"])
     if m.optimality is not None:
         best = m.optimality
         rows.append(["optimality", f"{best.objective} {best.value:.9g}; nothing private is below {best.bound:.9g}"])
@@ -219,8 +220,9 @@ def _comparison_pictures(c: Comparison) -> Iterable[str]:
     ranked = c.sorted().rows
     names = _names(ranked[0].mechanism)
     if ranked[0].mechanism.query.ordered:
-        yield "<h2>Error for every true answer</h2><p>The eight with the least average loss.</p>"
-        curves = {row.name: row.mechanism.loss_per_answer() for row in ranked[:8]}
+        which = f"The {MOST_CURVES} with the least average loss" if len(ranked) > MOST_CURVES else "All of them"
+        yield f"<h2>Error for every true answer</h2><p>{which}, best first.</p>"
+        curves = {row.name: row.mechanism.loss_per_answer() for row in ranked[:MOST_CURVES]}
         yield f"<figure>{svg.lines(curves, names, 'true answer', 'expected absolute error')}</figure>"
     shown_here = ranked[:MOST_HEATMAPS]
     top = max(float(row.mechanism.matrix.max()) for row in shown_here)

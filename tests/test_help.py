@@ -1,0 +1,70 @@
+"""The command line as a newcomer reads it: every command explains itself the same way, and its examples are real."""
+
+import re
+import shlex
+
+import pytest
+from typer.main import get_command
+
+from inbounds.cli import app
+
+
+def commands(group=None, name=()):
+    """Every command that does something, with the words that call it."""
+    group = group or get_command(app)
+    for word, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*name, word))
+        else:
+            yield (*name, word), command
+
+
+COMMANDS = dict(commands())
+EXAMPLE = re.compile(r"Example: \[bold\]inbounds (.+?)\[/\]", re.S)
+
+
+def options(command) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts + parameter.secondary_opts}
+
+
+def examples(words) -> list[list[str]]:
+    return [shlex.split(found, comments=True) for found in EXAMPLE.findall(COMMANDS[words].help)]
+
+
+def test_the_commands_are_found():
+    assert {("design",), ("verify",), ("sample",), ("release",), ("local", "plan")} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_speaks_json(words):
+    assert "--json" in options(COMMANDS[words])
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_option_and_argument_is_explained(words):
+    for parameter in COMMANDS[words].params:
+        assert parameter.help, parameter.name
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_an_example_that_parses(words):
+    """Parsed by the command itself: unknown, missing or misspelt options would raise. Nothing is run."""
+    assert examples(words)
+    for given in examples(words):
+        assert tuple(given[: len(words)]) == words
+        shell = next((k for k, word in enumerate(given) if word in ("<", ">", "|")), len(given))
+        COMMANDS[words].make_context("inbounds", given[len(words) : shell])
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_files_are_written_where_out_says(words):
+    """One noun for where the result goes; --save is for passports and records, --figure and --report for the rest."""
+    found = options(COMMANDS[words])
+    if found & {"--output", "--to", "--out", "-o"}:
+        assert "--out" in found
+    if "--html" in found:
+        assert "--report" in found
+
+
+def test_the_first_page_says_what_exit_codes_mean():
+    assert "Exit codes: 0" in get_command(app).epilog
