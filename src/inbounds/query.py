@@ -5,234 +5,38 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.exact import Clique, Floats, Ints, Number, exact, whole
+from inbounds.neighbours import Everyone, Metric, Neighbours, Reach
+from inbounds.scale import Cells, Scale, bounds, cells
+
+__all__ = [
+    "Cells",
+    "Everyone",
+    "Metric",
+    "Neighbours",
+    "Outputs",
+    "Query",
+    "Reach",
+    "Scale",
+    "category",
+    "cells",
+    "count",
+    "extreme",
+    "interval",
+    "mean",
+    "ordinal",
+    "total",
+    "with_neighbours",
+    "with_outputs",
+]
 
 ON_GRID = 1e-6
 """A numeric answer may miss its grid point by this share of a step: 1/3 arrives as 0.3333333333333333."""
-
-
-# --- neighbourhoods ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Reach:
-    """Answers at most `steps` grid steps apart are neighbours: one person moves the answer that far."""
-
-    steps: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole(self.steps, "steps", 1))
-
-    def cliques(self, answers: "Scale") -> Iterator[Clique]:
-        ticks, end = answers.ticks, 0
-        for start in range(len(ticks)):
-            before = end
-            while end < len(ticks) and ticks[end] - ticks[start] <= self.steps:
-                end += 1
-            if end > before and end - start > 1:
-                yield Clique(start, end, Fraction(1))
-
-    def sensitivity(self, answers: "Scale") -> Fraction:
-        return min(self.steps * answers.unit, answers.span)
-
-    def __str__(self) -> str:
-        return "one step apart" if self.steps == 1 else f"at most {self.steps} steps apart"
-
-
-@dataclass(frozen=True)
-class Everyone:
-    """All answers are neighbours: one person may move the answer anywhere (min, max, median, local privacy)."""
-
-    def cliques(self, answers: "Scale") -> Iterator[Clique]:
-        yield Clique(0, len(answers), Fraction(1))
-
-    def sensitivity(self, answers: "Scale") -> Fraction:
-        return answers.span
-
-    def __str__(self) -> str:
-        return "any two"
-
-
-@dataclass(frozen=True)
-class Metric:
-    """Every pair, ratio exp(epsilon·distance/unit): d-privacy (001 Definition (4)).
-
-    Consecutive answers are enough: the ratios along a line multiply.
-    """
-
-    unit: Fraction = Fraction(1)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "unit", exact(self.unit, "unit"))
-        if not self.unit > 0:
-            raise ValueError(f"unit must be positive, got {self.unit}")
-
-    def cliques(self, answers: "Scale") -> Iterator[Clique]:
-        for j in range(len(answers) - 1):
-            gap = (answers.ticks[j + 1] - answers.ticks[j]) * answers.unit
-            yield Clique(j, j + 2, gap / self.unit)
-
-    def sensitivity(self, answers: "Scale") -> Fraction:
-        return self.unit
-
-    def __str__(self) -> str:
-        return f"any two, epsilon for every {self.unit} of distance"
-
-
-Neighbours = Reach | Everyone | Metric
-
-
-# --- answers and cells ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Scale(Sequence[Fraction]):
-    """Strictly increasing exact numbers start + unit·tick, kept as whole ticks (the first is 0)."""
-
-    start: Fraction
-    unit: Fraction
-    ticks: range | tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        ticks = self.ticks if isinstance(self.ticks, range) else tuple(self.ticks)
-        object.__setattr__(self, "ticks", ticks)
-        if not ticks or ticks[0] != 0 or not self.unit > 0:
-            raise ValueError("a scale must have a first tick 0 and a positive unit")
-        rising = ticks.step > 0 if isinstance(ticks, range) else all(a < b for a, b in pairwise(ticks))
-        if not rising:
-            raise ValueError("values must be strictly increasing")
-        if len(ticks) == ticks[-1] + 1:
-            object.__setattr__(self, "ticks", range(len(ticks)))
-
-    @classmethod
-    def of(cls, values: Sequence[Fraction]) -> "Scale":
-        """The coarsest scale through increasing values."""
-        gaps = [b - a for a, b in pairwise(values)]
-        if any(gap <= 0 for gap in gaps):
-            raise ValueError("values must be strictly increasing")
-        common = math.lcm(*(gap.denominator for gap in gaps)) if gaps else 1
-        unit = Fraction(math.gcd(*(int(gap * common) for gap in gaps)), common) if gaps else Fraction(1)
-        ticks = tuple(int((value - values[0]) / unit) for value in values)
-        return cls(values[0], unit, ticks)
-
-    @overload
-    def __getitem__(self, index: int) -> Fraction: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Fraction]: ...
-    def __getitem__(self, index: int | slice) -> Fraction | list[Fraction]:
-        if isinstance(index, slice):
-            return [self.start + self.unit * tick for tick in self.ticks[index]]
-        return self.start + self.unit * self.ticks[index]
-
-    def __len__(self) -> int:
-        return len(self.ticks)
-
-    @property
-    def regular(self) -> bool:
-        """No gaps: consecutive values are one unit apart."""
-        return isinstance(self.ticks, range) and self.ticks.step == 1
-
-    @property
-    def mirrored(self) -> bool:
-        """The gaps read the same from both ends."""
-        last = self.ticks[-1]
-        return self.regular or all(a + b == last for a, b in zip(self.ticks, self.ticks[::-1], strict=True))
-
-    @property
-    def span(self) -> Fraction:
-        return self[-1] - self[0]
-
-    def floats(self) -> Floats:
-        """The values as floats, rounded once; whole numbers stay whole."""
-        ticks = np.asarray(self.ticks, dtype=np.int64)
-        scale = math.lcm(self.start.denominator, self.unit.denominator)
-        numerators = int(self.start * scale) + int(self.unit * scale) * ticks.astype(np.float64)
-        return np.asarray(numerators / scale, dtype=np.float64)
-
-    def numbers(self) -> NDArray[Any]:
-        """The values as people write them: exact ints where all are whole, floats otherwise."""
-        if not self.start.denominator == self.unit.denominator == 1:
-            return self.floats()
-        if max(abs(self[0]), abs(self[-1])) >= 1 << 62:
-            return np.array([int(value) for value in self], dtype=object)
-        return int(self.start) + int(self.unit) * np.asarray(self.ticks, dtype=np.int64)
-
-    def __repr__(self) -> str:
-        return f"{self[0]}..{self[-1]} ({len(self)} values)"
-
-
-@dataclass(frozen=True)
-class Cells(Sequence[tuple[Fraction, Fraction, Fraction]]):
-    """Output cells (lower, upper, value): disjoint, in order; `value` is what is reported for the cell."""
-
-    lowers: Scale
-    uppers: Scale
-    values: Scale
-
-    @classmethod
-    def around(cls, answers: Scale) -> "Cells":
-        """One cell per answer, half a unit to each side."""
-        half = answers.unit / 2
-        return cls(
-            Scale(answers.start - half, answers.unit, answers.ticks),
-            Scale(answers.start + half, answers.unit, answers.ticks),
-            answers,
-        )
-
-    @classmethod
-    def of(cls, cells: Sequence[Sequence[Number]]) -> "Cells":
-        """From (lower, upper) or (lower, upper, value); the value defaults to the middle."""
-        rows = []
-        for cell in cells:
-            if len(cell) not in (2, 3):
-                raise ValueError("a cell must be (lower, upper) or (lower, upper, value)")
-            low, high, *rest = (exact(edge, "cell edge") for edge in cell)
-            value = rest[0] if rest else (low + high) / 2
-            if not low < high or not low <= value <= high:
-                raise ValueError(f"a cell must satisfy lower < upper and hold its value, got {(low, high, value)}")
-            rows.append((low, high, value))
-        if not rows:
-            raise ValueError("outputs must be at least one cell")
-        if any(here[1] > after[0] for here, after in pairwise(rows)):
-            raise ValueError("cells must be disjoint and in increasing order")
-        lowers, uppers, values = zip(*rows, strict=True)
-        return cls(Scale.of(lowers), Scale.of(uppers), Scale.of(values))
-
-    @overload
-    def __getitem__(self, index: int) -> tuple[Fraction, Fraction, Fraction]: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[tuple[Fraction, Fraction, Fraction]]: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return list(zip(self.lowers[index], self.uppers[index], self.values[index], strict=True))
-        return self.lowers[index], self.uppers[index], self.values[index]
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __repr__(self) -> str:
-        return f"{len(self)} cells over {self.lowers[0]}..{self.uppers[-1]}"
-
-
-def cells(lower: Number, upper: Number, count: int) -> Cells:
-    """`count` equal output cells over lower..upper, each reported as its middle: wider or coarser outputs.
-
-    >>> cells(0, 10, 2)[1]
-    (Fraction(5, 1), Fraction(10, 1), Fraction(15, 2))
-    """
-    low, high = _range(lower, upper)
-    steps = range(whole(count, "count", 1))
-    width = (high - low) / len(steps)
-    return Cells(*(Scale(low + shift, width, steps) for shift in (Fraction(0), width, width / 2)))
-
-
-# --- queries ----------------------------------------------------------------------------------------------
 
 Outputs = int | Cells | Sequence[Sequence[Number]] | None
 
@@ -457,13 +261,6 @@ def _float_below(value: Fraction) -> float:
     return -_float_above(-value)
 
 
-def _range(low: Number, high: Number) -> tuple[Fraction, Fraction]:
-    lower, upper = exact(low, "low"), exact(high, "high")
-    if not lower < upper:
-        raise ValueError(f"low must be less than high, got {low} and {high}")
-    return lower, upper
-
-
 def _query(kind: str, answers: Scale, neighbours: Neighbours, outputs: Outputs, *, rounds: bool = False) -> Query:
     return Query(kind, answers, _cells(answers, outputs), neighbours, rounds)
 
@@ -537,7 +334,7 @@ def interval(
     Rounding keeps neighbours within ceil(sensitivity / width) cells. `holes` are ranges that no true answer
     can lie in; their edges must be cell edges.
     """
-    lower, upper = _range(low, high)
+    lower, upper = bounds(low, high)
     reach = exact(sensitivity, "sensitivity")
     if not 0 < reach <= upper - lower:
         raise ValueError(f"sensitivity must be positive and at most high - low, got {sensitivity}")
@@ -573,7 +370,7 @@ def with_neighbours(query: Query, neighbours: Neighbours) -> Query:
 
 def _in_hole(low: Fraction, width: Fraction, holes: Sequence[tuple[Number, Number]]) -> bool:
     for hole in holes:
-        start, stop = _range(*hole)
+        start, stop = bounds(*hole)
         if low < stop and start < low + width:
             if low < start or stop < low + width:
                 raise ValueError(f"holes must begin and end on cell edges, got {hole}")
@@ -582,7 +379,7 @@ def _in_hole(low: Fraction, width: Fraction, holes: Sequence[tuple[Number, Numbe
 
 
 def _whole_range(low: int, high: int) -> tuple[int, int]:
-    lower, upper = _range(low, high)
+    lower, upper = bounds(low, high)
     if lower.denominator != 1 or upper.denominator != 1:
         raise ValueError(f"low and high must be whole numbers, got {low} and {high}")
     return int(lower), int(upper - lower)
