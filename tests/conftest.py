@@ -1,10 +1,16 @@
 """What several test files share: a second opinion on privacy, written without the package's own arithmetic."""
 
+import os
 from fractions import Fraction
 from itertools import combinations
 
 import flint
+import hypothesis
 import pytest
+
+# The same examples on every run: a failure is the change's, not the draw's. HYPOTHESIS_PROFILE=default explores.
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 PRECISION = 500
 TOTAL = 2**62

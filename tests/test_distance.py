@@ -23,7 +23,9 @@ def by_linear_program(p: np.ndarray, q: np.ndarray, cost: np.ndarray) -> float:
     rows = np.zeros((2 * n, n, n))
     for k in range(n):
         rows[k, k, :] = rows[n + k, :, k] = 1
-    solved = linprog(cost.ravel(), A_eq=rows.reshape(2 * n, n * n), b_eq=np.concatenate([p, q]), method="highs")
+    # the last marginal follows from the others; stated twice, rounding could contradict it
+    kept, right = rows.reshape(2 * n, n * n)[:-1], np.concatenate([p, q])[:-1]
+    solved = linprog(cost.ravel(), A_eq=kept, b_eq=right, method="highs")
     return float(solved.fun)
 
 
