@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds import prerounding, sideinfo
+from inbounds import prerounding
+from inbounds.design.remap import hardest_mixture
 from inbounds.prerounding import Search, between_cells
 from inbounds.sideinfo import compare, preround
 
@@ -155,5 +156,5 @@ def test_odd_requests_are_refused():
 
 def test_the_hardest_mixture_makes_the_best_design_lose_most():
     """Two designs, each good for one prior: the hardest mixture evens them out."""
-    mixture = sideinfo._hardest_mixture(np.array([[0.0, 3.0], [1.0, 0.0]]))
+    mixture = hardest_mixture(np.array([[0.0, 3.0], [1.0, 0.0]]))
     assert mixture == pytest.approx([0.75, 0.25])

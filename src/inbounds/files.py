@@ -34,12 +34,21 @@ Json = dict[str, Any]
 
 def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
     """Write the passport; the file appears whole or not at all."""
+    write(passport(mechanism), path)
+
+
+def load(path: str | os.PathLike[str]) -> Mechanism:
+    """Read and re-certify a passport; any doubt is a `PassportError` that says what is wrong."""
+    return read(content_of(path, "mechanism passport"))
+
+
+def write(content: Json, path: str | os.PathLike[str]) -> None:
+    """JSON text under `path`, whole or not at all."""
     target = Path(path)
-    text = json.dumps(passport(mechanism), indent=1) + "\n"
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with unfinished.open("x", encoding="utf-8") as file:
-            file.write(text)
+            file.write(json.dumps(content, indent=1) + "\n")
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(target)
@@ -47,13 +56,12 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def load(path: str | os.PathLike[str]) -> Mechanism:
-    """Read and re-certify a passport; any doubt is a `PassportError` that says what is wrong."""
+def content_of(path: str | os.PathLike[str], what: str) -> Any:
+    """The JSON values of a file, none of them named twice; `what` names the kind of file in the error."""
     try:
-        content = json.loads(Path(path).read_text("utf-8"), object_pairs_hook=_no_repeats)
+        return json.loads(Path(path).read_text("utf-8"), object_pairs_hook=_no_repeats)
     except (ValueError, RecursionError) as reason:
-        raise PassportError(f"{path} is not a mechanism passport: it is not JSON text") from reason
-    return read(content)
+        raise PassportError(f"{path} is not a {what}: it is not JSON text") from reason
 
 
 def passport(mechanism: Mechanism) -> Json:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from inbounds.design.remap import hardest_mixture
 from inbounds.exact import Floats, Ints, Number
 from inbounds.loss import LossLike, Prior, as_prior
 from inbounds.mechanism import Mechanism, Origin, certified
@@ -148,23 +149,10 @@ def _least_worst(search: Search, priors: Floats) -> tuple[PreRounding, Floats]:
         designs[edges, tuple(values.tolist())] = losses
         if known:
             break
-        mixture = _hardest_mixture(np.array(list(designs.values())))
+        mixture = hardest_mixture(np.array(list(designs.values())))
     (edges, chosen), _ = min(designs.items(), key=lambda item: item[1].max())
     proved = bound if search.complete else -np.inf
     return _designed(search, edges, np.array(chosen), priors, proved, "worst"), hardest
-
-
-def _hardest_mixture(losses: Floats) -> Floats:
-    """The mixture of priors under which the best of the designs (rows) loses most: a small linear program."""
-    from scipy.optimize import linprog
-
-    count = losses.shape[1]
-    cost = np.append(np.zeros(count), -1.0)
-    above = np.hstack([-losses, np.ones((len(losses), 1))])  # value <= mixture · losses of every design
-    one = np.append(np.ones(count), 0.0)[None, :]
-    found = linprog(cost, above, np.zeros(len(losses)), one, [1.0], bounds=[(0, None)] * count + [(None, None)])
-    weights = np.maximum(found.x[:-1], 0.0)
-    return np.asarray(weights / weights.sum())
 
 
 def _plausible(priors: Sequence[Prior], query: Query) -> Floats:

@@ -4,17 +4,14 @@ Reading believes nothing: the passport is certified again, the remaps are checke
 every level goes through the checker's inequality, as when the release was made.
 """
 
-import json
 import os
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from inbounds import files
 from inbounds.attack.multilevel import MultiLevel
-from inbounds.attack.record import write
 from inbounds.errors import InboundsError, PassportError, UnknownVersion
 from inbounds.exact import Ints, as_epsilon
 
@@ -37,16 +34,12 @@ def content(release: MultiLevel) -> files.Json:
 
 def save(release: MultiLevel, path: str | os.PathLike[str]) -> None:
     """Write the release; the file appears whole or not at all."""
-    write(content(release), path)
+    files.write(content(release), path)
 
 
 def load(path: str | os.PathLike[str]) -> MultiLevel:
     """Read and re-certify a multi-level release; any doubt is a `PassportError` that says what is wrong."""
-    try:
-        found = json.loads(Path(path).read_text("utf-8"))
-    except (ValueError, RecursionError) as reason:
-        raise PassportError(f"{path} is not a multi-level release: it is not JSON text") from reason
-    return read(found)
+    return read(files.content_of(path, "multi-level release"))
 
 
 def read(found: Any) -> MultiLevel:

@@ -5,12 +5,10 @@ used, the number of answers of each, and the composed guarantee. Reading believe
 certified again, the sum and the tight epsilon are computed again (extra `accounting`).
 """
 
-import json
 import os
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from inbounds import files
@@ -71,7 +69,7 @@ class Record:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record; the file appears whole or not at all."""
-        write(self.content(), path)
+        files.write(self.content(), path)
 
 
 def up(epsilon: float) -> str:
@@ -85,27 +83,9 @@ def up(epsilon: float) -> str:
         return f"{(+Decimal(repr(epsilon))).normalize():f}"
 
 
-def write(content: files.Json, path: str | os.PathLike[str]) -> None:
-    """JSON text under `path`, whole or not at all."""
-    target = Path(path)
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        with unfinished.open("x", encoding="utf-8") as file:
-            file.write(json.dumps(content, indent=1) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
 def load(path: str | os.PathLike[str]) -> Record:
     """Read a record, certify its mechanisms and compute the guarantee anew; any doubt is a `PassportError`."""
-    try:
-        content = json.loads(Path(path).read_text("utf-8"))
-    except (ValueError, RecursionError) as reason:
-        raise PassportError(f"{path} is not a release record: it is not JSON text") from reason
-    return read(content)
+    return read(files.content_of(path, "release record"))
 
 
 def read(content: Any) -> Record:

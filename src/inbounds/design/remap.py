@@ -1,4 +1,4 @@
-"""The best randomized remap of a fixed mechanism for users who fear the worst answer: a small linear program."""
+"""Small linear programs around a fixed mechanism: the remap for users who fear the worst, the hardest prior."""
 
 import numpy as np
 
@@ -33,3 +33,16 @@ def fairest(matrix: Floats, loss: Floats) -> Floats:
         raise NotConverged(f"the remap for worst-case users was not found: {found.message}")
     R = np.maximum(found.x[:-1].reshape(guesses, outputs), 0.0)
     return np.asarray(R / R.sum(axis=0))
+
+
+def hardest_mixture(losses: Floats) -> Floats:
+    """The mixture of priors under which the best of the designs (rows) loses most: a small linear program."""
+    from scipy.optimize import linprog
+
+    count = losses.shape[1]
+    cost = np.append(np.zeros(count), -1.0)
+    above = np.hstack([-losses, np.ones((len(losses), 1))])  # value <= mixture · losses of every design
+    one = np.append(np.ones(count), 0.0)[None, :]
+    found = linprog(cost, above, np.zeros(len(losses)), one, [1.0], bounds=[(0, None)] * count + [(None, None)])
+    weights = np.maximum(found.x[:-1], 0.0)
+    return np.asarray(weights / weights.sum())
