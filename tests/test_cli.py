@@ -57,9 +57,9 @@ def test_verify_prints_json_for_a_refused_file_too(passport):
 
 
 def test_an_option_that_the_query_does_not_take_is_refused():
-    done = inbounds("design", "count", "--max", "3", "--size", "9", "--epsilon", "1")
+    done = inbounds("design", "count", "--size", "3", "--low", "0", "--epsilon", "1")
     assert done.returncode == 2
-    assert "count does not take --size" in done.stderr
+    assert "count does not take --low" in done.stderr
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(passport):
@@ -94,7 +94,7 @@ def test_sample_never_repeats_a_bad_true_answer(passport, answer):
 
 def test_design_saves_a_mechanism_that_verifies(tmp_path):
     path = tmp_path / "m.json"
-    request = "design count --max 6 --epsilon 0.5 --require fair,column-monotone --save"
+    request = "design count --size 6 --epsilon 0.5 --require fair,column-monotone --save"
     done = inbounds(*request.split(), str(path))
     assert done.returncode == 0, done.stderr
     mechanism = ib.load(path)
@@ -106,12 +106,12 @@ def test_design_saves_a_mechanism_that_verifies(tmp_path):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["count", "--epsilon", "1"], "count needs --max"),
+        (["count", "--epsilon", "1"], "count needs --size"),
         (["mean", "--epsilon", "1", "--size", "5"], "mean needs --low and --high"),
-        (["count", "--max", "3", "--epsilon", "0"], "epsilon must be positive"),
-        (["count", "--max", "3", "--epsilon", "1", "--require", "nice"], "property must be one of"),
-        (["count", "--max", "3", "--epsilon", "1", "--loss", "cubed"], "loss must be one of"),
-        (["count", "--max", "3", "--epsilon", "1", "--aim", "median"], "aim must be 'average' or 'worst'"),
+        (["count", "--size", "3", "--epsilon", "0"], "epsilon must be positive"),
+        (["count", "--size", "3", "--epsilon", "1", "--require", "nice"], "property must be one of"),
+        (["count", "--size", "3", "--epsilon", "1", "--loss", "cubed"], "loss must be one of"),
+        (["count", "--size", "3", "--epsilon", "1", "--aim", "median"], "aim must be 'average' or 'worst'"),
         (["sum", "--epsilon", "1"], "query must be count"),
     ],
 )

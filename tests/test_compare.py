@@ -220,11 +220,11 @@ def test_the_worst_case_can_be_what_counts():
 
 def test_compare_prints_a_table_and_json():
     """The text names the best, the JSON carries all columns."""
-    shown = run("compare", "count", "--max", "6", "--epsilon", "0.5")
+    shown = run("compare", "count", "--size", "6", "--epsilon", "0.5")
     assert shown.exit_code == 0
     assert "variant_1" in shown.output
     assert "*" in shown.output
-    found = json.loads(run("compare", "count", "--max", "6", "--epsilon", "0.5", "--json").output)
+    found = json.loads(run("compare", "count", "--size", "6", "--epsilon", "0.5", "--json").output)
     assert found["best"]["absolute"] == list(compare(QUERY, "0.5").best("absolute"))
     assert {"bayes squared", "worst zero-one", "properties"} <= set(found["mechanisms"][0])
 
@@ -257,6 +257,6 @@ def test_compare_reads_files_and_writes_a_report(tmp_path):
 
 def test_recommend_explains_itself():
     """Two sentences, and the same in JSON."""
-    words = ("recommend", "count", "--max", "6", "--epsilon", "0.7", "--require", "fair")
+    words = ("recommend", "count", "--size", "6", "--epsilon", "0.7", "--require", "fair")
     reason = " ".join(run(*words).output.split())
     assert reason == json.loads(run(*words, "--json").output)["reason"]

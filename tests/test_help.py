@@ -1,7 +1,11 @@
 """The command line as a newcomer reads it: every command explains itself the same way, and its examples are real."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
@@ -68,3 +72,31 @@ def test_files_are_written_where_out_says(words):
 
 def test_the_first_page_says_what_exit_codes_mean():
     assert "Exit codes: 0" in get_command(app).epilog
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("inbounds de", {"design"}),
+        ("inbounds design ", {"count", "total", "mean", "extreme", "interval", "ordinal", "category"}),
+        ("inbounds design count --lo", {"--loss", "--low"}),
+        ("inbounds design count --aim ", {"average", "worst"}),
+        ("inbounds local ", {"plan", "randomize", "reconstruct"}),
+    ],
+)
+def test_a_shell_completes_commands_options_and_values(typed, offered):
+    words = typed.split(" ")
+    asked = {"_INBOUNDS_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    program = Path(sys.executable).with_name("inbounds")
+    done = subprocess.run([program], env={**os.environ, **asked}, capture_output=True, text=True)
+    assert set(done.stdout.split()) == offered
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_names_what_to_type_after_an_option(words):
+    """Types of Python (<str>, list[Path], <bool>) mean nothing to the people who type."""
+    command = COMMANDS[words]
+    for parameter in command.get_params(command.make_context("inbounds", [], resilient_parsing=True)):
+        if parameter.param_type_name == "option":
+            assert bool(parameter.metavar) != parameter.is_flag
+            assert "<" not in parameter.metavar

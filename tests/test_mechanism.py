@@ -208,7 +208,7 @@ def test_repr_tells_what_it_is_in_one_line():
     text = repr(ib.catalog.truncated_geometric(ib.count(20), "1/2"))
     assert text == (
         "<Mechanism truncated_geometric for <count: 0..20 (21 values); neighbours: one step apart>, "
-        "epsilon=1/2, 21 × 21>"
+        "epsilon=0.5, 21 × 21>"
     )
 
 

@@ -223,25 +223,25 @@ def run(line, *words):
 def test_the_command_finds_the_epsilon_and_saves_the_mechanism(tmp_path):
     """What it saves is certified for what it prints."""
     file = tmp_path / "m.json"
-    shown = run("count --max 12 --within 2 --probability 0.9 --family truncated_geometric --json --save", str(file))
+    shown = run("count --size 12 --within 2 --probability 0.9 --family truncated_geometric --json --save", str(file))
     found = json.loads(shown.output)
     mechanism = ib.load(file)
     assert mechanism.epsilon == Fraction(found["epsilon"])
     assert mechanism.worst_loss(ib.off_by_more_than(2)) <= 0.1
-    text = run("count --max 12 --mean-error 1 --family explicit_fair").output
+    text = run("count --size 12 --mean-error 1 --family explicit_fair").output
     assert "mean absolute error at most 1" in text
     assert "certified" in text
 
 
 def test_the_command_shows_the_best_promises():
     """The reverse question."""
-    menu = json.loads(run("count --max 12 --at 0.8 --family truncated_geometric --json").output)
+    menu = json.loads(run("count --size 12 --at 0.8 --family truncated_geometric --json").output)
     assert {entry["epsilon"] for entry in menu} == {"4/5"}
-    assert "one can promise" in run("count --max 12 --at 0.8 --family truncated_geometric").output
+    assert "one can promise" in run("count --size 12 --at 0.8 --family truncated_geometric").output
 
 
 def test_the_command_needs_exactly_one_promise():
     """None or two are refused."""
     for words in ("", "--mean-error 1 --within 2"):
         with pytest.raises(ValueError, match="needs one promise"):
-            run(f"count --max 12 {words}")
+            run(f"count --size 12 {words}")

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import inbounds as ib
 from inbounds.cli import app
 from inbounds.compare import compare
+from inbounds.exact import decimal
 from inbounds.files import passport
 from inbounds.report import figures, html, svg, words
 
@@ -150,7 +151,7 @@ def test_a_comparison_page_counts_the_curves_it_draws(pages):
 def test_epsilons_are_written_exactly_and_in_one_form(numerator, denominator):
     """A decimal if six digits suffice, else a fraction; either reads back as the same number."""
     number = Fraction(numerator, denominator)
-    text = words.decimal(number)
+    text = decimal(number)
     assert Fraction(text) == number
     assert ("/" in text) == ((number * 10**6).denominator > 1)
 

@@ -57,6 +57,22 @@ def exact(value: Number, name: str) -> Fraction:
     return Fraction(text)
 
 
+DIGITS = 6
+"""Digits after the point of an exact decimal; what needs more is written as a fraction."""
+
+
+def decimal(number: Fraction) -> str:
+    """An exact number as its decimal where at most six digits follow the point, else as the fraction.
+
+    >>> decimal(Fraction(4, 5)), decimal(Fraction(2)), decimal(Fraction(1, 3))
+    ('0.8', '2', '1/3')
+    """
+    if 10**DIGITS % number.denominator:
+        return str(number)
+    text = f"{Decimal(int(number * 10**DIGITS)).scaleb(-DIGITS):f}"
+    return text.rstrip("0").rstrip(".")
+
+
 def whole(value: Number, name: str, at_least: int) -> int:
     """`value` as an int, or a `ValueError` when it is not a whole number of at least `at_least`."""
     number = exact(value, name)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from inbounds import bayes, utility
 from inbounds.audit import audit, worst_ratio
 from inbounds.errors import PrivacyViolation
-from inbounds.exact import TOTAL, TOTAL_BITS, Floats, Ints, Number, as_epsilon, mirrored_weights, weights_near
+from inbounds.exact import TOTAL, TOTAL_BITS, Floats, Ints, Number, as_epsilon, decimal, mirrored_weights, weights_near
 from inbounds.exactly import Exactly
 from inbounds.law import Law, Matrix, Noise, refuse_beyond_limit, sealed
 from inbounds.loss import LossLike
@@ -114,7 +114,7 @@ class Mechanism:
 
     def __repr__(self) -> str:
         outputs, answers = self.query.shape
-        return f"<Mechanism {self.origin} for {self.query!r}, epsilon={self.epsilon}, {outputs} × {answers}>"
+        return f"<Mechanism {self.origin} for {self.query!r}, epsilon={decimal(self.epsilon)}, {outputs} × {answers}>"
 
     # --- the probabilities --------------------------------------------------------------------------------
 

@@ -226,6 +226,8 @@ def test_labels_are_never_applied_to_a_second_column(folder, inbounds, words):
         (["release", "semi.csv", *ONE_LINE[2:], *COUNT], 'one column only; is the delimiter ";"?'),
         (["init", "semi.csv"], "give --delimiter"),
         (["release", "tabs.csv", *ONE_LINE[2:], *COUNT], "name the file .tsv"),
+        ([*ONE_LINE, *COUNT, "--low", "0"], "--low describes a column; name it with --sum or --mean or"),
+        ([*ONE_LINE, *COUNT, "--labels", "a,b"], "--labels describes a column; name it with --histogram"),
         ([*ONE_LINE, *COUNT, "--keys", "head.txt"], "looks like a header line"),
         ([*ONE_LINE, *COUNT, "--output", "survey.csv"], "--overwrite"),
     ],

@@ -1,24 +1,60 @@
-"""What all commands share: the Typer app, the consoles, the options that build a query, the handling of errors."""
+"""What all commands share: the Typer app, the consoles, the shape of options, the handling of errors."""
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from inbounds import __version__, query
+from inbounds import __version__
 from inbounds.errors import InboundsError
 
-app = typer.Typer(
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Worded:
+    """--help names what people type after an option, FILE or NUMBER, and nothing after a flag."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for option in params:
+            if isinstance(option, TyperOption) and option.metavar is None:
+                shown = option.display_type(ctx)
+                option.metavar = next((word for kind, word in WORDS.items() if kind in shown), "TEXT")
+        return params
+
+
+WORDS = {"bool": "", "int": "NUMBER", "float": "NUMBER", "path": "FILE", "file": "FILE", "Path": "FILE"}
+
+
+class _Command(_Worded, TyperCommand):
+    pass
+
+
+class _Group(_Worded, TyperGroup):
+    pass
+
+
+class Commands(typer.Typer):
+    """A group of commands, with help as this tool gives it."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=_Group, no_args_is_help=True, rich_markup_mode="rich", **settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
+        return super().command(name, cls=_Command, **settings)
+
+
+app = Commands(
     help="""Differentially private answers that stay in bounds: optimal by design, private by proof.
 
-    Example: [bold]inbounds design count --max 20 --epsilon 0.5 --save m.json[/]""",
+    Example: [bold]inbounds design count --size 20 --epsilon 0.5 --save m.json[/]""",
     epilog="Exit codes: 0 done, 1 refused (not private, changed, infeasible, too large), 2 misuse.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
 )
 
 
@@ -33,17 +69,14 @@ class _Terminal(Console):
 out = _Terminal(highlight=False)
 err = Console(stderr=True, highlight=False)
 
+TABLES, MECHANISMS, MORE = "Private tables", "Mechanisms", "Local privacy, repeated answers, the papers"
+"""The headings of the first page."""
+
+NUMBER = "NUMBER"
+"""What stands for a value that is read exactly, so not as a float."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text.")]
-Kind = Annotated[str, typer.Argument(help="count, total, mean, extreme, interval, ordinal or category.")]
-Epsilon = Annotated[str, typer.Option(help="Privacy parameter, e.g. 0.5 or 1/2.")]
-Maximum = Annotated[int | None, typer.Option("--max", help="count: the group size; answers are 0..max.")]
-Size = Annotated[int | None, typer.Option(help="total, mean: how many people.")]
-Low = Annotated[str | None, typer.Option(help="Smallest value of one person, or of the answer.")]
-High = Annotated[str | None, typer.Option(help="Largest value.")]
-Sensitivity = Annotated[str | None, typer.Option(help="interval: how far one person moves the answer.")]
-CellCount = Annotated[int | None, typer.Option("--cells", help="interval: number of cells.")]
-Labels = Annotated[str | None, typer.Option(help="category: labels, separated by commas.")]
-OutputCount = Annotated[int | None, typer.Option("--outputs", help="Report in this many equal cells.")]
+Epsilon = Annotated[str, typer.Option(help="Privacy parameter, e.g. 0.5 or 1/2.", metavar=NUMBER)]
 
 
 @app.callback(invoke_without_command=True)
@@ -54,49 +87,6 @@ def _options(
     if version:
         typer.echo(f"inbounds {__version__}")
         raise typer.Exit
-
-
-def query_of(
-    kind: str,
-    maximum: int | None = None,
-    size: int | None = None,
-    low: str | None = None,
-    high: str | None = None,
-    sensitivity: str | None = None,
-    cells: int | None = None,
-    labels: str | None = None,
-    outputs: int | None = None,
-) -> query.Query:
-    """The query that the options describe; a missing option is named."""
-
-    people = {"max": maximum, "size": size, "labels": labels}
-    options = {**people, "low": low, "high": high, "sensitivity": sensitivity, "cells": cells}
-
-    def need(**given: object) -> None:
-        missing = [f"--{name}" for name, value in given.items() if value is None]
-        if missing:
-            raise ValueError(f"{kind} needs {' and '.join(missing)}")
-        idle = [f"--{name}" for name, value in options.items() if value is not None and name not in given]
-        if idle:
-            raise ValueError(f"{kind} does not take {' and '.join(idle)}")
-
-    match kind:
-        case "count":
-            need(max=maximum)
-            return query.count(maximum, outputs=outputs)  # type: ignore[arg-type]
-        case "total" | "mean":
-            need(size=size, low=low, high=high)
-            return getattr(query, kind)(size, low, high, outputs=outputs)  # type: ignore[no-any-return]
-        case "extreme" | "ordinal":
-            need(low=low, high=high)
-            return getattr(query, kind)(low, high, outputs=outputs)  # type: ignore[no-any-return]
-        case "interval":
-            need(low=low, high=high, sensitivity=sensitivity, cells=cells)
-            return query.interval(low, high, sensitivity, cells, outputs=outputs)  # type: ignore[arg-type]
-        case "category":
-            need(labels=labels)
-            return query.category([label.strip() for label in str(labels).split(",")])
-    raise ValueError(f"query must be count, total, mean, extreme, interval, ordinal or category, got {kind!r}")
 
 
 def main() -> None:

@@ -12,9 +12,9 @@ from inbounds.attack import limits, repeated
 from inbounds.attack.collude import Estimator
 from inbounds.attack.compose import Composition, answers_allowed, as_delta
 from inbounds.attack.record import Record, up
-from inbounds.cli.app import AsJson, app, out
+from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, loss_named, patiently, weights_in
-from inbounds.exact import exact, whole
+from inbounds.exact import decimal, exact, whole
 from inbounds.files import load, passport
 from inbounds.mechanism import Mechanism
 from inbounds.report import terminal, words
@@ -29,18 +29,20 @@ Figure = Annotated[Path | None, typer.Option(help="Draw it here: a .png, .svg or
 Runs = Annotated[int, typer.Option(help="Simulated runs for each true answer, where nothing exact is affordable.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulation.")]
 Times = Annotated[str, typer.Option(help="Answers of each mechanism: one number for all, or 10,3,….")]
-Delta = Annotated[str, typer.Option(help="The delta of (epsilon, delta)-privacy, above 0 and below 1.")]
+Delta = Annotated[str, typer.Option(help="The delta of (epsilon, delta)-privacy, above 0 and below 1.", metavar=NUMBER)]
 SameQuestion = Annotated[
     bool,
     typer.Option("--same-question", help="All answers are about one true value; tighter. Default: any questions."),
 ]
-Budget = Annotated[str | None, typer.Option(help="How many answers does this epsilon allow (one mechanism)?")]
+Budget = Annotated[
+    str | None, typer.Option(help="How many answers does this epsilon allow (one mechanism)?", metavar=NUMBER)
+]
 SaveRecord = Annotated[
     Path | None, typer.Option("--save", help="Write the record of all answers here: composition.json.")
 ]
 
 
-@app.command()
+@app.command(rich_help_panel=MORE)
 def attack(
     file: MechanismFile,
     repeat: Repeat = "1..100",
@@ -67,7 +69,7 @@ def attack(
     if figure is not None:
         from inbounds.attack.figures import loss_against_answers
 
-        title = f"{mechanism.origin.name}, epsilon {words.decimal(mechanism.epsilon)} an answer"
+        title = f"{mechanism.origin.name}, epsilon {decimal(mechanism.epsilon)} an answer"
         picture = loss_against_answers(rows, floor=end.floor["guess"], approximated=approximated, title=title)
         picture.savefig(figure, dpi=150)
     if as_json:
@@ -78,7 +80,7 @@ def attack(
         out.print(f"drawn in [bold]{figure}[/]")
 
 
-@app.command()
+@app.command(rich_help_panel=MORE)
 def compose(
     files: MechanismFiles,
     times: Times = "1",

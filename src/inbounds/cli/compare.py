@@ -7,25 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from inbounds import promise as promises
-from inbounds.cli.app import (
-    AsJson,
-    CellCount,
-    Epsilon,
-    High,
-    Kind,
-    Labels,
-    Low,
-    Maximum,
-    OutputCount,
-    Sensitivity,
-    Size,
-    app,
-    out,
-    query_of,
-)
+from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
+from inbounds.cli.asking import asking
 from inbounds.cli.design import Aim, LossName, PriorFile, Require, Save, loss_named, patiently, weights_in
 from inbounds.compare import Comparison
 from inbounds.compare import compare as compared
+from inbounds.exact import decimal
 from inbounds.files import load
 from inbounds.mechanism import Mechanism
 from inbounds.promise import Kept, Promise
@@ -33,7 +20,6 @@ from inbounds.query import Query
 from inbounds.recommend import recommend as recommended
 from inbounds.report import html, terminal, words
 
-OptionalKind = Annotated[str | None, typer.Argument(help="count, total, mean, extreme, interval, ordinal, category.")]
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
 Losses = Annotated[
     list[str] | None, typer.Option("--loss", help="A loss to judge by; the first one sorts. Give several.")
@@ -43,22 +29,15 @@ Level = Annotated[float, typer.Option(help="Probability that the stated range ho
 MechanismFile = Annotated[Path, typer.Argument(help="A mechanism passport, written by Mechanism.save.")]
 
 
-@app.command()
+@app.command(rich_help_panel=MECHANISMS)
+@asking
 def compare(
-    kind: OptionalKind = None,
-    epsilon: Annotated[str | None, typer.Option(help="Privacy parameter, e.g. 0.5 or 1/2.")] = None,
+    query: Query | None = None,
+    epsilon: Annotated[str | None, typer.Option(help="Privacy parameter, e.g. 0.5 or 1/2.", metavar=NUMBER)] = None,
     file: Files = None,
     loss: Losses = None,
     sort: SortBy = None,
     prior: PriorFile = None,
-    maximum: Maximum = None,
-    size: Size = None,
-    low: Low = None,
-    high: High = None,
-    sensitivity: Sensitivity = None,
-    cells: CellCount = None,
-    labels: Labels = None,
-    outputs: OutputCount = None,
     report: Annotated[
         Path | None, typer.Option("--report", "--html", help="Write a self-contained HTML report here.")
     ] = None,
@@ -66,7 +45,7 @@ def compare(
 ) -> None:
     """Put all mechanisms that fit a query side by side, or the mechanisms of several files.
 
-    Example: [bold]inbounds compare count --max 20 --epsilon 0.5[/]
+    Example: [bold]inbounds compare count --size 20 --epsilon 0.5[/]
 
     Example: [bold]inbounds compare --file a.json --file b.json --report comparison.html[/]
     """
@@ -74,10 +53,9 @@ def compare(
     if file:
         mechanisms = {path.stem if len({p.stem for p in file}) == len(file) else str(path): load(path) for path in file}
         found = patiently("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
-    elif kind is None:
-        raise ValueError("compare needs a query such as: count --max 20 --epsilon 0.5, or --file twice")
+    elif query is None:
+        raise ValueError("compare needs a query such as: count --size 20 --epsilon 0.5, or --file twice")
     else:
-        query = query_of(kind, maximum, size, low, high, sensitivity, cells, labels, outputs)
         found = patiently("comparing", lambda: compared(query, epsilon, losses=losses, prior=weights))
     found = found.sorted(sort) if sort is not None else found
     if report is not None:
@@ -92,7 +70,7 @@ def _show_comparison(found: Comparison, report: Path | None, as_json: bool) -> N
         return
     query = found.rows[0].mechanism.query
     epsilons = sorted({row.mechanism.epsilon for row in found.rows})
-    out.print(f"[bold]{words.subject(query)}[/], epsilon {', '.join(map(words.decimal, epsilons))}\n")
+    out.print(f"[bold]{words.subject(query)}[/], epsilon {', '.join(map(decimal, epsilons))}\n")
     out.print(terminal.comparison(found, out.width))
     out.print(f"[dim]* best of the column. bayes: after the best guess for every report. {words.LEGEND}[/]")
     if found.left_out:
@@ -101,30 +79,22 @@ def _show_comparison(found: Comparison, report: Path | None, as_json: bool) -> N
         out.print(f"report: [bold]{report}[/]")
 
 
-@app.command()
+@app.command(rich_help_panel=MECHANISMS)
+@asking
 def recommend(
-    kind: Kind,
+    query: Query,
     epsilon: Epsilon,
     require: Require = "",
     loss: LossName = "",
     aim: Aim = "average",
     prior: PriorFile = None,
-    maximum: Maximum = None,
-    size: Size = None,
-    low: Low = None,
-    high: High = None,
-    sensitivity: Sensitivity = None,
-    cells: CellCount = None,
-    labels: Labels = None,
-    outputs: OutputCount = None,
     save: Save = None,
     as_json: AsJson = False,
 ) -> None:
     """Name the mechanism to take, and say why in two sentences.
 
-    Example: [bold]inbounds recommend count --max 20 --epsilon 0.5 --require fair[/]
+    Example: [bold]inbounds recommend count --size 20 --epsilon 0.5 --require fair[/]
     """
-    query = query_of(kind, maximum, size, low, high, sensitivity, cells, labels, outputs)
     needs = [name for name in require.replace(" ", "").split(",") if name]
     chosen = loss_named(loss) if loss else None
     weights = _weights(prior)
@@ -142,38 +112,40 @@ def recommend(
         out.print(f"saved to [bold]{save}[/]; check it with: inbounds verify {save}")
 
 
-@app.command("epsilon")
+@app.command("epsilon", rich_help_panel=MECHANISMS)
+@asking
 def choose_epsilon(
-    kind: Kind,
-    mean_error: Annotated[str | None, typer.Option(help="Promise: the mean error is at most this.")] = None,
-    worst_error: Annotated[str | None, typer.Option(help="Promise: no true answer's error is above this.")] = None,
-    within: Annotated[str | None, typer.Option(help="Promise: reports are within this distance …")] = None,
-    probability: Annotated[str, typer.Option(help="… with this probability, for every true answer.")] = "0.9",
-    at: Annotated[str | None, typer.Option(help="The reverse: show the best promises at this epsilon.")] = None,
+    query: Query,
+    mean_error: Annotated[
+        str | None, typer.Option(help="Promise: the mean error is at most this.", metavar=NUMBER)
+    ] = None,
+    worst_error: Annotated[
+        str | None, typer.Option(help="Promise: no true answer's error is above this.", metavar=NUMBER)
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option(help="Promise: reports are within this distance …", metavar=NUMBER)
+    ] = None,
+    probability: Annotated[
+        str, typer.Option(help="… with this probability, for every true answer.", metavar=NUMBER)
+    ] = "0.9",
+    at: Annotated[
+        str | None, typer.Option(help="The reverse: show the best promises at this epsilon.", metavar=NUMBER)
+    ] = None,
     family: Annotated[
         str, typer.Option(help="optimal, or a mechanism's name such as truncated_geometric.")
     ] = "optimal",
     loss: LossName = "absolute",
-    maximum: Maximum = None,
-    size: Size = None,
-    low: Low = None,
-    high: High = None,
-    sensitivity: Sensitivity = None,
-    cells: CellCount = None,
-    labels: Labels = None,
-    outputs: OutputCount = None,
     save: Save = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the smallest epsilon that keeps a promise about the error, or the best promises at an epsilon.
 
-    Example: [bold]inbounds epsilon count --max 20 --within 2 --probability 0.9[/]
+    Example: [bold]inbounds epsilon count --size 20 --within 2 --probability 0.9[/]
 
-    Example: [bold]inbounds epsilon count --max 20 --mean-error 1 --family truncated_geometric[/]
+    Example: [bold]inbounds epsilon count --size 20 --mean-error 1 --family truncated_geometric[/]
 
-    Example: [bold]inbounds epsilon count --max 20 --at 0.5[/]
+    Example: [bold]inbounds epsilon count --size 20 --at 0.5[/]
     """
-    query = query_of(kind, maximum, size, low, high, sensitivity, cells, labels, outputs)
     if at is not None:
         menu = patiently("searching", lambda: promises.best_of_each_kind(query, at, family, probability))
         _show_menu(menu, as_json)
@@ -226,7 +198,7 @@ def _kept_json(kept: Kept) -> dict[str, Any]:
     }
 
 
-@app.command()
+@app.command(rich_help_panel=MECHANISMS)
 def read(
     file: MechanismFile,
     output: Annotated[str | None, typer.Argument(help="A published value; without it, all of them.")] = None,
@@ -254,7 +226,7 @@ def read(
         out.print(f"{row}; best guess {row.best_guess}; at least {100 * row.at_least:.0f} %")
 
 
-@app.command()
+@app.command(rich_help_panel=MECHANISMS)
 def report(
     file: MechanismFile,
     to: Annotated[Path, typer.Option("--out", "--to", "-o", help="The HTML file to write.")] = Path("report.html"),

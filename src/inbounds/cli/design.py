@@ -9,66 +9,49 @@ from typing import Annotated, TypeVar
 import typer
 
 from inbounds import loss as losses
-from inbounds.cli.app import (
-    AsJson,
-    CellCount,
-    Epsilon,
-    High,
-    Kind,
-    Labels,
-    Low,
-    Maximum,
-    OutputCount,
-    Sensitivity,
-    Size,
-    app,
-    err,
-    out,
-    query_of,
-)
-from inbounds.cli.verify import describe
-from inbounds.files import passport
+from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
+from inbounds.cli.asking import asking
+from inbounds.errors import TooLarge
+from inbounds.exact import decimal
+from inbounds.files import Json, passport
+from inbounds.mechanism import Mechanism
+from inbounds.query import Query
 from inbounds.report import terminal, words
 
 T = TypeVar("T")
 PATIENCE = 2.0
 """Seconds of silence before long work shows that it is alive."""
 
-LossName = Annotated[str, typer.Option("--loss", help="absolute, squared, zero-one, off-by-more-than-D, power-P.")]
+LOSSES = (*losses.NAMED, "off-by-more-than-D", "power-P")
+LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}.", autocompletion=lambda: LOSSES)]
 Require = Annotated[str, typer.Option(help="Properties, separated by commas: fair,column-monotone,…")]
-Aim = Annotated[str, typer.Option(help="average (over the prior) or worst (answer).")]
+Aim = Annotated[
+    str, typer.Option(help="average (over the prior) or worst (answer).", autocompletion=lambda: ("average", "worst"))
+]
 PriorFile = Annotated[Path | None, typer.Option("--prior", help="A file with one weight per answer, one per line.")]
 Save = Annotated[Path | None, typer.Option(help="Write the mechanism's passport here.")]
 Seconds = Annotated[float, typer.Option("--max-seconds", help="Stop then with the best found and its gap.")]
 
 
-@app.command()
+@app.command(rich_help_panel=MECHANISMS)
+@asking
 def design(
-    kind: Kind,
+    query: Query,
     epsilon: Epsilon,
     loss: LossName = "absolute",
     require: Require = "",
     aim: Aim = "average",
     prior: PriorFile = None,
-    maximum: Maximum = None,
-    size: Size = None,
-    low: Low = None,
-    high: High = None,
-    sensitivity: Sensitivity = None,
-    cells: CellCount = None,
-    labels: Labels = None,
-    outputs: OutputCount = None,
     save: Save = None,
     max_seconds: Seconds = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Find the optimal mechanism, certify it, and show what it does.
 
-    Example: [bold]inbounds design count --max 20 --epsilon 0.5 --require fair,column-monotone --save m.json[/]
+    Example: [bold]inbounds design count --size 20 --epsilon 0.5 --require fair,column-monotone --save m.json[/]
     """
     from inbounds.design.optimal import optimal
 
-    query = query_of(kind, maximum, size, low, high, sensitivity, cells, labels, outputs)
     asked = [name for name in require.replace(" ", "").split(",") if name]
     weights = weights_in(prior) if prior is not None else None
     mechanism = patiently(
@@ -78,14 +61,39 @@ def design(
     if save is not None:
         mechanism.save(save)
     if as_json:
-        typer.echo(json.dumps({key: value for key, value in passport(mechanism).items() if key != "law"}))
+        typer.echo(json.dumps(summary(mechanism)))
         return
-    out.print(f"[bold]{words.subject(query)}[/], epsilon {mechanism.epsilon}\n")
+    out.print(f"[bold]{words.subject(query)}[/], epsilon {decimal(mechanism.epsilon)}\n")
     out.print(terminal.heatmap(mechanism, "probability of the report (down) for each true answer (across)"))
     out.print(f"\n{words.promise(mechanism)}")
     describe(mechanism)
     if save is not None:
         out.print(f"saved to [bold]{save}[/]; check it with: inbounds verify {save}")
+
+
+def describe(mechanism: Mechanism) -> None:
+    """Origin, tight epsilon, losses, properties, optimality, digest."""
+    out.print(f"\n[bold]Origin[/], as claimed: {mechanism.origin}  [dim]{mechanism.origin.reference}[/]")
+    out.print(f"[bold]Tight epsilon[/] {mechanism.effective_epsilon():.9g}")
+    found = summary(mechanism)
+    each = "  ".join(f"{name} {value}" for name, value in found["claims"]["losses"].items())
+    out.print(f"[bold]Expected loss[/], every true answer equally likely: {each}")
+    if mechanism.optimality is not None:
+        best = mechanism.optimality
+        out.print(
+            f"[bold]Optimality[/] {best.objective}: {best.value:.9g}; "
+            f"claimed: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g})"
+        )
+    try:
+        out.print("[bold]Properties[/]", terminal.properties(mechanism), sep="\n")
+    except TooLarge:
+        out.print("[dim]properties are not computed at this size[/]")
+    out.print(f"[bold]sha256[/] {found['sha256']}")
+
+
+def summary(mechanism: Mechanism) -> Json:
+    """A passport without its weights."""
+    return {key: value for key, value in passport(mechanism).items() if key != "law"}
 
 
 def weights_in(path: Path) -> list[float]:
@@ -101,6 +109,8 @@ def loss_named(name: str) -> losses.LossLike:
     for prefix, make in (("off-by-more-than-", losses.off_by_more_than), ("power-", losses.power)):
         if name.startswith(prefix):
             return make(name.removeprefix(prefix))
+    if name not in losses.NAMED:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {name!r}")
     return name
 
 

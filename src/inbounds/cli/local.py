@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast, get_args
 import numpy as np
 import typer
 
-from inbounds.cli.app import AsJson, app, err, out
+from inbounds.cli.app import MORE, NUMBER, AsJson, Commands, app, err, out
 from inbounds.collect import Collector
 from inbounds.estimate import Reconstruction, reconstruct
 from inbounds.estimate.reconstruction import Method
@@ -24,12 +24,8 @@ from inbounds.query import ordinal
 from inbounds.report import terminal
 from inbounds.report.progress import shown
 
-local = typer.Typer(
-    help="Local privacy: randomize every record before it is collected, reconstruct the distribution.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
-app.add_typer(local, name="local")
+local = Commands(help="Local privacy: randomize every record before it is collected, reconstruct the distribution.")
+app.add_typer(local, name="local", rich_help_panel=MORE)
 
 MechanismFile = Annotated[Path, typer.Option("--mechanism", "-m", help="The mechanism passport.")]
 Column = Annotated[str, typer.Option(help="Name of the column.")]
@@ -43,11 +39,17 @@ def plan(
     high: Annotated[int, typer.Option(help="Largest value.")],
     reports: Annotated[int, typer.Option(help="How many people will report.")],
     ratio: Annotated[
-        str | None, typer.Option(help="Largest ratio between the probabilities of a report, e.g. 2 …")
+        str | None, typer.Option(help="Largest ratio between the probabilities of a report, e.g. 2 …", metavar=NUMBER)
     ] = None,
-    radius: Annotated[str | None, typer.Option(help="… for values at most this far apart, e.g. 10.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="Instead of a ratio: epsilon per unit of distance.")] = None,
-    error: Annotated[str | None, typer.Option(help="Also say how many reports bring the error down to this.")] = None,
+    radius: Annotated[
+        str | None, typer.Option(help="… for values at most this far apart, e.g. 10.", metavar=NUMBER)
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Instead of a ratio: epsilon per unit of distance.", metavar=NUMBER)
+    ] = None,
+    error: Annotated[
+        str | None, typer.Option(help="Also say how many reports bring the error down to this.", metavar=NUMBER)
+    ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the better mechanism as a passport.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -107,7 +109,7 @@ def randomize(
     mechanism: MechanismFile,
     to: Annotated[Path, typer.Option("--out", "-o", help="Where the reports go: .csv or .parquet.")],
     keep: Annotated[str, typer.Option(help="Other columns to copy unchanged, separated by commas.")] = "",
-    clamp: Annotated[bool, typer.Option(help="Move values beyond the range to its nearer end.")] = False,
+    clamp: Annotated[bool, typer.Option("--clamp", help="Move values beyond the range to its nearer end.")] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing file; the people's epsilons add up all the same.")
     ] = False,

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from inbounds.cli.app import AsJson, app, err, out
+from inbounds.cli.app import NUMBER, TABLES, AsJson, app, err, out
 from inbounds.report import terminal
 
 if TYPE_CHECKING:
@@ -25,41 +25,62 @@ SHOWN_ROWS, SHOWN_SIZES = 12, 12
 
 Column = list[str] | None
 DataOrPlan = Annotated[str, typer.Argument(help="A plan (.toml), or data: a file or postgresql:// URL.")]
-Count = Annotated[Column, typer.Option(help="Count the records that meet a condition, e.g. \"answer = 'yes'\".")]
-Mean = Annotated[Column, typer.Option(help="Mean of a column of numbers (with --low, --high).")]
-Median = Annotated[Column, typer.Option(help="Median of a column of numbers.")]
-Least = Annotated[Column, typer.Option("--min", help="Least value of a column of numbers.")]
-Most = Annotated[Column, typer.Option("--max", help="Largest value of a column of numbers.")]
-Histogram = Annotated[Column, typer.Option(help="Histogram of a column over --labels.")]
-Low = Annotated[Column, typer.Option(help="Least value of the column of numbers.")]
-High = Annotated[Column, typer.Option(help="Largest value of the column of numbers.")]
-Step = Annotated[Column, typer.Option(help="Numbers are rounded to steps of this size, 1 unless given.")]
-Missing = Annotated[Column, typer.Option(help="What a record without a value counts as, --low unless given.")]
-Labels = Annotated[Column, typer.Option(help="Labels of the histogram, separated by commas.")]
-By = Annotated[Column, typer.Option(help="Column that names the group; may be repeated.")]
-Keys = Annotated[str | None, typer.Option(help="Public file of group keys: .txt (one per line), .csv, .parquet.")]
-Size = Annotated[str | None, typer.Option(help="Public group size, or the column of --keys that holds it.")]
-Maximum = Annotated[str | None, typer.Option(help="Largest possible group, if sizes are not public.")]
-Epsilon = Annotated[str | None, typer.Option(help="Privacy parameter for the whole release, e.g. 1 or 1/2.")]
+
+
+def _asked(meaning: str, *names: str, metavar: str = "COLUMN") -> Any:
+    return typer.Option(*names, help=meaning, metavar=metavar, rich_help_panel="What is asked, without a plan")
+
+
+def _column(meaning: str, metavar: str = NUMBER) -> Any:
+    return typer.Option(help=meaning, metavar=metavar, rich_help_panel="The column of numbers or labels")
+
+
+def _groups(meaning: str, metavar: str) -> Any:
+    return typer.Option(help=meaning, metavar=metavar, rich_help_panel="The groups")
+
+
+Count = Annotated[Column, _asked("Count the records that meet it, e.g. \"answer = 'yes'\".", metavar="CONDITION")]
+Histogram = Annotated[Column, _asked("Histogram over --labels.")]
+Mean = Annotated[Column, _asked("Mean, with --low and --high.")]
+Sum = Annotated[Column, _asked("Sum.", "--sum")]
+Median = Annotated[Column, _asked("Median.")]
+Least = Annotated[Column, _asked("Least value.", "--min")]
+Most = Annotated[Column, _asked("Largest value.", "--max")]
+Low = Annotated[Column, _column("Least value a record can have.")]
+High = Annotated[Column, _column("Largest value a record can have.")]
+Step = Annotated[Column, _column("Numbers are rounded to steps of this size, 1 unless given.")]
+Missing = Annotated[Column, _column("What a record without a value counts as, --low unless given.")]
+Labels = Annotated[Column, _column("Labels of the histogram, separated by commas.", "A,B,…")]
+By = Annotated[Column, _groups("Column that names the group; may be repeated.", "COLUMN")]
+Keys = Annotated[str | None, _groups("Public group keys: .txt (one per line), .csv, .parquet.", "FILE")]
+Size = Annotated[str | None, _groups("Public group size, or the column of --keys that holds it.", NUMBER)]
+Maximum = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
+Epsilon = Annotated[
+    str | None, typer.Option(help="Privacy parameter for the whole release, e.g. 1 or 1/2.", metavar=NUMBER)
+]
 Table = Annotated[str | None, typer.Option(help="Table of a database.")]
 Delimiter = Annotated[str | None, typer.Option(help="What separates the fields of a CSV file, a comma unless given.")]
 Output = Annotated[
     Path | None, typer.Option("--out", "--output", "-o", help="Where to write: .csv, .parquet or .json.")
 ]
-Interval = Annotated[str | None, typer.Option(help="Add credible intervals of this probability, e.g. 0.9.")]
+Interval = Annotated[
+    str | None, typer.Option(help="Add credible intervals of this probability, e.g. 0.9.", metavar=NUMBER)
+]
 Dry = Annotated[bool, typer.Option("--dry-run", help="Say what would be released; read only the schema.")]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing table or file.")]
-Cache = Annotated[Path | None, typer.Option(help="Folder of designed mechanisms, by default ~/.cache/inbounds.")]
+Cache = Annotated[
+    Path | None, typer.Option(help="Folder of designed mechanisms, by default ~/.cache/inbounds.", metavar="FOLDER")
+]
 
 
-@app.command()
+@app.command(rich_help_panel=TABLES)
 def release(
     source: DataOrPlan,
     count: Count = None,
     histogram: Histogram = None,
     mean: Mean = None,
-    sum_: Annotated[Column, typer.Option("--sum", help="Sum of a column of numbers.")] = None,
+    sum_: Sum = None,
     median: Median = None,
     least: Least = None,
     most: Most = None,
@@ -249,7 +270,7 @@ def _write_report(path: Path, record: Any, table: Any) -> None:
 # --- init -------------------------------------------------------------------------------------------------
 
 
-@app.command()
+@app.command(rich_help_panel=TABLES)
 def init(
     source: Annotated[
         str, typer.Argument(help="Data: a file (.csv, .parquet, .duckdb, .sqlite) or postgresql:// URL.")

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from inbounds.cli.app import AsJson, app, err, out
+from inbounds.cli.app import MORE, AsJson, Commands, app, err, out
 from inbounds.report import terminal
 
-studies = typer.Typer(help="The tables and figures of the papers, recomputed.", no_args_is_help=True)
-app.add_typer(studies, name="studies")
+studies = Commands(help="The tables and figures of the papers, recomputed.")
+app.add_typer(studies, name="studies", rich_help_panel=MORE)
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Studies, or papers (003), or all.")]
 Out = Annotated[Path, typer.Option("--out", help="Directory for ID.csv, ID.svg and ID.png.")]

@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
-from inbounds.cli.app import AsJson, app, out
-from inbounds.errors import PassportError, TooLarge
-from inbounds.files import Json, load, passport
+from inbounds.cli.app import MECHANISMS, AsJson, app, out
+from inbounds.cli.design import describe, summary
+from inbounds.errors import PassportError
+from inbounds.exact import decimal
+from inbounds.files import load
 from inbounds.mechanism import Mechanism
-from inbounds.report import terminal, words
+from inbounds.report import words
 
 
-@app.command()
+@app.command(rich_help_panel=MECHANISMS)
 def verify(
     file: Annotated[Path, typer.Argument(help="A mechanism passport, or the record of several answers.")],
     as_json: AsJson = False,
@@ -36,13 +38,13 @@ def verify(
     if mechanism is None:
         typer.echo(json.dumps({"valid": True, "checked": together}) if as_json else f"checked {file}: {together}")
     elif as_json:
-        typer.echo(json.dumps({"valid": True, **_summary(mechanism)}))
+        typer.echo(json.dumps({"valid": True, **summary(mechanism)}))
     else:
         _explain(file, mechanism)
 
 
 def _explain(file: Path, mechanism: Mechanism) -> None:
-    out.print(f"[bold green]proved[/] {file}: {words.subject(mechanism.query)}, epsilon {mechanism.epsilon}")
+    out.print(f"[bold green]proved[/] {file}: {words.subject(mechanism.query)}, epsilon {decimal(mechanism.epsilon)}")
     out.print(f"\n{words.promise(mechanism)}")
     out.print(f"Here {words.relation(mechanism.query)}.\n\n[bold]What was checked[/], in integers only:")
     for step in words.proof(mechanism):
@@ -68,32 +70,7 @@ def _read_together(file: Path) -> str | None:
     return None
 
 
-def describe(mechanism: Mechanism) -> None:
-    """Origin, tight epsilon, losses, properties, optimality, digest."""
-    summary = _summary(mechanism)
-    out.print(f"\n[bold]Origin[/], as claimed: {mechanism.origin}  [dim]{mechanism.origin.reference}[/]")
-    out.print(f"[bold]Tight epsilon[/] {mechanism.effective_epsilon():.9g}")
-    losses = "  ".join(f"{name} {value}" for name, value in summary["claims"]["losses"].items())
-    out.print(f"[bold]Expected loss[/], every true answer equally likely: {losses}")
-    if mechanism.optimality is not None:
-        best = mechanism.optimality
-        out.print(
-            f"[bold]Optimality[/] {best.objective}: {best.value:.9g}; "
-            f"claimed: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g})"
-        )
-    try:
-        out.print("[bold]Properties[/]", terminal.properties(mechanism), sep="\n")
-    except TooLarge:
-        out.print("[dim]properties are not computed at this size[/]")
-    out.print(f"[bold]sha256[/] {summary['sha256']}")
-
-
-def _summary(mechanism: Mechanism) -> Json:
-    """A passport without its weights."""
-    return {key: value for key, value in passport(mechanism).items() if key != "law"}
-
-
-@app.command()
+@app.command(rich_help_panel=MECHANISMS)
 def sample(
     file: Annotated[Path, typer.Argument(help="A mechanism passport.")],
     answers: Annotated[

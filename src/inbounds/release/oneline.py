@@ -70,6 +70,13 @@ def _check_one_column(statistics: Sequence[Mapping[str, str]], column: Options) 
         if len(subjects) > 1 or any(len(column[name] or ()) > 1 for name in names):
             other = "labels" if names == ("labels",) else "bounds"
             raise ValueError(f"{said}; columns with different {other} need a plan: inbounds init FILE")
+        idle = [f"--{name}" for name in names if column[name]]
+        if idle and not subjects:
+            raise ValueError(f"{' and '.join(idle)} describes a column; name it with {' or '.join(map(_flag, kinds))}")
+
+
+def _flag(kind: str) -> str:
+    return f"--{kind}"
 
 
 def _declared(kind: str, column: Options) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from inbounds.bayes import Reading, percent, readings, spoken
 from inbounds.compare import Comparison, shown
 from inbounds.errors import TooLarge
+from inbounds.exact import decimal
 from inbounds.files import passport
 from inbounds.law import MATRIX_LIMIT
 from inbounds.loss import Prior
@@ -67,7 +68,7 @@ def _starred(comparison: Comparison, columns: Sequence[str], *, codes: bool) -> 
 
 def _mechanism(m: Mechanism, prior: Prior, level: float) -> Iterable[str]:
     yield f"<h1>{escape(_title(m))}</h1>"
-    yield f'<p class="sub">{escape(str(m.origin))}, epsilon {words.decimal(m.epsilon)}</p>'
+    yield f'<p class="sub">{escape(str(m.origin))}, epsilon {decimal(m.epsilon)}</p>'
     yield "<h2>What it promises</h2>"
     yield f"<p>{escape(words.promise(m))} Here {escape(words.relation(m.query))}.</p>"
     yield (
@@ -173,7 +174,7 @@ def _passport(m: Mechanism) -> Iterable[str]:
     yield "<h2>Passport</h2>"
     found = passport(m)
     rows = [["construction", str(m.origin)], ["written up in", m.origin.reference or "–"]]
-    rows.append(["tight epsilon", f"{m.effective_epsilon():.9g} (promised: {words.decimal(m.epsilon)})"])
+    rows.append(["tight epsilon", f"{m.effective_epsilon():.9g} (promised: {decimal(m.epsilon)})"])
     if m.optimality is not None:
         best = m.optimality
         rows.append(["optimality", f"{best.objective} {best.value:.9g}; nothing private is below {best.bound:.9g}"])

@@ -1,28 +1,11 @@
 """What a mechanism promises and how that was established, in plain sentences."""
 
 import math
-from decimal import Decimal
-from fractions import Fraction
 
-from inbounds.exact import EXP_BITS
+from inbounds.exact import EXP_BITS, decimal
 from inbounds.law import Matrix
 from inbounds.mechanism import Mechanism
 from inbounds.query import Everyone, Metric, Query
-
-DIGITS = 6
-"""Digits after the point of an exact decimal; what needs more is written as a fraction."""
-
-
-def decimal(number: Fraction) -> str:
-    """An exact number as its decimal where at most six digits follow the point, else as the fraction.
-
-    >>> decimal(Fraction(4, 5)), decimal(Fraction(2)), decimal(Fraction(1, 3))
-    ('0.8', '2', '1/3')
-    """
-    if 10**DIGITS % number.denominator:
-        return str(number)
-    text = f"{Decimal(int(number * 10**DIGITS)).scaleb(-DIGITS):f}"
-    return text.rstrip("0").rstrip(".")
 
 
 def promise(mechanism: Mechanism) -> str:

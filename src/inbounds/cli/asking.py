@@ -1,0 +1,94 @@
+"""The options that describe a query, the same in every command that asks one."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from inbounds import query
+from inbounds.cli.app import NUMBER
+
+KINDS = ("count", "total", "mean", "extreme", "interval", "ordinal", "category")
+PANEL = "The query"
+
+
+def _option(meaning: str, metavar: str = NUMBER) -> Any:
+    return typer.Option(help=meaning, metavar=metavar, rich_help_panel=PANEL)
+
+
+Kind = Annotated[
+    str | None, typer.Argument(help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.", autocompletion=lambda: KINDS)
+]
+Size = Annotated[int | None, _option("count, total, mean: how many people.")]
+Low = Annotated[str | None, _option("Smallest value of one person, or of the answer.")]
+High = Annotated[str | None, _option("Largest value.")]
+Sensitivity = Annotated[str | None, _option("interval: how far one person moves the answer.")]
+Cells = Annotated[int | None, _option("interval: number of cells.")]
+Labels = Annotated[str | None, _option("category: labels, separated by commas.", "A,B,…")]
+Outputs = Annotated[int | None, _option("Report in this many equal cells.")]
+
+
+def query_of(
+    kind: Kind = None,
+    size: Size = None,
+    low: Low = None,
+    high: High = None,
+    sensitivity: Sensitivity = None,
+    cells: Cells = None,
+    labels: Labels = None,
+    outputs: Outputs = None,
+) -> query.Query | None:
+    """The query that the options describe, None without any; a missing or idle option is named."""
+    options = {"size": size, "low": low, "high": high, "sensitivity": sensitivity, "cells": cells, "labels": labels}
+
+    def need(*names: str) -> None:
+        missing = [f"--{name}" for name in names if options[name] is None]
+        if missing:
+            raise ValueError(f"{kind} needs {' and '.join(missing)}")
+        idle = [f"--{name}" for name, value in options.items() if value is not None and name not in names]
+        if idle:
+            raise ValueError(f"{kind} does not take {' and '.join(idle)}")
+
+    match kind:
+        case None:
+            return None
+        case "count":
+            need("size")
+            return query.count(size, outputs=outputs)  # type: ignore[arg-type]
+        case "total" | "mean":
+            need("size", "low", "high")
+            return getattr(query, kind)(size, low, high, outputs=outputs)  # type: ignore[no-any-return]
+        case "extreme" | "ordinal":
+            need("low", "high")
+            return getattr(query, kind)(low, high, outputs=outputs)  # type: ignore[no-any-return]
+        case "interval":
+            need("low", "high", "sensitivity", "cells")
+            return query.interval(low, high, sensitivity, cells, outputs=outputs)  # type: ignore[arg-type]
+        case "category":
+            need("labels")
+            return query.category([label.strip() for label in str(labels).split(",")])
+    raise ValueError(f"query must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {kind!r}")
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose first parameter is a query takes the options that describe one instead.
+
+    The query is None when no kind is named; a command whose parameter has no default does not allow that.
+    """
+    first, *own = inspect.signature(command).parameters.values()
+    described = inspect.signature(query_of).parameters
+    kind, *options = described.values()
+    if first.default is first.empty:
+        kind = kind.replace(annotation=Annotated[str, Kind.__metadata__[0]], default=first.empty)  # type: ignore[attr-defined]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        asked = query_of(**{name: given.pop(name) for name in described})
+        command(asked, **given)
+
+    by_name = [p.replace(kind=p.KEYWORD_ONLY) for p in (kind, *own, *options)]
+    run.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in by_name}
+    return run
