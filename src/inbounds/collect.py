@@ -15,8 +15,9 @@ from inbounds.errors import PassportError, UnknownVersion
 from inbounds.exact import Ints
 from inbounds.files import digest
 from inbounds.law import Matrix
+from inbounds.locate import ON_GRID
 from inbounds.mechanism import Mechanism
-from inbounds.query import ON_GRID, Query
+from inbounds.query import Query
 
 FORMAT = "inbounds collection"
 VERSION = 1

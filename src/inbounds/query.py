@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.exact import Clique, Floats, Ints, Number, exact, whole
+from inbounds import locate
+from inbounds.exact import Clique, Ints, Number, exact, whole
 from inbounds.neighbours import Everyone, Metric, Neighbours, Reach
 from inbounds.scale import Cells, Scale, bounds, cells
 
@@ -34,9 +35,6 @@ __all__ = [
     "with_neighbours",
     "with_outputs",
 ]
-
-ON_GRID = 1e-6
-"""A numeric answer may miss its grid point by this share of a step: 1/3 arrives as 0.3333333333333333."""
 
 Outputs = int | Cells | Sequence[Sequence[Number]] | None
 
@@ -145,11 +143,9 @@ class Query:
         """Positions of true answers, in their shape. The error for a bad one does not repeat it."""
         given = np.asarray(answers)
         if self.labels is not None:
-            positions = self._label_positions(given)
-        elif self.rounds:
-            positions = self._cell_positions(given)
+            positions = locate.among(self.labels, given)
         else:
-            positions = self._grid_positions(given)
+            positions = (locate.in_cells if self.rounds else locate.on_grid)(self.answers, given)
         if (positions < 0).any():
             raise ValueError(f"true answers must be {self._allowed()}; at least one is not")
         return positions
@@ -162,103 +158,10 @@ class Query:
             return f"numbers from {self.answers[0] - half} to {self.answers[-1] + half} outside any hole"
         return f"on the grid {self.answers!r}"
 
-    def _label_positions(self, given: NDArray[Any]) -> Ints:
-        assert self.labels is not None
-        place = {label: j for j, label in enumerate(self.labels)}
-        flat = [place.get(label, -1) if isinstance(label, str) else -1 for label in given.ravel().tolist()]
-        return np.array(flat, dtype=np.int64).reshape(given.shape)
-
-    def _grid_positions(self, given: NDArray[Any]) -> Ints:
-        """The nearest grid point, -1 when none is within ON_GRID of a step."""
-        scale = self.answers
-        if given.dtype.kind in "iu" and scale.start.denominator == 1 and scale.unit == 1:
-            inside = (given >= int(scale[0])) & (given <= int(scale[-1]))
-            ticks = np.where(inside, given, 0).astype(np.int64) - int(scale.start)
-            return self._positions_of(np.where(inside, ticks, -1))
-        if 2 * np.spacing(max(abs(float(scale[0])), abs(float(scale[-1])))) > float(scale.unit):
-            raise ValueError("these answers are closer together than floats can tell; shift the range towards zero")
-        steps = (_as_floats(given) - float(scale.start)) / float(scale.unit)
-        nearest = np.rint(steps)
-        with np.errstate(invalid="ignore"):
-            hit = (np.abs(steps - nearest) <= ON_GRID) & (np.abs(nearest) < 2**53)
-        return self._positions_of(np.where(hit, nearest, -1).astype(np.int64))
-
-    def _cell_positions(self, given: NDArray[Any]) -> Ints:
-        """Exact floor onto the cells: float edges rounded up make `value >= edge` exact for float values.
-
-        Neighbouring answers must never land further apart than the reach, so no tolerance here, and what is
-        not a float is compared as the fraction it is.
-        """
-        values = _as_floats(given)
-        if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8 or np.abs(values).max(initial=0.0) > 2**53:
-            return self._positions_of(self._exact_ticks(given, values))
-        edges = self._float_edges
-        ticks = np.searchsorted(edges, values, side="right").astype(np.int64) - 1
-        last = len(edges) - 2
-        ticks = np.where((ticks == last + 1) & (values <= _float_below(self._upper_edge)), last, ticks)
-        return self._positions_of(np.where(np.isfinite(values) & (ticks <= last), ticks, -1))
-
-    def _exact_ticks(self, given: NDArray[Any], values: Floats) -> Ints:
-        low, unit = self.answers.start - self.answers.unit / 2, self.answers.unit
-
-        def tick(value: Any) -> int:
-            steps = (_as_fraction(value) - low) / unit
-            last = self.answers.ticks[-1]
-            return last if steps == last + 1 else math.floor(steps) if 0 <= steps < last + 1 else -1
-
-        pairs = zip(given.ravel().tolist(), np.isfinite(values).ravel().tolist(), strict=True)
-        return np.array([tick(v) if finite else -1 for v, finite in pairs], dtype=np.int64).reshape(given.shape)
-
-    @cached_property
-    def _upper_edge(self) -> Fraction:
-        return self.answers[-1] + self.answers.unit / 2
-
-    @cached_property
-    def _float_edges(self) -> Floats:
-        low, unit = self.answers.start - self.answers.unit / 2, self.answers.unit
-        return np.array([_float_above(low + unit * tick) for tick in range(self.answers.ticks[-1] + 2)])
-
-    def _positions_of(self, ticks: Ints) -> Ints:
-        """Positions of whole ticks among the answers, -1 for a tick that is none."""
-        known = self.answers.ticks
-        if isinstance(known, range) and known.step == 1:
-            return np.where((ticks >= 0) & (ticks < len(known)), ticks, -1)
-        table = np.asarray(known, dtype=np.int64)
-        place = np.searchsorted(table, ticks).clip(max=len(table) - 1)
-        return np.where(table[place] == ticks, place, -1)
-
     def __repr__(self) -> str:
         what = f"{len(self.labels)} labels" if self.labels is not None else repr(self.answers)
         extra = "" if self.one_output_per_answer else f", reported in {self.outputs!r}"
         return f"<{self.kind}: {what}{extra}; neighbours: {self.neighbours}>"
-
-
-def _as_floats(given: NDArray[Any]) -> Floats:
-    try:
-        if given.dtype.kind in "USmMVbc":
-            raise TypeError
-        with np.errstate(over="ignore"):
-            return given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise TypeError("true answers must be numbers")
-
-
-def _as_fraction(value: Any) -> Fraction:
-    """A number as the fraction it is; whatever only knows how to become a float counts as that float."""
-    if isinstance(value, int | np.integer):
-        return Fraction(int(value))
-    return Fraction(*(value if hasattr(value, "as_integer_ratio") else float(value)).as_integer_ratio())
-
-
-def _float_above(value: Fraction) -> float:
-    """The least float at or above an exact number."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
-
-
-def _float_below(value: Fraction) -> float:
-    return -_float_above(-value)
 
 
 def _query(kind: str, answers: Scale, neighbours: Neighbours, outputs: Outputs, *, rounds: bool = False) -> Query:
