@@ -1,9 +1,12 @@
 """What the pages say can be done: their Python runs, their links lead somewhere.
 
 Blocks of one page run top to bottom in one namespace, in an empty folder. A block that is not meant to run (it needs a
-peer library, or a server) has the line `<!-- not run: why -->` before it.
+peer library, or a server) has the line `<!-- not run: why -->` before it. A `text` block right after a Python block is
+what that block prints; an ellipsis in it stands for anything.
 """
 
+import contextlib
+import io
 import re
 import textwrap
 import unicodedata
@@ -28,23 +31,34 @@ FENCE = re.compile(
     r"^(?P<indent> *)(?P<ticks>`{3,}) *(?P<language>[\w-]*)[^\n`]*\n(?P<body>.*?)^(?P=indent)(?P=ticks) *$", re.M | re.S
 )
 NOT_RUN = re.compile(r"<!-- not run: \S.*-->\s*\Z")
+WIDEST = 88
+"""Characters of code that fit on a page of the site without a scroll bar, on a window of 1280 pixels."""
 LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)")
 HEADING = re.compile(r"^#{1,6} +(.+?)(?: +#*)?$", re.M)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Python of a page, and the line of the page on which it starts."""
+    """Python of a page, the line of the page on which it starts, and what the page says that it prints."""
 
     code: str
     line: int
+    prints: str | None = None
 
 
 def blocks(text: str) -> Iterator[Block]:
     """The Python blocks of a page that are meant to run."""
     for found in FENCE.finditer(text):
         if found["language"] in ("python", "py") and not NOT_RUN.search(text[: found.start()]):
-            yield Block(textwrap.dedent(found["body"]), text.count("\n", 0, found.start("body")) + 1)
+            line = text.count("\n", 0, found.start("body")) + 1
+            yield Block(textwrap.dedent(found["body"]), line, _shown_after(text, found.end()))
+
+
+def _shown_after(text: str, end: int) -> str | None:
+    following = FENCE.search(text, end)
+    if following is None or following["language"] != "text" or text[end : following.start()].strip():
+        return None
+    return textwrap.dedent(following["body"])
 
 
 def run(page: Path, text: str) -> None:
@@ -52,7 +66,15 @@ def run(page: Path, text: str) -> None:
     scope: dict[str, object] = {"__name__": "page"}
     for block in blocks(text):
         padded = "\n" * (block.line - 1) + block.code
-        exec(compile(padded, str(page), "exec"), scope)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(padded, str(page), "exec"), scope)
+        assert block.prints is None or agree(block.prints, printed.getvalue()), printed.getvalue()
+
+
+def agree(shown: str, printed: str) -> bool:
+    """Line by line the same, but for spaces at the ends; an ellipsis stands for anything."""
+    shown, printed = (re.sub(r" +$", "", words.strip(), flags=re.M) for words in (shown, printed))
+    return re.fullmatch(".*".join(map(re.escape, shown.split("…"))), printed, re.S) is not None
 
 
 def broken_links(page: Path, text: str) -> list[str]:
@@ -105,6 +127,17 @@ def test_few_blocks_are_left_out_and_each_says_why(page):
     assert text.count("<!-- not run") == len(re.findall(r"<!-- not run: \S.*-->\n+ *```py", text)) <= 3
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_no_line_of_code_is_wider_than_the_page(page):
+    bodies = [found["body"] for found in FENCE.finditer(page.read_text("utf-8"))]
+    assert [line for body in bodies for line in body.splitlines() if len(line) > WIDEST] == []
+
+
+def test_every_page_is_in_the_navigation():
+    listed = set(re.findall(r"[\w/-]+\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M))
+    assert listed == {str(page.relative_to(ROOT / "docs")) for page in PAGES}
+
+
 def test_the_auditors_own_checker_agrees_with_the_package():
     """The page's lines and the package's checker share no code; both must know a truth from a lie."""
     text = (ROOT / "docs" / "auditor.md").read_text("utf-8")
@@ -135,6 +168,19 @@ def test_a_block_that_fails_is_reported_at_its_own_line():
         run(Path("page.md"), text)
     last = failure.traceback[-1]
     assert (str(last.path).endswith("page.md"), last.lineno + 1) == (True, 11)
+
+
+def test_what_a_page_shows_after_a_block_is_what_the_block_prints():
+    shown = "```python\nprint(1 + 1)\n```\n\n```text\n{}\n```\n"
+    run(Path("page.md"), shown.format("2"))
+    with pytest.raises(AssertionError):
+        run(Path("page.md"), shown.format("3"))
+
+
+def test_an_ellipsis_stands_for_anything_and_words_between_blocks_part_them():
+    assert agree("a …\nlast", "a b\nmore\nlast\n")
+    assert not agree("a …\nlast", "a b\nmore\n")
+    run(Path("page.md"), "```python\nprint(2)\n```\n\nwords\n\n```text\n3\n```\n")
 
 
 def test_only_python_that_is_meant_to_run_runs():
