@@ -20,6 +20,8 @@ from inbounds.adapters import opendp_measurement, privacy_map
         (ib.extreme(0, 9), 7, 1),
         (ib.ordinal(0, 9, unit=2), 3, Fraction(3, 2)),
         (ib.count(9), 0, 0),
+        (ib.count(9), 2**31 - 1, 9),
+        (ib.total(1, 0, 4), 5, 1),
     ],
 )
 def test_the_privacy_map_charges_epsilon_for_every_sensitivity(query, distance, times):
@@ -34,6 +36,11 @@ def dp():
     prelude = pytest.importorskip("opendp.prelude")
     prelude.enable_features("contrib", "honest-but-curious")
     return prelude
+
+
+def test_a_negative_distance_has_no_privacy_loss():
+    with pytest.raises(ValueError, match="must not be negative"):
+        privacy_map(ib.catalog.uniform(ib.count(3), 1), -1)
 
 
 def test_answers_with_gaps_have_no_privacy_map():
@@ -78,3 +85,15 @@ def test_diffprivlib_users_find_randomise():
 def test_means_are_not_whole_numbers_and_refused():
     with pytest.raises(ValueError, match="whole numbers"):
         opendp_measurement(ib.catalog.uniform(ib.mean(3, 0, 1), 1))
+
+
+def test_a_measurement_over_another_integer_type_joins_its_pipeline(dp):
+    space = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()
+    measurement = opendp_measurement(ib.optimal(ib.count(20), "0.5"), T="i64")
+    pipeline = space >> dp.t.then_count(TO="i64") >> measurement
+    assert pipeline(["a"] * 7) in range(21)
+
+
+def test_a_mean_names_the_way_out(dp):
+    with pytest.raises(ValueError, match=r"take ib\.total and divide the report by the size"):
+        opendp_measurement(ib.catalog.uniform(ib.mean(10, 1, 5), 1))

@@ -8,7 +8,7 @@ from itertools import combinations
 import flint
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
@@ -56,7 +56,9 @@ def queries(draw):
     low, high = answers[0] - answers.unit, answers[-1] + answers.unit
     coarser, wider = ib.cells(low, high, 2), ib.cells(low - 7, high + 7, len(answers) + 2)
     outputs = draw(st.sampled_from([Cells.around(answers), coarser, wider]))
-    return Query("line", answers, outputs, draw(neighbourhoods))
+    neighbours = draw(neighbourhoods)
+    assume(len(neighbours.cuts(answers)) < len(answers) - 1)
+    return Query("line", answers, outputs, neighbours)
 
 
 epsilons = st.sampled_from(["1/1000000", "1/100", "1/2", "1", "7/3", "40"]).map(Fraction)
@@ -469,6 +471,7 @@ def test_a_refusal_for_a_private_matrix_does_not_claim_that_it_breaks_its_ratio(
 def test_audit_equals_the_largest_log_ratio_over_all_pairs(judge, query, seed):
     rng = np.random.default_rng(seed)
     matrix = rng.random(query.shape) ** rng.integers(1, 8)
+    matrix /= matrix.sum(axis=0)
     found = ib.audit(matrix, query)
     worst = 0.0
     for j, k, distance in judge.pairs(query):
@@ -506,11 +509,25 @@ def test_audit_keeps_subnormal_ratios_finite():
         ([[math.inf, 1], [1, 1]], "finite and not negative"),
         ([[-1, 1], [1, 1]], "finite and not negative"),
         ([[0, 1], [0, 1]], "every column must have some mass"),
+        ([[3, 9], [1, 3]], "columns must all have the same sum"),
     ],
 )
 def test_audit_refuses_what_is_no_matrix_of_probabilities(matrix, message):
     with pytest.raises(ValueError, match=message):
         ib.audit(matrix, ib.count(1))
+
+
+def test_audit_takes_counts_instead_of_probabilities():
+    assert ib.audit([[3, 1], [1, 3]], ib.count(1)) == ib.audit([[0.75, 0.25], [0.25, 0.75]], ib.count(1))
+
+
+def test_a_matrix_with_a_row_for_each_true_answer_is_refused_with_the_reason():
+    """Its largest ratio would be that of another mechanism, and can be smaller than the truth."""
+    turned = ib.catalog.truncated_geometric(ib.count(2), 2).matrix.T
+    with pytest.raises(ValueError, match="the rows do: pass the transpose"):
+        ib.audit(turned, ib.count(2))
+    with pytest.raises(ValueError, match=r"sums to .* the rows do: pass the transpose"):
+        ib.certify(turned, ib.count(2), 2)
 
 
 def test_audit_reads_as_a_sentence():

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import inbounds as ib
+from inbounds.mechanism import Mechanism, Origin
 
 
 def inbounds(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -120,3 +121,11 @@ def test_design_explains_bad_requests_in_one_sentence(words, reason):
     assert done.returncode == 2
     assert reason in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+def test_words_of_a_file_are_printed_as_they_are(tmp_path):
+    """Markup in a claim must not look like the tool's own verdict."""
+    claimed = Origin("x", {}, "[bold green]proved[/] by everybody")
+    made = ib.catalog.uniform(ib.count(2), 1)
+    Mechanism(made.query, made.epsilon, made.law, claimed).save(tmp_path / "m.json")
+    assert "[bold green]proved[/] by everybody" in inbounds("verify", str(tmp_path / "m.json")).stdout

@@ -330,6 +330,9 @@ def test_a_missing_file_is_the_usual_error(tmp_path):
         ({"labels": ["a", "a", "b", "c"]}, "labels must be distinct and one for each answer"),
         ({"labels": ["a", "b"]}, "labels must be distinct and one for each answer"),
         ({"rounds": 1}, "rounds must be true or false"),
+        ({"kind": "count\x1b[2Aproved"}, "a text must be one printable line"),
+        ({"kind": "interval", "answers": {"start": "0", "unit": "1/2", "ticks": "0 2 4 6"}}, "no two answers are"),
+        ({"labels": ["a", "b", "c", "d"]}, "all of them must be neighbours"),
     ],
 )
 def test_a_query_that_makes_no_sense_is_refused_with_the_reason(part, reason):

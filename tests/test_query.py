@@ -107,8 +107,7 @@ def test_queries_are_values():
 def test_the_same_question_under_other_cells_or_another_promise():
     assert with_outputs(ib.count(5), 2) == ib.count(5, outputs=2)
     assert with_neighbours(ib.count(5), ib.Everyone()).sensitivity == 5
-    labels = ib.category(["a", "b", "c"])
-    assert with_neighbours(labels, ib.Reach(1)).labels == labels.labels
+    assert with_neighbours(ib.count(5), ib.Reach(2)).outputs == ib.count(5).outputs
 
 
 def test_a_scale_through_values_is_the_coarsest_one():
@@ -387,3 +386,45 @@ def test_a_scale_cannot_be_changed_through_the_list_it_was_made_from():
     ticks[1] = 4
     assert list(made) == [0, 2, 5]
     assert hash(made) == hash(Scale(Fraction(0), Fraction(1), (0, 2, 5)))
+
+
+# --- what would promise nothing ---------------------------------------------------------------------------
+
+
+def spaced(step: int, kind: str = "interval") -> Query:
+    answers = Scale(Fraction(0), Fraction(1, step), range(0, 6 * step, step))
+    return Query(kind, answers, Cells.around(answers), ib.Reach(1))
+
+
+def test_a_query_without_neighbours_is_refused():
+    """The identity matrix would pass the checker, because there is nothing to check."""
+    with pytest.raises(ValueError, match="no two answers are neighbours"):
+        spaced(2)
+    with pytest.raises(ValueError, match="no two answers are neighbours"):
+        ib.interval(0, 24, 1, 24, holes=[(1, 12), (13, 23)])
+
+
+def test_labels_are_all_neighbours():
+    with pytest.raises(ValueError, match="all of them must be neighbours"):
+        with_neighbours(ib.category(["a", "b", "c"]), ib.Reach(1))
+
+
+@pytest.mark.parametrize("kind", ["count", "total", "mean", "extreme", "ordinal"])
+def test_only_an_interval_has_holes(kind):
+    answers = Scale(Fraction(0), Fraction(1), (0, 1, 3))
+    with pytest.raises(ValueError, match=f"the answers of a {kind} must be evenly spaced"):
+        Query(kind, answers, Cells.around(answers), ib.Reach(1))
+
+
+@pytest.mark.parametrize(("start", "unit"), [(1, 1), (0, Fraction(1, 2))])
+def test_a_count_counts(start, unit):
+    answers = Scale(Fraction(start), Fraction(unit), range(4))
+    with pytest.raises(ValueError, match="the answers of a count must be 0, 1, 2"):
+        Query("count", answers, Cells.around(answers), ib.Reach(1))
+
+
+def test_cuts_are_the_gaps_that_nobody_can_cross():
+    assert ib.interval(0, 24, 1, 24, holes=[(8, 16)]).cuts == (7,)
+    assert ib.interval(0, 24, 9, 24, holes=[(8, 16)]).cuts == ()
+    assert ib.count(10**6).cuts == ()
+    assert with_neighbours(ib.interval(0, 24, 1, 24, holes=[(8, 16)]), ib.Everyone()).cuts == ()

@@ -411,3 +411,33 @@ def test_report_writes_the_page(saved, tmp_path):
     to = tmp_path / "r.html"
     assert json.loads(run("report", saved, "--to", to, "--json").output) == {"report": str(to)}
     assert to.read_text("utf-8") == html.page(ib.load(saved))
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (ib.count(9), "true answers at most 1 apart are neighbours"),
+        (ib.mean(10, 1, 5), "true answers at most 0.4 apart are neighbours"),
+        (ib.interval(0, 1, "1/3", 6), "true answers at most 1/3 apart are neighbours"),
+        (ib.extreme(0, 4), "any two true answers are neighbours"),
+    ],
+)
+def test_neighbours_are_told_in_the_unit_of_the_answers(query, said):
+    """A step of the grid may be smaller than any two answers are apart."""
+    assert words.relation(query) == said
+
+
+@pytest.mark.parametrize(
+    ("holes", "said"),
+    [
+        ([], ""),
+        ([(8, 9)], "across the hole between 7.5 and 9.5; a report may tell the side"),
+        ([(8, 16)], "across the hole between 7.5 and 16.5; a report may tell the side"),
+        ([(3, 6), (8, 16)], "the answers fall into 3 parts, and a report may tell which"),
+    ],
+)
+def test_the_promise_ends_at_holes_that_nobody_can_cross(holes, said):
+    query = ib.interval(0, 24, 1, 24, holes=holes)
+    text = words.promise(ib.catalog.uniform(query, 1))
+    assert said in text
+    assert ("hole" in text) == bool(said)

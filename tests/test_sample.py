@@ -14,6 +14,7 @@ import inbounds as ib
 from inbounds.exact import TOTAL, TOTAL_BITS
 from inbounds.law import Noise, geometric_noise
 from inbounds.mechanism import Mechanism, Origin
+from inbounds.query import with_neighbours
 from inbounds.sample import AliasTable, MatrixSampler, NoiseSampler, entropy, report
 
 HAND = Origin("by hand")
@@ -277,8 +278,40 @@ def test_outputs_are_reported_as_the_values_of_their_cells():
     assert set(made.sample([3] * 200).tolist()) == {1.0, 4.5}
 
 
-def test_randomise_is_sample_by_another_name():
-    assert Mechanism.randomise is Mechanism.sample
+@pytest.mark.parametrize(
+    ("query", "low", "high"),
+    [(ib.count(5), 0, 5), (ib.mean(3, 1, 5), 1.0, 5.0), (ib.interval(0, 1, "1/3", 3), 1 / 6, 5 / 6)],
+    ids=["count", "mean", "interval"],
+)
+def test_randomise_takes_what_is_out_of_range_as_the_nearer_end(query, low, high):
+    """At epsilon 64 a report tells the truth but for 2**-62 or so."""
+    made = ib.catalog.randomized_response(with_neighbours(query, ib.Everyone()), 64)
+    assert made.randomise(-1e9) == pytest.approx(low)
+    assert made.randomise(10**30) == pytest.approx(high)
+    assert made.randomise([-3, 77]).tolist() == pytest.approx([low, high])
+    with pytest.raises(ValueError, match="at least one is not"):
+        made.randomise(float("nan"))
+
+
+def test_randomise_of_a_label_is_sample():
+    made = ib.catalog.randomized_response(ib.category(["bus", "bike"]), 64)
+    assert made.randomise("bike") == "bike"
+    with pytest.raises(ValueError, match="among the declared labels"):
+        made.randomise("car")
+
+
+@pytest.mark.parametrize(
+    ("made", "answer", "kind"),
+    [
+        (ib.catalog.uniform(ib.count(3), 1), 0, int),
+        (ib.catalog.uniform(ib.mean(2, 0, 1), 1), 0, float),
+        (ib.catalog.truncated_geometric(ib.count(4100), 1), 0, int),
+        (ib.catalog.uniform(ib.category(["0", "3"]), 1), "3", str),
+    ],
+    ids=["count", "mean", "large", "labels"],
+)
+def test_one_report_is_a_plain_python_value(made, answer, kind):
+    assert type(made.sample(answer)) is kind
 
 
 def test_report_reads_the_draws_in_order():

@@ -80,6 +80,10 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_LOADED_ON_USE[name]), name)
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 __all__ = [
     "Audit",
     "Collector",

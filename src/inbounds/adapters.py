@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from opendp.mod import Measurement
 
 
-def opendp_measurement(mechanism: Mechanism) -> "Measurement":
+def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
     """An OpenDP measurement over one whole number, under absolute distance and pure differential privacy.
 
     Any number is accepted: it is first moved into the query's range, which brings no two numbers further apart. The
     privacy map is that of the checked integers: epsilon up to one sensitivity, and epsilon again for every further
-    one (group privacy); for `Everyone` epsilon at any distance. Rounded up to a float.
+    one (group privacy); for `Everyone` epsilon at any distance. Rounded up to a float. T: OpenDP's type of the
+    number, such as "i64".
 
     The function is ours and not OpenDP's, so OpenDP wants your consent first:
     `dp.enable_features("contrib", "honest-but-curious")`.
@@ -29,17 +30,15 @@ def opendp_measurement(mechanism: Mechanism) -> "Measurement":
     dp = library("opendp.prelude", "opendp")
     answers = mechanism.query.answers
     if not mechanism.query.ordered or not answers.regular or answers.unit != 1 or answers.start.denominator != 1:
-        raise ValueError("an OpenDP measurement needs a query whose answers are consecutive whole numbers")
-    low, high = int(answers[0]), int(answers[-1])
-
-    def report(answer: int) -> Any:
-        return mechanism.sample(min(max(answer, low), high))
-
+        raise ValueError(
+            "an OpenDP measurement needs a query whose answers are consecutive whole numbers; "
+            "for a mean, take ib.total and divide the report by the size"
+        )
     measurement: Measurement = dp.m.make_user_measurement(
-        input_domain=dp.atom_domain(T=int),
-        input_metric=dp.absolute_distance(T=int),
+        input_domain=dp.atom_domain(T=T),
+        input_metric=dp.absolute_distance(T=T),
         output_measure=dp.max_divergence(),
-        function=report,
+        function=mechanism.randomise,
         privacy_map=lambda distance: privacy_map(mechanism, distance),
     )
     return measurement
@@ -49,11 +48,13 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
     """The least float at or above the privacy loss of two true answers `distance` apart, without gaps between them."""
     if not mechanism.query.answers.regular:
         raise ValueError("a privacy map needs answers without gaps: steps across a hole cannot be counted")
+    if distance < 0:
+        raise ValueError("a distance must not be negative")
     if distance == 0:
         return 0.0
     if isinstance(mechanism.query.neighbours, Everyone):
         return _float_above(mechanism.epsilon)
-    steps = Fraction(distance) / mechanism.query.sensitivity
+    steps = min(Fraction(distance), mechanism.query.answers.span) / mechanism.query.sensitivity
     whole = steps if isinstance(mechanism.query.neighbours, Metric) else Fraction(math.ceil(steps))
     return _float_above(mechanism.epsilon * whole)
 

@@ -8,6 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from inbounds.query import Query
 
+COLUMN_SLACK = 1e-6
+"""How far the sums of two columns may be apart, as a share: what solvers leave."""
+
+COLUMNS = "one for each true answer: P[output, answer]"
+
 
 @dataclass(frozen=True)
 class Audit:
@@ -47,9 +52,23 @@ def audit(matrix: ArrayLike, query: Query) -> Audit:
         raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {values.shape}")
     if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError("matrix entries must be finite and not negative")
-    if (values.sum(axis=0, dtype=np.float64) == 0).any():
+    sums = values.sum(axis=0, dtype=np.float64)
+    if sums.min() == 0:
         raise ValueError("every column must have some mass")
+    if not _alike(sums):
+        raise ValueError(f"columns must all have the same sum, {COLUMNS}{transposed(values)}")
     return worst_ratio(values, query)
+
+
+def transposed(values: NDArray[np.float64] | NDArray[np.int64]) -> str:
+    """The likely reason why columns do not sum as they should, for the end of a message."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns, rows = (_alike(values.sum(axis=axis, dtype=np.float64)) for axis in (0, 1))
+    return "; the rows do: pass the transpose of the matrix" if rows and not columns else ""
+
+
+def _alike(sums: NDArray[np.float64]) -> bool:
+    return bool(np.ptp(sums) <= COLUMN_SLACK * sums.max())
 
 
 def worst_ratio(values: NDArray[np.float64] | NDArray[np.int64], query: Query) -> Audit:

@@ -157,12 +157,12 @@ def _same_claims(written: Any, computed: Json) -> bool:
 
 def _mechanism(content: Json) -> Mechanism:
     origin = content["origin"]
-    parameters = {str(key): str(value) for key, value in origin["parameters"].items()}
+    parameters = {_line(key): _line(value) for key, value in origin["parameters"].items()}
     return Mechanism(
         _read_query(content["query"]),
         _fraction(content["epsilon"]),
         _read_law(content["law"]),
-        Origin(str(origin["name"]), parameters, str(origin["reference"])),
+        Origin(_line(origin["name"]), parameters, _line(origin["reference"])),
         _read_optimality(content["optimality"]),
     )
 
@@ -202,7 +202,7 @@ def _read_query(part: Json) -> Query:
     if not isinstance(part["rounds"], bool):
         raise TypeError("rounds must be true or false")
     neighbours = _read_neighbours(part["neighbours"])
-    return Query(str(part["kind"]), answers, outputs, neighbours, part["rounds"], labels)
+    return Query(_line(part["kind"]), answers, outputs, neighbours, part["rounds"], labels)
 
 
 def _scale_json(scale: Scale) -> Json:
@@ -273,7 +273,7 @@ def _read_optimality(part: Json | None) -> Optimality | None:
     value, bound = float(part["value"]), float(part["bound"])
     if not (math.isfinite(value) and math.isfinite(bound)):
         raise ValueError("an objective and its bound must be finite")
-    return Optimality(str(part["objective"]), value, bound)
+    return Optimality(_line(part["objective"]), value, bound)
 
 
 def _text(numbers: Iterable[int]) -> str:
@@ -289,6 +289,13 @@ def _whole_numbers(text: str) -> list[int]:
 
 def _array(numbers: list[int] | list[list[int]]) -> Ints:
     return np.array(numbers, dtype=np.int64)
+
+
+def _line(text: Any) -> str:
+    """A text for people, without control characters that could make a terminal show something else."""
+    if not isinstance(text, str) or not text.isprintable():
+        raise ValueError("a text must be one printable line")
+    return text
 
 
 def _size(value: Any) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from inbounds import bayes, utility
-from inbounds.audit import audit, worst_ratio
+from inbounds.audit import COLUMN_SLACK, audit, transposed, worst_ratio
 from inbounds.errors import PrivacyViolation
 from inbounds.exact import TOTAL, TOTAL_BITS, Floats, Ints, Number, as_epsilon, decimal, mirrored_weights, weights_near
 from inbounds.exactly import Exactly
@@ -32,9 +32,6 @@ SYMMETRY_SLACK = 1e-13
 
 TOLERANCE = 1e-5
 """Probability of an answer that rounding to integers may move before a float matrix counts as not private."""
-
-COLUMN_SLACK = 1e-6
-"""A float matrix may miss a column sum of one by this much and still be meant as a mechanism."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +147,14 @@ class Mechanism:
         """Private reports for true answers, with operating-system entropy; a scalar gives a scalar."""
         return self._report(answers, entropy)
 
-    randomise = sample
+    def randomise(self, answer: Any) -> Any:
+        """As `sample`, and never a refusal for being out of range: a number beyond it counts as its nearer end.
+
+        Moving numbers into a range brings no two of them further apart, so the promise is the same.
+        """
+        if self.query.ordered:
+            answer = np.clip(answer, float(self.query.answers[0]), float(self.query.answers[-1]))
+        return self.sample(answer)
 
     def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
         """As `sample`, from a seeded generator: for studies and tests, never for a release."""
@@ -159,7 +163,7 @@ class Mechanism:
     def _report(self, answers: Any, draws: Draws) -> Any:
         indices = self.query.index(answers)
         values = self.query.reported[report(self.law.sampler, indices, draws)]
-        return values.item() if isinstance(values, np.ndarray) and indices.ndim == 0 else values
+        return np.asarray(values).tolist() if indices.ndim == 0 else values
 
     # --- usefulness: the functions of `utility` and `bayes`, as methods -----------------------------------
 
@@ -265,5 +269,5 @@ def _proposed(matrix: ArrayLike, query: Query) -> Floats:
         sums = floats.sum(axis=0)
     if not (np.abs(sums - 1) <= COLUMN_SLACK).all():
         worst = int(np.abs(sums - 1).argmax())
-        raise ValueError(f"columns must sum to one; column {worst} sums to {sums[worst]:.9g}")
+        raise ValueError(f"columns must sum to one; column {worst} sums to {sums[worst]:.9g}{transposed(floats)}")
     return floats

@@ -26,6 +26,13 @@ class Reach:
             if end > before and end - start > 1:
                 yield Clique(start, end, Fraction(1))
 
+    def cuts(self, answers: Scale) -> tuple[int, ...]:
+        """Every j whose next answer is too far away to be its neighbour: the promise does not reach across."""
+        if answers.regular:
+            return ()
+        ticks = answers.ticks
+        return tuple(j for j in range(len(ticks) - 1) if ticks[j + 1] - ticks[j] > self.steps)
+
     def sensitivity(self, answers: Scale) -> Fraction:
         return min(self.steps * answers.unit, answers.span)
 
@@ -39,6 +46,9 @@ class Everyone:
 
     def cliques(self, answers: Scale) -> Iterator[Clique]:
         yield Clique(0, len(answers), Fraction(1))
+
+    def cuts(self, answers: Scale) -> tuple[int, ...]:
+        return ()
 
     def sensitivity(self, answers: Scale) -> Fraction:
         return answers.span
@@ -65,6 +75,9 @@ class Metric:
         for j in range(len(answers) - 1):
             gap = (answers.ticks[j + 1] - answers.ticks[j]) * answers.unit
             yield Clique(j, j + 2, gap / self.unit)
+
+    def cuts(self, answers: Scale) -> tuple[int, ...]:
+        return ()
 
     def sensitivity(self, answers: Scale) -> Fraction:
         return self.unit

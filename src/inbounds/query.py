@@ -36,6 +36,9 @@ __all__ = [
     "with_outputs",
 ]
 
+EVEN = frozenset({"count", "total", "mean", "extreme", "ordinal", "category"})
+"""Kinds whose answers have no gaps; only an interval can have holes."""
+
 Outputs = int | Cells | Sequence[Sequence[Number]] | None
 
 
@@ -59,6 +62,14 @@ class Query:
             raise TypeError("neighbours must be Reach, Everyone or Metric: the checker knows no others")
         if len(self.answers) < 2:
             raise ValueError("a query must have at least two possible answers")
+        if len(self.cuts) == len(self.answers) - 1:
+            raise ValueError("no two answers are neighbours, so nothing would be promised")
+        if self.labels is not None and not isinstance(self.neighbours, Everyone):
+            raise ValueError("labels have no distance: all of them must be neighbours")
+        if self.kind in EVEN and not self.answers.regular:
+            raise ValueError(f"the answers of a {self.kind} must be evenly spaced")
+        if self.kind == "count" and (self.answers.start != 0 or self.answers.unit != 1):
+            raise ValueError("the answers of a count must be 0, 1, 2, …")
         if not self.one_output_per_answer:
             self.home  # noqa: B018 - refuses outputs that do not cover the answers
 
@@ -89,6 +100,11 @@ class Query:
     def cliques(self) -> Iterator[Clique]:
         """All neighbour constraints, as runs of answers that are neighbours of each other."""
         return self.neighbours.cliques(self.answers)
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        """Every j that is no neighbour of j + 1: a report may tell on which side of the gap the answer is."""
+        return self.neighbours.cuts(self.answers)
 
     @cached_property
     def symmetric(self) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
+from rich.markup import escape
 
 from inbounds import loss as losses
 from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
@@ -73,7 +74,9 @@ def design(
 
 def describe(mechanism: Mechanism) -> None:
     """Origin, tight epsilon, losses, properties, optimality, digest."""
-    out.print(f"\n[bold]Origin[/], as claimed: {mechanism.origin}  [dim]{mechanism.origin.reference}[/]")
+    out.print(
+        f"\n[bold]Origin[/], as claimed: {escape(str(mechanism.origin))}  [dim]{escape(mechanism.origin.reference)}[/]"
+    )
     out.print(f"[bold]Tight epsilon[/] {mechanism.effective_epsilon():.9g}")
     found = summary(mechanism)
     each = "  ".join(f"{name} {value}" for name, value in found["claims"]["losses"].items())
@@ -81,7 +84,7 @@ def describe(mechanism: Mechanism) -> None:
     if mechanism.optimality is not None:
         best = mechanism.optimality
         out.print(
-            f"[bold]Optimality[/] {best.objective}: {best.value:.9g}; "
+            f"[bold]Optimality[/] {escape(best.objective)}: {best.value:.9g}; "
             f"claimed: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g})"
         )
     try:

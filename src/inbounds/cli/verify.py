@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from inbounds.cli.app import MECHANISMS, AsJson, app, out
 from inbounds.cli.design import describe, summary
@@ -44,7 +45,9 @@ def verify(
 
 
 def _explain(file: Path, mechanism: Mechanism) -> None:
-    out.print(f"[bold green]proved[/] {file}: {words.subject(mechanism.query)}, epsilon {decimal(mechanism.epsilon)}")
+    out.print(
+        f"[bold green]proved[/] {file}: {escape(words.subject(mechanism.query))}, epsilon {decimal(mechanism.epsilon)}"
+    )
     out.print(f"\n{words.promise(mechanism)}")
     out.print(f"Here {words.relation(mechanism.query)}.\n\n[bold]What was checked[/], in integers only:")
     for step in words.proof(mechanism):

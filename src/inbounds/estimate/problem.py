@@ -6,12 +6,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from inbounds.audit import COLUMN_SLACK
 from inbounds.collect import Collector, same_law, tally
 from inbounds.estimate.channel import RELATIVE, Channel, Dense
 from inbounds.estimate.shapes import channel_of, shaped
 from inbounds.estimate.systems import dot
 from inbounds.exact import Floats
-from inbounds.mechanism import COLUMN_SLACK, Mechanism
+from inbounds.mechanism import Mechanism
 from inbounds.query import Query
 
 Given = Literal["counts", "reports"]

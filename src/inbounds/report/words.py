@@ -19,8 +19,20 @@ def promise(mechanism: Mechanism) -> str:
         )
     return (
         f"Whatever one person's record is, any report is at most {factor:.4g} times likelier than it would be "
-        f"with another record in its place (epsilon {decimal(mechanism.epsilon)})."
+        f"with another record in its place (epsilon {decimal(mechanism.epsilon)}).{_cuts(mechanism.query)}"
     )
+
+
+def _cuts(query: Query) -> str:
+    """What a reader must know where the answers have gaps that no person can cross."""
+    if not query.cuts:
+        return ""
+    if len(query.cuts) > 1:
+        parts = f"the answers fall into {len(query.cuts) + 1} parts"
+        return f" This holds if nobody can move the answer across a hole: {parts}, and a report may tell which."
+    (j,) = query.cuts
+    sides = f"between {decimal(query.answers[j])} and {decimal(query.answers[j + 1])}"
+    return f" This holds if nobody can move the answer across the hole {sides}; a report may tell the side."
 
 
 def subject(query: Query) -> str:
@@ -37,7 +49,7 @@ def relation(query: Query) -> str:
         return "any two true answers are neighbours"
     if isinstance(query.neighbours, Metric):
         return f"every two true answers are compared, epsilon for each {query.neighbours.unit} between them"
-    return f"true answers {query.neighbours} are neighbours"
+    return f"true answers at most {decimal(query.sensitivity)} apart are neighbours"
 
 
 def proof(mechanism: Mechanism) -> list[str]:
