@@ -1,82 +1,156 @@
-"""One harness for all benchmarks: repeat, keep the best and the spread, put a ratio beside every time.
+"""What every measurement shares: repeat, keep all times, say what the result promises, hand the rows over as JSON.
 
-Each peer runs in a process of its own (some cannot share one), in the same run on the same machine.
+Peers run in processes of their own (some libraries cannot share one), one after the other; only DuckDB shares ours.
 """
 
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
-RESULTS = HERE.parent / "docs" / "benchmarks"
+OURS = "inbounds"
+EXACT = "exact integers, OS entropy"
+SHORT, LONG = 3.0, 10.0
+"""Seconds: a peer is run three times if one run is SHORT, twice if it is shorter than LONG, otherwise once."""
+
+LIBRARIES = (
+    *("inbounds", "numpy", "scipy", "highspy", "opendp", "diffprivlib", "cvxpy", "clarabel", "qif", "dp-accounting"),
+    *("duckdb", "ibis-framework", "pyarrow", "matplotlib"),
+)
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Row:
-    """One measurement. `seconds` is the best of the repeats, `spread` the worst over the best."""
+    """One measurement.
+
+    times: seconds of every run; of a run that was stopped, the time it was given.
+    privacy: what the result promises; proved: whether that promise is proved, None where no privacy is at stake.
+    outcome: "stopped", "no solution" or another end; nothing for a result.
+    amount, per: what one run did, to show a rate ("value") or the time of one ("step").
+    """
 
     task: str
     who: str
-    seconds: float
-    spread: float
+    times: list[float]
+    privacy: str = ""
+    proved: bool | None = None
     note: str = ""
-    amount: float = 1.0  # values sampled, so that rates can be shown
+    outcome: str = ""
+    amount: float = 1.0
+    per: str = ""
+
+    @property
+    def each(self) -> float:
+        """Seconds of the best run, for one of what it did."""
+        return min(self.times) / self.amount
+
+    @property
+    def spread(self) -> float:
+        return max(self.times) / min(self.times)
 
 
-def timed(task: str, who: str, run: Callable[[], object], repeats: int = 3, note: str = "", amount: float = 1.0) -> Row:
-    times = []
-    for _ in range(repeats):
+def repeated(
+    run: Callable[[], Any], who: str, *, limit: float = 0.0, before: Callable[[], object] = lambda: None
+) -> tuple[list[float], Any]:
+    """(seconds of every run, the last result). `before` is not timed; a first run beyond `limit` ends the process."""
+    times: list[float] = []
+    result = None
+    while _again(times, who):
+        before()
+        # The alarm's default action ends the process: nothing gentler interrupts a solver's compiled code.
+        signal.setitimer(signal.ITIMER_REAL, 0.0 if times else limit)
         start = time.perf_counter()
-        run()
+        result = run()
         times.append(time.perf_counter() - start)
-    return Row(task, who, min(times), max(times) / min(times), note, amount)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+    return times, result
 
 
-def in_own_process(script: str, *arguments: str, timeout: float = 600) -> tuple[list[Row], str]:
-    """Run bench/<script> and read its rows; a peer that is missing or too slow is named, not fatal."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(HERE / script), *arguments]
+def _again(times: list[float], who: str) -> bool:
+    if not times:
+        return True
+    least = 3 if who.startswith(OURS) or times[0] < SHORT else 2 if times[0] < LONG else 1
+    return len(times) < least or (len(times) < 10 and sum(times) < 1.0)
+
+
+def timed(task: str, who: str, run: Callable[[], Any], **facts: Any) -> Row:
+    """A row of repeated runs; `facts` are the row's other fields."""
+    return Row(task, who, repeated(run, who)[0], **facts)
+
+
+def serve(sides: Mapping[str, Callable[..., list[Row]]]) -> None:
+    """The end of every script: measure the side that the command line names; print its rows, or what is missing."""
+    name, *words = sys.argv[1:]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
+        answer: dict[str, Any] = {"rows": [asdict(row) for row in sides[name](*words)]}
+    except ImportError as error:
+        if (error.name or "").startswith(OURS):
+            raise  # our own mistake, not a library that is missing
+        answer = {"missing": str(error)}
+    print(json.dumps(answer))
+
+
+def measured(script: str, words: Sequence[str], *, timeout: float = 1800) -> tuple[list[Row], str]:
+    """(rows, why there are none) of bench/<script> <words>: who is measured, and for one task alone task and limit."""
+    command = [sys.executable, str(HERE / script), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
-        return [], f"{script} {' '.join(arguments)}: stopped after {timeout:.0f} s"
+        return [], f"{words[0]}: stopped after {timeout:.0f} s"
+    if done.returncode < 0 and len(words) == 3:
+        stopped = done.returncode == -signal.SIGALRM
+        outcome = "stopped" if stopped else f"ended by signal {-done.returncode}"
+        return [Row(words[1], words[0], [float(words[2])] if stopped else [], outcome=outcome)], ""
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return [], f"{script} {' '.join(arguments)}: skipped ({last})"
-    return [Row(**row) for row in json.loads(done.stdout.splitlines()[-1])], ""
+        reason = f"{' '.join(words)}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
+        if words[0].startswith(OURS):
+            raise RuntimeError(reason)  # a page without our own rows says nothing
+        return [], reason
+    answer = json.loads(done.stdout.splitlines()[-1])
+    if "missing" in answer:
+        return [], f"{words[0]}: {answer['missing']}"
+    return [Row(**row) for row in answer["rows"]], ""
 
 
-def emit(rows: list[Row]) -> None:
-    """What a peer's script prints last: its rows as JSON."""
-    print(json.dumps([asdict(row) for row in rows]))
+def one_thread() -> None:
+    """Linear algebra on one thread, unless the caller chose otherwise: the same for every side."""
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
 
 
-def machine() -> str:
-    names = ("inbounds", "numpy", "scipy", "highspy", "opendp", "diffprivlib", "cvxpy", "qif")
-    found = []
-    for name in names:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    chip = platform.processor() or platform.machine()
-    return f"{chip}, {os.cpu_count()} cores, Python {platform.python_version()}; {', '.join(found)}"
+def machine() -> dict[str, str]:
+    """Where and with what a part was measured."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "processor": f"{_processor()}, {os.cpu_count()} cores, {memory:.0f} GB of memory, {platform.system()}",
+        "threads": ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in THREADS),
+        "versions": ", ".join([f"Python {platform.python_version()}", *filter(None, map(_installed, LIBRARIES))]),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+    }
 
 
-def table(title: str, rows: list[Row], unit: str = "s") -> str:
-    """A Markdown table per task; the ratio is to our own row of the same task (how many times slower)."""
-    lines = [f"### {title}", "", f"| task | who | {unit} | times ours | spread | |", "|---|---|---:|---:|---:|---|"]
-    ours = {row.task: row.seconds / row.amount for row in rows if row.who == "inbounds"}
-    for row in rows:
-        own = row.seconds / row.amount
-        shown = f"{row.amount / row.seconds / 1e6:.3g}" if unit != "s" else f"{row.seconds:.3g}"
-        ratio = f"{own / ours[row.task]:.3g}" if row.task in ours else ""
-        lines.append(f"| {row.task} | {row.who} | {shown} | {ratio} | {row.spread:.2f} | {row.note} |")
-    return "\n".join(lines) + "\n"
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()
+
+
+def _installed(name: str) -> str:
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return ""

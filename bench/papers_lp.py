@@ -3,16 +3,17 @@
 Used by the benchmark as the alternative that a reader of the papers would build; 000 §3.4, 003 (3)-(6).
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.sparse import coo_array
 
 import inbounds as ib
-from inbounds.exact import TOTAL  # noqa: F401 - imported so that a broken core fails here, not in a peer
 from inbounds.loss import as_loss, as_prior
 from inbounds.properties import Layout, demand
 
 
-def program(query: ib.Query, epsilon: float, loss: str, properties: tuple[str, ...] = ()) -> tuple:
+def program(query: ib.Query, epsilon: float, loss: str, properties: tuple[str, ...] = ()) -> tuple[Any, ...]:
     """(cost, upper-bound rows A, right-hand sides b, equality rows): minimize cost·p, A p <= b, columns sum to one."""
     outputs, answers = query.shape
     cells = np.arange(outputs * answers).reshape(outputs, answers)

@@ -1,25 +1,27 @@
 """Reconstruction: plain steps against a dense loop and qif, accelerated steps against plain ones, collecting.
 
-Each run of this script measures one of: inbounds, numpy, qif, steps, client. Geometric channel, ratio 2 within
-radius 10, binomial data, 100,000 reports. A dense matrix is stepped fewer times where 5000 steps would take long;
-the ratio is per step.
+Geometric channel, ratio 2 within radius 10, binomial data, 100,000 reports. A dense matrix is stepped fewer times
+where 5000 steps would take long; times are of one step.
 """
 
 import math
 import resource
-import sys
-import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
-from harness import Row, emit, timed
+from harness import EXACT, OURS, Row, repeated, serve, timed
 
 DOMAINS = (101, 1001, 10_001, 100_001)
 STEPS = 5000
 DENSE_STEPS = {101: 5000, 1001: 5000, 10_001: 20}
+WHOLE = (101, 1001)
 REPORTS = 100_000
+Floats = np.ndarray[Any, Any]
 
 
-def problem(size: int) -> tuple:
+def problem(size: int) -> tuple[Any, Any]:
     """The mechanism and counts of its reports about binomial data."""
     import inbounds as ib
     from inbounds.estimate.shapes import channel_of
@@ -44,7 +46,11 @@ def matrix(size: int) -> np.ndarray:
 
 
 def task(size: int) -> str:
-    return f"5000 plain steps, {size} answers"
+    return f"plain step, {size} answers"
+
+
+def whole(size: int) -> str:
+    return f"residual 1e-5, {size} answers"
 
 
 def inbounds() -> list[Row]:
@@ -54,34 +60,50 @@ def inbounds() -> list[Row]:
     for size in DOMAINS:
         mechanism, counts = problem(size)
         run = lambda m=mechanism, c=counts: reconstruct(c, m, acceleration="none", iterations=STEPS)  # noqa: E731
-        rows.append(timed(task(size), "inbounds", run, repeats=2, note="two recursions", amount=STEPS))
+        note = f"{STEPS} steps timed, two recursions each"
+        rows.append(timed(task(size), OURS, run, note=note, amount=STEPS, per="step"))
     return rows
 
 
 def numpy() -> list[Row]:
-    rows = []
-    for size, steps in DENSE_STEPS.items():
-        _, counts = problem(size)
-        dense, q = matrix(size), counts / counts.sum()
+    def stepped(size: int) -> Callable[[Floats, int], Floats]:
+        dense = matrix(size)
 
-        def loop(dense=dense, q=q, steps=steps) -> None:
-            p = np.full(len(q), 1 / len(q))
+        def update(q: Floats, steps: int) -> Floats:
+            p = np.full(size, 1 / size)
             for _ in range(steps):
                 p = p * (dense.T @ (q / (dense @ p)))
+            return p
 
-        rows.append(timed(task(size), "dense NumPy", loop, repeats=2, note=f"{steps} steps timed", amount=steps))
-    return rows
+        return update
+
+    return by_plain_steps("dense NumPy", stepped)
 
 
 def qif() -> list[Row]:
-    import qif as library
+    import qif as library  # type: ignore[import-untyped]
 
-    rows, update = [], library.channel.iterative_bayesian_update
+    def stepped(size: int) -> Callable[[Floats, int], Floats]:
+        channel = np.ascontiguousarray(matrix(size).T)
+        return lambda q, steps: library.channel.iterative_bayesian_update(channel, q, max_diff=0, max_iter=steps)
+
+    return by_plain_steps("qif", stepped)
+
+
+def by_plain_steps(who: str, stepped: Callable[[int], Callable[[Floats, int], Floats]]) -> list[Row]:
+    """A peer's single steps, and as many as our plain steps need for the residual: both walk the same way."""
+    from inbounds.estimate import reconstruct
+
+    rows = []
     for size, steps in DENSE_STEPS.items():
-        _, counts = problem(size)
-        channel, q = np.ascontiguousarray(matrix(size).T), counts / counts.sum()
-        run = lambda c=channel, q=q, k=steps: update(c, q, max_diff=0, max_iter=k)  # noqa: E731
-        rows.append(timed(task(size), "qif", run, repeats=2, note=f"{steps} steps timed", amount=steps))
+        mechanism, counts = problem(size)
+        update, q = stepped(size), counts / counts.sum()
+        run = lambda u=update, q=q, k=steps: u(q, k)  # noqa: E731
+        rows.append(timed(task(size), who, run, note=f"{steps} steps timed", amount=steps, per="step"))
+        if size in WHOLE:
+            needed = reconstruct(counts, mechanism, acceleration="none", tolerance=1e-5).iterations
+            run = lambda u=update, q=q, k=needed: u(q, k)  # noqa: E731
+            rows.append(timed(whole(size), who, run, note=f"{needed} steps"))
     return rows
 
 
@@ -92,17 +114,15 @@ def steps() -> list[Row]:
     rows = []
     for size in DOMAINS[:3]:
         mechanism, counts = problem(size)
-        for who, acceleration in (("inbounds", "newton"), ("squarem", "squarem"), ("plain", "none")):
-            start = time.perf_counter()
-            found = reconstruct(counts, mechanism, acceleration=acceleration, tolerance=1e-5)
-            spent = time.perf_counter() - start
-            rows.append(Row(f"residual 1e-5, {size} answers", who, spent, 1.0, f"{found.iterations} steps"))
+        for who, chosen in ((OURS, "newton"), (f"{OURS}, squarem", "squarem"), (f"{OURS}, plain steps", "none")):
+            run = lambda m=mechanism, c=counts, a=chosen: reconstruct(c, m, acceleration=a, tolerance=1e-5)  # noqa: E731
+            times, found = repeated(run, who)
+            rows.append(Row(whole(size), who, times, note=f"{found.iterations} steps"))
     for size in DOMAINS:
         mechanism, counts = problem(size)
-        found = reconstruct(counts, mechanism)
-        run = lambda m=mechanism, c=counts: reconstruct(c, m)  # noqa: E731
+        times, found = repeated(partial(reconstruct, counts, mechanism), OURS)
         note = f"{found.iterations} steps, residual {found.residual:.1e}"
-        rows.append(timed(f"residual 1e-9, {size} answers", "inbounds", run, repeats=2, note=note))
+        rows.append(Row(f"residual 1e-9, {size} answers", OURS, times, note=note))
     return rows
 
 
@@ -116,11 +136,8 @@ def client() -> list[Row]:
     values = np.random.default_rng(1).integers(0, 101, 10_000_000)
     private, sampler = randomizer(mechanism), mechanism.law.sampler
     private(values[:10])
-    rows = [
-        timed("randomize 10^7 values", "inbounds", lambda: private(values), amount=1e7),
-        timed("randomize 10^7 values", "bare sampler", lambda: report(sampler, values, entropy), amount=1e7),
-    ]
     batch = values[:1_000_000].copy()
+    facts: dict[str, Any] = {"per": "value", "proved": True, "privacy": f"certified; {EXACT}"}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     def collect() -> None:
@@ -129,10 +146,15 @@ def client() -> list[Row]:
             collector.add(private(batch))
         assert collector.total == 10**8
 
-    row = timed("randomize and collect 10^8", "inbounds", collect, repeats=1, amount=1e8)
+    bare = lambda: report(sampler, values, entropy)  # noqa: E731
+    collected, _ = repeated(collect, OURS)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    row.note = f"100 batches of 10^6; peak memory grew by {max(0.0, grown):.0f} MB"
-    return [*rows, row]
+    note = f"100 batches of 10^6; peak memory grew by {max(0.0, grown):.0f} MB"
+    return [
+        timed("randomize 10^7 values", OURS, lambda: private(values), amount=1e7, **facts),
+        timed("randomize 10^7 values", f"{OURS}, bare sampler", bare, amount=1e7, **facts),
+        Row("randomize and collect 10^8", OURS, collected, note=note, amount=1e8, **facts),
+    ]
 
 
-emit(globals()[sys.argv[1]]())
+serve({"inbounds": inbounds, "dense NumPy": numpy, "qif": qif, "inbounds, steps": steps, "inbounds, client": client})

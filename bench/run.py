@@ -1,121 +1,58 @@
-"""make bench: every comparison in one run, printed and written to docs/benchmarks (a page a part, growth.png).
+"""make bench: every comparison in one run, printed and written to docs/benchmarks.
 
-`make bench ONLY=designing` runs one part. PATIENCE is the time a peer gets for one design, in seconds.
+`run.py designing` measures one part, `run.py --pages` only writes pages and figures from results.json anew.
+PATIENCE is the time a peer gets for one design, in seconds.
 """
 
-import os
-import re
+import json
 import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
 
-from designing import CASES
-from harness import RESULTS, Row, in_own_process, machine, table
+import figures
+from harness import Row, machine, measured, one_thread
+from pages import Result, index, page, rows_of, table
+from parts import PARTS
 
-from inbounds import Reach
-
-PATIENCE = float(os.environ.get("PATIENCE", 60))
-SLOWER = ("HiGHS simplex", "HiGHS interior point")
-SMALL = ("cvxpy", "qif")
+TARGET = Path(__file__).parents[1] / "docs" / "benchmarks"
+RESULTS = TARGET / "results.json"
 
 
-def gather(script: str, arguments: list[list[str]], timeout: float = 600) -> tuple[list[Row], list[str]]:
-    rows, skipped = [], []
-    for words in arguments:
-        found, reason = in_own_process(script, *words, timeout=timeout)
+def measure(name: str) -> Result:
+    rows: list[Row] = []
+    skipped = []
+    for words in PARTS[name].jobs:
+        found, reason = measured(f"{name}.py", words)
         rows += found
         skipped += [reason] if reason else []
         print(".", end="", file=sys.stderr, flush=True)
-    return rows, skipped
+    once = list(dict.fromkeys(skipped))  # a peer that is missing is missing in every case
+    return {"machine": machine(), "skipped": once, "rows": [asdict(row) for row in rows]}
 
 
-def sampling() -> str:
-    rows, missing = gather("sampling.py", [["inbounds"], ["numpy"], ["opendp"], ["diffprivlib"]])
-    return table("Sampling, million values a second", rows, unit="M/s") + _listed(missing)
+def write_pages(results: dict[str, Result]) -> None:
+    for name, result in results.items():
+        (TARGET / f"{name}.md").write_text(page(name, PARTS[name], result), "utf-8")
+        if PARTS[name].figure:
+            figures.FIGURES[name](rows_of(result)).savefig(TARGET / f"{PARTS[name].figure}.png", dpi=figures.DPI)
+    (TARGET / "index.md").write_text(index(results), "utf-8")
+    figures.summary(results).savefig(TARGET / "summary.png", dpi=figures.DPI)
 
 
-def certifying() -> str:
-    rows, missing = gather("certifying.py", [[]])
-    return table("Certifying", rows) + _listed(missing)
-
-
-def reading() -> str:
-    rows, missing = gather("reading.py", [[]])
-    return table("Reading a mechanism", rows) + _listed(missing)
-
-
-def composing() -> str:
-    rows, missing = gather("composing.py", [[]])
-    return table("Composing and attacking", rows) + _listed(missing)
-
-
-def reconstructing() -> str:
-    rows, missing = gather("reconstructing.py", [["inbounds"], ["numpy"], ["qif"], ["steps"], ["client"]])
-    return table("Reconstructing", rows) + _listed(missing)
-
-
-def releasing() -> str:
-    rows, missing = gather("releasing.py", [[]])
-    return table("Releasing a table", rows) + _listed(missing)
-
-
-def reproducing() -> str:
-    rows, missing = gather("reproducing.py", [[]], timeout=1800)
-    return table("The five papers", rows) + _listed(missing)
-
-
-def designing() -> str:
-    """Each design by us and by those peers that have a chance to finish it; the papers' program without properties."""
-    jobs = []
-    for case, (query, _, properties) in CASES.items():
-        jobs.append(["inbounds", case])
-        if len(query.answers) <= 301:
-            jobs += [[who, case] for who in SLOWER]
-        if len(query.answers) <= 101:
-            chain = not properties and query.neighbours == Reach(1)
-            jobs += [[who, case] for who in SMALL if who != "qif" or chain]
-    rows, missing = gather("designing.py", jobs, timeout=PATIENCE)
-    growth(rows)
-    return table("Designing, absolute loss, epsilon 1/2", rows) + _listed(missing) + "\n![growth of time](growth.png)\n"
-
-
-def growth(rows: list[Row]) -> None:
-    """Time against the number of answers, for the two families that grow."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
-    for axis, family in zip(axes, (r"count 0\.\.(\d+)", r"Variant 2, count 0\.\.(\d+)"), strict=True):
-        for who in ("inbounds", *SLOWER):
-            points = [
-                (int(hit[1]), row.seconds) for row in rows if row.who == who and (hit := re.fullmatch(family, row.task))
-            ]
-            axis.loglog(*zip(*sorted(points), strict=True), marker="o", label=who) if points else None
-        axis.set_title("no properties" if "Variant" not in family else "fair, monotone, symmetric")
-        axis.set_xlabel("largest count n")
-        axis.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("seconds")
-    axes[0].legend()
-    figure.savefig(RESULTS / "growth.png", dpi=120)
-
-
-def _listed(reasons: list[str]) -> str:
-    return "".join(f"\n- {reason}" for reason in reasons) + "\n"
-
-
-PARTS = {
-    part.__name__: part
-    for part in (sampling, certifying, designing, reading, releasing, reconstructing, composing, reproducing)
-}
-
-
-def main(chosen: list[str]) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    for name in chosen or PARTS:
-        text = f"{PARTS[name]()}\n*Measured in one run on {machine()}.*\n"
-        (RESULTS / f"{name}.md").write_text(text.replace("### ", "# ", 1), "utf-8")
-        print(f"\n{text}", flush=True)
+def main(words: list[str]) -> None:
+    TARGET.mkdir(exist_ok=True)
+    one_thread()
+    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    for name in () if words == ["--pages"] else words or PARTS:
+        start = time.perf_counter()
+        results[name] = measure(name)
+        results = {part: results[part] for part in PARTS if part in results}
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+        listed = "".join(f"\nskipped: {reason}" for reason in results[name]["skipped"])
+        spent = time.perf_counter() - start
+        print(f"\n{PARTS[name].title}, {spent:.0f} s\n\n{table(rows_of(results[name]))}{listed}\n", flush=True)
+    write_pages(results)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,31 @@ def test_an_option_that_the_query_does_not_take_is_refused():
     assert "count does not take --low" in done.stderr
 
 
+def test_holes_are_ranges_that_cannot_occur(tmp_path):
+    words = [
+        "design",
+        "interval",
+        "--low",
+        "0",
+        "--high",
+        "24",
+        "--sensitivity",
+        "3",
+        "--cells",
+        "24",
+        "--epsilon",
+        "1",
+        "--holes",
+    ]
+    done = inbounds(*words, "8..10, 20..24", "--save", str(tmp_path / "m.json"))
+    assert done.returncode == 0
+    made = ib.load(tmp_path / "m.json")
+    assert made.query == ib.interval(0, 24, 3, 24, holes=[(8, 10), (20, 24)])
+    assert "--holes must be ranges such as 8..16" in inbounds(*words, "8-10").stderr
+    refused = inbounds("design", "count", "--size", "3", "--epsilon", "1", "--holes", "1..2")
+    assert "count does not take --holes" in refused.stderr
+
+
 def test_a_reader_that_has_seen_enough_is_no_error(passport):
     command = f"set -o pipefail; {sys.executable} -m inbounds verify {passport} | head -1"
     assert subprocess.run(["bash", "-c", command], capture_output=True).returncode == 0

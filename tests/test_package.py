@@ -33,7 +33,7 @@ def test_the_names_that_others_rely_on_are_public():
     assert named <= set(ib.catalog.__all__)
     methods = "sample randomise simulate weights matrix loss worst_loss exact_loss bayes_loss truth_probability"
     methods += " bias variance properties posterior best_guess remap save effective_epsilon"
-    methods += " query epsilon origin optimality"
+    methods += " query epsilon origin optimality sha256"
     made = ib.catalog.uniform(ib.count(2), 1)
     for name in methods.split():
         assert hasattr(made, name)

@@ -212,6 +212,13 @@ class Mechanism:
 
         save(self, path)
 
+    @cached_property
+    def sha256(self) -> str:
+        """The digest of the passport: what an auditor or a release record knows the mechanism by."""
+        from inbounds.files import passport
+
+        return str(passport(self)["sha256"])
+
 
 def certify(
     matrix: ArrayLike, query: Query, epsilon: Number, *, tolerance: float = TOLERANCE, origin: Origin | None = None

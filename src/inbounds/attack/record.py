@@ -41,7 +41,7 @@ class Record:
     @property
     def digests(self) -> tuple[str, ...]:
         """sha256 of each mechanism's passport."""
-        return tuple(files.passport(m)["sha256"] for m in self.composition.mechanisms)
+        return tuple(m.sha256 for m in self.composition.mechanisms)
 
     def __str__(self) -> str:
         kind = "to the same question" if self.composition.same_question else "about the same people"

@@ -26,6 +26,7 @@ Low = Annotated[str | None, _option("Smallest value of one person, or of the ans
 High = Annotated[str | None, _option("Largest value.")]
 Sensitivity = Annotated[str | None, _option("interval: how far one person moves the answer.")]
 Cells = Annotated[int | None, _option("interval: number of cells.")]
+Holes = Annotated[str | None, _option("interval: ranges that cannot occur.", "8..16,20..22")]
 Labels = Annotated[str | None, _option("category: labels, separated by commas.", "A,B,…")]
 Outputs = Annotated[int | None, _option("Report in this many equal cells.")]
 
@@ -37,6 +38,7 @@ def query_of(
     high: High = None,
     sensitivity: Sensitivity = None,
     cells: Cells = None,
+    holes: Holes = None,
     labels: Labels = None,
     outputs: Outputs = None,
 ) -> query.Query | None:
@@ -48,6 +50,8 @@ def query_of(
         if missing:
             raise ValueError(f"{kind} needs {' and '.join(missing)}")
         idle = [f"--{name}" for name, value in options.items() if value is not None and name not in names]
+        if holes is not None and kind != "interval":
+            idle.append("--holes")
         if idle:
             raise ValueError(f"{kind} does not take {' and '.join(idle)}")
 
@@ -65,11 +69,19 @@ def query_of(
             return getattr(query, kind)(low, high, outputs=outputs)  # type: ignore[no-any-return]
         case "interval":
             need("low", "high", "sensitivity", "cells")
-            return query.interval(low, high, sensitivity, cells, outputs=outputs)  # type: ignore[arg-type]
+            return query.interval(low, high, sensitivity, cells, holes=_ranges(holes), outputs=outputs)  # type: ignore[arg-type]
         case "category":
             need("labels")
             return query.category([label.strip() for label in str(labels).split(",")])
     raise ValueError(f"query must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {kind!r}")
+
+
+def _ranges(holes: str | None) -> list[tuple[str, str]]:
+    """8..16,20..22 as pairs."""
+    ends = [part.split("..") for part in holes.split(",")] if holes else []
+    if any(len(pair) != 2 for pair in ends):
+        raise ValueError(f"--holes must be ranges such as 8..16,20..22, got {holes!r}")
+    return [(low.strip(), high.strip()) for low, high in ends]
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:

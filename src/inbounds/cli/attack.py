@@ -15,7 +15,7 @@ from inbounds.attack.record import Record, up
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, loss_named, patiently, weights_in
 from inbounds.exact import decimal, exact, whole
-from inbounds.files import load, passport
+from inbounds.files import load
 from inbounds.mechanism import Mechanism
 from inbounds.report import terminal, words
 
@@ -199,7 +199,7 @@ def _learned_json(
     mechanism: Mechanism, rows: list[repeated.Learned], end: limits.Limit, approximated: dict[int, float]
 ) -> dict[str, Any]:
     return {
-        "mechanism": passport(mechanism)["sha256"],
+        "mechanism": mechanism.sha256,
         "epsilon": str(mechanism.epsilon),
         "rows": [
             {

@@ -1,0 +1,131 @@
+"""The parts of the benchmark: what each measures, in which processes, and what its page says about it."""
+
+import os
+from dataclasses import dataclass
+
+from designing import CASES, EPSILON, WHO
+from harness import OURS
+
+from inbounds import Reach
+
+PATIENCE = float(os.environ.get("PATIENCE", 60))
+"""Seconds that a peer gets for one design."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One script and one page.
+
+    about, limits: what is measured against what, and what the numbers do not say. jobs: the arguments of each
+    process. headlines: the tasks shown in the summary, small ones included, where peers are at their best.
+    """
+
+    title: str
+    about: str
+    limits: str
+    jobs: tuple[tuple[str, ...], ...]
+    headlines: tuple[str, ...] = ()
+    figure: str = ""
+    caption: str = ""
+
+
+def designs() -> tuple[tuple[str, ...], ...]:
+    """Every case by us, and by those peers that have a chance to finish it."""
+    jobs = []
+    for case, (make, properties) in CASES.items():
+        query = make()
+        chain = not properties and query.neighbours == Reach(1)
+        largest = {"cvxpy": 101, "qif": 101 if chain else 0}
+        able = [who for who in WHO if who == OURS or len(query.answers) <= largest.get(who, 301)]
+        jobs += [(who, case, f"{PATIENCE:g}") for who in able]
+    return tuple(jobs)
+
+
+PARTS = {
+    "designing": Part(
+        "Designing",
+        f"The best mechanism for a query: absolute loss, equal prior, epsilon {EPSILON}. `inbounds` is compared with "
+        "the papers' linear program (one variable per entry, one row per pair of neighbours and output), given to "
+        "HiGHS through SciPy and to cvxpy's default solver, and with qif's own designer where it applies. *Variant 2* "
+        "asks for a fair, symmetric, row and column monotone mechanism. The time includes writing the program down, "
+        "and for `inbounds` rounding to integers and certifying. A peer's privacy is the true epsilon of what it "
+        "returned, found by `ib.audit` and not timed; a *gap* is how far our loss is from a proved bound at most.",
+        "Peers solve a general program in floating point, and nobody promised that their zeros are private. A loss "
+        "slightly below ours is bought by constraints broken within the solver's tolerance. A better formulation, or "
+        "a commercial solver, may be faster than these.",
+        designs(),
+        (
+            *("count 0..20", "count 0..100", "mean, reach 4, 101 answers", "extreme, 100 values"),
+            *("Variant 2, count 0..100", "weakly honest and monotone, count 0..100"),
+        ),
+        "growth",
+        "Time against the largest count, both on log scales. An open triangle is a peer stopped at its limit. Large "
+        "counts are kept as a table of noise, not as a matrix.",
+    ),
+    "sampling": Part(
+        "Sampling",
+        "Private reports per second for ten million true answers between 0 and 100, epsilon 1/2, geometric noise. "
+        "Peers that take one value at a time or a list are timed on fewer values; the rate is per value.",
+        "Different promises: OpenDP's plain geometric leaves the range and its bounded form runs in constant time, "
+        "which `inbounds` does not; diffprivlib is called once per value, as its interface has it.",
+        ((OURS,), ("NumPy generator",), ("OpenDP",), ("diffprivlib",)),
+        ("0..100, epsilon 1/2, mixed answers",),
+        "sampling",
+        "Values per second on a log scale. Hatched: floating point, so the promise is not exact.",
+    ),
+    "certifying": Part(
+        "Certifying",
+        "From a matrix of floats to integers that are proved private, and a geometric mechanism over a million answers "
+        "from nothing.",
+        "There is no peer: no other library here certifies a matrix.",
+        ((OURS,),),
+    ),
+    "reading": Part(
+        "Reading a mechanism",
+        "All measures of one mechanism (expected and worst losses, Bayesian losses, bias, information), the whole "
+        "catalog compared, and a report written.",
+        "There is no peer with the same measures. The aims are our own.",
+        ((OURS,),),
+    ),
+    "releasing": Part(
+        "Releasing a table",
+        "A count for each of 100,000 groups of 200 different sizes from ten million records in a Parquet file: plan "
+        "checked, mechanisms designed or taken from the cache, answers drawn, file and record written. Beside it the "
+        "same aggregation by DuckDB, which gives the true counts: the difference is the price of privacy.",
+        "DuckDB alone is no peer but the floor: it protects nobody. Other engines and slower disks differ.",
+        ((OURS,),),
+        ("10^7 records in 10^5 groups, designs kept",),
+    ),
+    "reconstructing": Part(
+        "Reconstructing",
+        "The frequencies behind 100,000 local reports (geometric channel, ratio 2 within radius 10). One plain step "
+        "of the iterative Bayesian update against a dense NumPy loop and qif; then the whole way to a residual, by "
+        "Newton, extrapolated and plain steps of our own and by as many plain steps of the peers; then randomizing "
+        "and collecting.",
+        "A dense step costs the square of the number of answers, a step of `inbounds` grows with the number itself: "
+        "with few answers the dense loop is faster. Only channels of a known shape have this shortcut.",
+        ((OURS,), ("dense NumPy",), ("qif",), (f"{OURS}, steps",), (f"{OURS}, client",)),
+        (
+            *("plain step, 101 answers", "plain step, 1001 answers"),
+            *("residual 1e-5, 101 answers", "residual 1e-5, 1001 answers"),
+        ),
+        "reconstructing",
+        "Time of one plain step against the number of answers, both on log scales.",
+    ),
+    "composing": Part(
+        "Composing and attacking",
+        "What a hundred answers of one mechanism reveal together, beside dp-accounting used by itself, one privacy "
+        "loss distribution for every pair of neighbours; then attacks, chains of trust levels and smooth sensitivity.",
+        "`inbounds` uses dp-accounting for the convolution, leaves out pairs that another pair dominates, and takes a "
+        "coarser grid of losses; how much of the ratio is due to which is not measured. Both round towards more loss.",
+        ((OURS,), ("dp-accounting",), (f"{OURS}, other",)),
+        ("100 answers, 0..100, the same question",),
+    ),
+    "reproducing": Part(
+        "The five papers",
+        "Every study of the [five papers](../studies/index.md) in its quick form, drawing included, and the four "
+        "longest figures with the papers' own settings.",
+        "There is no peer: the papers print no times that could be compared.",
+        ((OURS,),),
+    ),
+}
