@@ -455,15 +455,15 @@ def test_prerounding_refuses_cells_that_do_not_fit(query, edges, values, message
 
 @pytest.mark.parametrize("name", [*FORMULAS, *SCALED])
 def test_answers_too_far_apart_to_be_neighbours_are_served_or_refused_with_a_reason(name):
-    """Two cells with a hole wider than the reach between them: nothing to protect, nothing to crash on."""
-    query = ib.interval(0, 10, 1, 10, holes=[(1, 9)])
-    assert list(query.cliques()) == []
+    """Four cells with a hole wider than the reach in the middle: each half is protected by itself."""
+    query = ib.interval(0, 10, 1, 10, holes=[(2, 8)])
+    assert query.cuts == (1,)
     try:
         made = getattr(ib.catalog, name)(query, 1)
     except ValueError as reason:
         assert "needs one output per answer and answers without gaps" in str(reason)  # noqa: PT017
     else:
-        assert made.effective_epsilon() == 0.0
+        assert made.effective_epsilon() <= 1
 
 
 @pytest.mark.parametrize("size", [5, 5000])
