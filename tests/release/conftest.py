@@ -5,6 +5,7 @@ The checks are plain functions, so that the same ones that guard the package can
 
 import math
 import re
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from inbounds.cli import main
 from inbounds.query import Everyone
 from inbounds.release import answer as answering
 from inbounds.release import as_plan, open_source
@@ -263,6 +265,8 @@ def _answers(content, statistic, mine, size, public):
     name = statistic[kind]
     if kind == "histogram":
         labels = [_label(record.get(name), column) for record in mine]
+        if statistic.get("consistent"):
+            labels += [column["other"]] * (size - len(labels))
         return {label: min(size, labels.count(label)) for label in column["labels"]}
     values = [_value(record.get(name), column) for record in mine]
     low, high = Fraction(column["low"]), Fraction(column["high"])
@@ -304,6 +308,34 @@ CONDITIONS = {
     "x is null": lambda r: r.get("x") is None or not math.isfinite(r["x"]),
     "n != 2": lambda r: r.get("n") is not None and r["n"] != 2,
 }
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left: as subprocess.run says it, spaces and line breaks made one."""
+
+    returncode: int
+    stdout: str
+    said: str
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """The command line in this process, run in a folder."""
+
+    def run(folder: Path, *words: str) -> Done:
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        monkeypatch.setattr(sys, "argv", ["inbounds", *words])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        told = capsys.readouterr()
+        return Done(code, told.out, " ".join((told.out + told.err).split()))
+
+    return run
 
 
 @pytest.fixture(scope="session")

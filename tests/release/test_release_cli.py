@@ -117,11 +117,11 @@ def test_init_drafts_a_plan_that_runs_once_the_keys_are_filled_in(folder, inboun
     assert inbounds(folder, "init", "survey.csv").returncode == 0
     text = (folder / "plan.toml").read_text()
     columns = tomllib.loads(text)["columns"]
-    assert columns == {"answer": {"type": "text"}, "score": {"type": "number"}, "adult": {"type": "text"}}
+    assert columns == {name: {"type": "text"} for name in ("answer", "score", "adult")}
     assert "North" not in text
     refused = inbounds(folder, "release", "plan.toml")
     assert refused.returncode == 2
-    assert "plan.toml, line 12: groups.keys must hold at least one group" in re.sub(r"\s+", " ", refused.stderr)
+    assert "plan.toml, line 13: groups.keys must hold at least one group" in re.sub(r"\s+", " ", refused.stderr)
     (folder / "plan.toml").write_text(text.replace("keys = []", 'keys = "schools.txt"'))
     done = inbounds(folder, "release", "plan.toml")
     assert done.returncode == 0, done.stderr
@@ -170,7 +170,7 @@ def test_options_beside_a_plan_file_are_refused(folder, inbounds):
         ([*ONE_LINE, "--histogram", "answer"], "--histogram needs --labels"),
         ([*ONE_LINE, "--count", "answer ~ 'y'"], "not in the language of conditions"),
         (["release", "nothing.toml"], "No such file"),
-        ([*ONE_LINE, *COUNT, "--report", "no/such/folder/report.html"], "must be in a folder that exists"),
+        ([*ONE_LINE, *COUNT, "--report", "no/such/folder/report.html"], "must be in a folder that can be written to"),
     ],
 )
 def test_misuse_is_one_sentence_and_exit_code_2(folder, inbounds, words, said):
@@ -227,15 +227,17 @@ def test_labels_are_never_applied_to_a_second_column(folder, inbounds, words):
         (["init", "semi.csv"], "give --delimiter"),
         (["release", "tabs.csv", *ONE_LINE[2:], *COUNT], "name the file .tsv"),
         ([*ONE_LINE, *COUNT, "--low", "0"], "--low describes a column; name it with --sum or --mean or"),
+        ([*ONE_LINE, *COUNT, "--low", "0", "--high", "9"], "--low and --high describe a column; name it with"),
         ([*ONE_LINE, *COUNT, "--labels", "a,b"], "--labels describes a column; name it with --histogram"),
         ([*ONE_LINE, *COUNT, "--keys", "head.txt"], "looks like a header line"),
-        ([*ONE_LINE, *COUNT, "--output", "survey.csv"], "--overwrite"),
+        ([*ONE_LINE, *COUNT, "--output", "head.csv"], "--overwrite"),
     ],
 )
 def test_errors_name_the_way_out(folder, inbounds, words, said):
     (folder / "semi.csv").write_text(DATA.replace(",", ";"))
     (folder / "tabs.csv").write_text(DATA.replace(",", "\t"))
     (folder / "head.txt").write_text("School\nNorth\n")
+    (folder / "head.csv").write_text("School\nNorth\n")
     done = inbounds(folder, *words)
     assert done.returncode == 2
     assert said in re.sub(r"\s+", " ", done.stderr)
@@ -251,6 +253,15 @@ def test_a_delimiter_in_one_line_and_in_a_draft_reads_the_same_table(folder, inb
     assert list(content["columns"]) == ["answer", "score", "adult"]
 
 
+def test_a_decimal_comma_in_one_line_and_in_a_draft_is_said_in_the_dry_run(folder, inbounds):
+    (folder / "semi.csv").write_text(DATA.replace(",", ";"))
+    marks = ["--delimiter", ";", "--decimal", ","]
+    words = ["release", "semi.csv", *marks, *ONE_LINE[2:], "--mean", "score", "--low", "0", "--high", "4", "--dry-run"]
+    assert "text that is no number (4,5 is one, 4.5 is not)" in re.sub(r"\s+", " ", inbounds(folder, *words).stdout)
+    assert inbounds(folder, "init", "semi.csv", *marks).returncode == 0
+    assert tomllib.loads((folder / "plan.toml").read_text())["source"]["decimal"] == ","
+
+
 @pytest.mark.parametrize("words", [["init", "survey.csv"], [*ONE_LINE, *COUNT]])
 def test_without_the_engine_every_command_names_the_extra(folder, inbounds, monkeypatch, words):
     monkeypatch.setitem(sys.modules, "ibis", None)
@@ -264,8 +275,8 @@ def test_every_reader_is_told_what_a_missing_value_counts_as(folder, inbounds, w
     mean = ["--mean", "score", "--low", "0", "--high", "4", "--missing", "2"]
     done = inbounds(folder, *ONE_LINE, *mean, *words, "--report", "report.html")
     said = (
-        "score: values are moved into 0..4; a record without a value, and each record short of the size, counts as 2 "
-        "(missing)"
+        "score: values are moved into 0..4; a record without a value or with text that is no number (4.5 is one, "
+        "4,5 is not), and each record short of the size, counts as 2 (missing)"
     )
     assert said in re.sub(r"\s+", " ", done.stdout)
     assert said in (folder / "report.html").read_text()

@@ -1,6 +1,7 @@
 """The same plan on every engine: the same true answers, and only those of declared groups come back."""
 
 import csv
+import datetime
 import math
 import os
 import shutil
@@ -302,6 +303,41 @@ def test_the_same_plan_runs_unchanged_on_postgresql(postgres, tmp_path):
     assert left == (0,)
 
 
+MIDNIGHTS = [datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 1, 12, 30), datetime.datetime(2024, 1, 2)]
+TYPED = {"b": [True, True, False], "d": [time.date() for time in MIDNIGHTS], "t": MIDNIGHTS}
+
+
+def typed_answers(**source) -> list[list[int]]:
+    """Groups by a boolean, a date and a midnight, with cells of a boolean in each."""
+    keys = {"b": ["True", "false"], "d": ["2024-01-01", "2024-01-02"], "t": ["2024-01-01 00:00:00", "2024-01-02"]}
+    found = []
+    for by, values in keys.items():
+        content = {
+            "source": source,
+            "groups": {"by": [by], "keys": values, "size": 3},
+            "columns": {"b": {"labels": ["True", "False"]}},
+            "statistics": [{"histogram": "b"}, {"count": "b = 'TRUE'"}],
+            "privacy": {"epsilon": 1},
+        }
+        with closing(open_source(as_plan(content))) as opened:
+            found.append([row.tolist() for row in opened.aggregate().positions])
+    return found
+
+
+TYPED_ANSWERS = [[[2, 0], [0, 1], [2, 0]], [[2, 0], [0, 1], [2, 0]], [[1, 0], [0, 1], [1, 0]]]
+
+
+@pytest.mark.slow
+def test_booleans_and_dates_are_keys_and_labels_on_postgresql(postgres):
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        connection.execute("create table typed (b boolean, d date, t timestamp)")
+        with connection.cursor() as cursor:
+            cursor.executemany("insert into typed values (%s, %s, %s)", list(zip(*TYPED.values(), strict=True)))
+    assert typed_answers(url=postgres, table="typed") == TYPED_ANSWERS
+
+
 @pytest.mark.slow
 def test_numerics_too_large_for_any_float_are_clamped_on_postgresql(postgres):
     import psycopg
@@ -351,6 +387,31 @@ def spark():
 @pytest.mark.parametrize("source", [parquet, written_csv])
 def test_the_same_plan_runs_unchanged_on_spark(spark, tmp_path, source):
     assert answers(**source(tmp_path), engine="spark") == answers(frame=table(rows()))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_booleans_and_dates_are_keys_and_labels_on_spark(spark, tmp_path):
+    pyarrow.parquet.write_table(pa.table(TYPED), tmp_path / "t.parquet")
+    path = str(tmp_path / "t.parquet")
+    assert typed_answers(path=path, engine="spark") == typed_answers(path=path) == TYPED_ANSWERS
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_spark_reads_the_numbers_of_a_csv_file_as_duckdb_does(spark, tmp_path):
+    """Also with an unnamed index and a decimal comma; Spark by itself takes 1d for a number."""
+    (tmp_path / "t.csv").write_text(";g;n\n0;A;2,5\n1;A;1_0\n2;B;1d\n3;B;1.5\n")
+    content = {
+        "groups": {"by": ["g"], "keys": ["A", "B"], "size": 3},
+        "columns": {"n": {"low": 0, "high": 10, "step": "0.5"}},
+        "statistics": [{"max": "n"}],
+        "privacy": {"epsilon": 1},
+    }
+    for engine_name in ("duckdb", "spark"):
+        source = {"path": str(tmp_path / "t.csv"), "delimiter": ";", "decimal": ",", "engine": engine_name}
+        with closing(open_source(as_plan({**content, "source": source}))) as opened:
+            assert opened.aggregate().positions[0].tolist() == [5, 0]
 
 
 @pytest.mark.slow

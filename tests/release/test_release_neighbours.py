@@ -53,6 +53,9 @@ def plans(draw):
     size = draw(st.sampled_from([1, 2, 3]))
     sizes = draw(st.sampled_from([{"size": size}, {"maximum": size}, {"size": [size] + [2] * (len(keys["keys"]) - 1)}]))
     relation = draw(st.sampled_from([{}, {"neighbours": "change one record"}]))
+    if "size" in sizes and other:
+        full = draw(st.booleans())
+        asked = [{**s, "consistent": True} if full and "histogram" in s else s for s in asked]
     return {
         "groups": {**keys, **sizes},
         "columns": {**COLUMNS, "c": {**COLUMNS["c"], **other}, "n": {**COLUMNS["n"], **missing}},

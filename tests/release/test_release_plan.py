@@ -94,7 +94,7 @@ BAD = [
     ('path = "survey.csv"', 'path = "survey.xlsx"', 2, "must end in"),
     ('path = "survey.csv"', 'url = "mysql://x/y"', 2, "must begin with postgresql://"),
     ('path = "survey.csv"', 'url = "postgresql://u:secret@127.0.0.1:1/db"\ntable = "t"', 2, "cannot be opened"),
-    ('by = ["school"]', 'by = ["class"]', 5, "but the source has: school, answer, score, age"),
+    ('by = ["school"]', 'by = ["class"]', 5, "the source does not have; does the file begin with a header line?"),
     ("age.type", 'years = { type = "number" }\nage.type', None, None),
     ('path = "out.csv"', 'path = "out.xlsx"', 26, "must end in .csv, .parquet, .json"),
     ('path = "out.csv"', 'path = "no/such/out.csv"', 26, "a folder that can be written to"),
@@ -146,10 +146,10 @@ def test_a_histogram_that_cannot_be_consistent_is_told_which_half_is_missing(fol
 
 
 def test_a_column_of_the_wrong_type_is_refused_from_the_schema(folder):
-    table = pa.table({"school": ["North"], "answer": ["yes"], "score": ["three"], "age": [1.0]})
+    table = pa.table({"school": ["North"], "answer": ["yes"], "score": [True], "age": [1.0]})
     pyarrow.parquet.write_table(table, folder / "survey.parquet")
     (folder / "plan.toml").write_text(PLAN.replace("survey.csv", "survey.parquet"))
-    with pytest.raises(PlanError, match=r"line 11: columns.score is declared as number, but the source holds string"):
+    with pytest.raises(PlanError, match=r"line 11: columns.score is declared as number, but the source holds boolean"):
         release(folder / "plan.toml", cache=folder / "cache")
 
 

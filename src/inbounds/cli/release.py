@@ -2,26 +2,15 @@
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.cells import cell_len
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from inbounds.cli.app import NUMBER, TABLES, AsJson, app, err, out
-from inbounds.report import terminal
-
-if TYPE_CHECKING:
-    from inbounds.release import Preview, Release
-    from inbounds.release.designs import Progress as Watch
-    from inbounds.release.plan import Plan
-
-SHOWN_ROWS, SHOWN_SIZES = 12, 12
-"""Rows of a table and group sizes that are printed; files, the record and --json hold all of them."""
+from inbounds.cli.app import NUMBER, TABLES, AsJson, app, out
+from inbounds.cli.told import tell_preview, tell_release, watched
+from inbounds.files import same_file
 
 Column = list[str] | None
 DataOrPlan = Annotated[str, typer.Argument(help="A plan (.toml), or data: a file or postgresql:// URL.")]
@@ -60,6 +49,7 @@ Epsilon = Annotated[
 ]
 Table = Annotated[str | None, typer.Option(help="Table of a database.")]
 Delimiter = Annotated[str | None, typer.Option(help="What separates the fields of a CSV file, a comma unless given.")]
+DecimalMark = Annotated[str | None, typer.Option(help="Decimal mark of a CSV file: a point unless given, or a comma.")]
 Output = Annotated[
     Path | None, typer.Option("--out", "--output", "-o", help="Where to write: .csv, .parquet or .json.")
 ]
@@ -68,7 +58,10 @@ Interval = Annotated[
 ]
 Dry = Annotated[bool, typer.Option("--dry-run", help="Say what would be released; read only the schema.")]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML report here.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing table or file.")]
+Mechanisms = Annotated[
+    Path | None, typer.Option(help="Write the mechanisms' passports into this folder, for readers.", metavar="FOLDER")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file, never one that is read.")]
 Cache = Annotated[
     Path | None, typer.Option(help="Folder of designed mechanisms, by default ~/.cache/inbounds.", metavar="FOLDER")
 ]
@@ -96,10 +89,12 @@ def release(
     epsilon: Epsilon = None,
     table: Table = None,
     delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
     output: Output = None,
     interval: Interval = None,
     dry_run: Dry = False,
     report: Report = None,
+    mechanisms: Mechanisms = None,
     overwrite: Overwrite = False,
     cache: Cache = None,
     as_json: AsJson = False,
@@ -111,9 +106,11 @@ def release(
     Example: [bold]inbounds release survey.csv --count "answer = 'yes'" --by school --keys schools.txt --size 25
     --epsilon 1[/]
     """
-    from inbounds.release import preview, read_plan
+    from inbounds.release import Preview, Release, preview, read_plan
     from inbounds.release import release as run
     from inbounds.release.oneline import one_line
+    from inbounds.release.report import page
+    from inbounds.release.write import check_report, record_path
 
     asked = {
         "count": count, "histogram": histogram, "mean": mean, "sum": sum_,
@@ -122,27 +119,30 @@ def release(
     facts = {
         "by": by, "keys": keys, "size": size, "maximum": maximum,
         "epsilon": epsilon, "table": table, "interval": interval, "delimiter": delimiter,
+        "decimal": decimal,
     }  # fmt: skip
     column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels}
     if source.lower().endswith(".toml"):
         _refuse_options({**asked, **facts, **column})
         plan = read_plan(source)
     else:
-        plan = one_line(source, asked, facts, column)
-    if report is not None and not report.absolute().parent.is_dir():
-        raise ValueError(f"--report must be in a folder that exists, got {report}")
-    with watched() as progress:
-        if dry_run:
-            found = preview(plan, cache=cache, progress=progress)
-        else:
-            target = output or plan.output or Path(f"{_stem(source)}.released.csv")
-            done = run(plan, output=target, overwrite=overwrite, cache=cache, progress=progress)
+        plan = replace(one_line(source, asked, facts, column), reads=(keys,) if keys else ())
+    target = Path(output or plan.output or f"{_stem(source)}.released.csv")
     if report is not None:
-        _write_report(report, found.record if dry_run else done.record, None if dry_run else done.table)
-    if dry_run:
-        _tell_preview(found, as_json)
+        check_report(report, overwrite=overwrite, inputs=(*plan.inputs, str(target), str(record_path(target))))
+    settings: dict[str, Any] = {"cache": cache, "mechanisms": mechanisms}
+    with watched() as progress:
+        found: Preview | Release = (
+            preview(plan, progress=progress, **settings)
+            if dry_run
+            else run(plan, output=target, overwrite=overwrite, progress=progress, **settings)
+        )
+    if report is not None:
+        report.write_text(page(found.record, getattr(found, "table", None)), "utf-8")
+    if isinstance(found, Preview):
+        tell_preview(found, as_json)
     else:
-        _tell_release(done, report, as_json)
+        tell_release(found, report, mechanisms, as_json)
 
 
 def _refuse_options(given: dict[str, Any]) -> None:
@@ -155,121 +155,6 @@ def _stem(source: str) -> str:
     return "table" if "://" in source else Path(source).stem
 
 
-# --- what people see --------------------------------------------------------------------------------------
-
-
-@contextmanager
-def watched() -> Iterator["Watch"]:
-    """A progress bar on terminals; silence elsewhere."""
-    if not err.is_terminal:
-        yield lambda doing, done, total: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bars:
-        tasks: dict[str, Any] = {}
-
-        def show(doing: str, done: int, total: int) -> None:
-            if doing not in tasks:
-                tasks[doing] = bars.add_task(doing, total=total)
-            bars.update(tasks[doing], completed=done, total=total)
-
-        yield show
-
-
-def _tell_preview(found: "Preview", as_json: bool) -> None:
-    if as_json:
-        errors = {name: dict(zip(map(str, found.sizes), row, strict=True)) for name, row in found.errors.items()}
-        typer.echo(json.dumps({**found.record, "expected_error_by_size": errors}))
-        return
-    from inbounds.release.report import thinned
-
-    plan = found.plan
-    out.print(f"[bold]Dry run[/] of {escape(plan.source.name)}: nothing is read but the schema, nothing is written\n")
-    out.print(f"[bold]Answered[/] {escape(_answered(plan))}\n")
-    out.print(f"[bold]Promise[/] {found.statement}\n", markup=True)
-    out.print("[bold]Account[/]")
-    for line in found.account:
-        out.print(f"  • {line}", markup=False)
-    out.print()
-    _tell_values(found.record)
-    picked = thinned(len(found.sizes), SHOWN_SIZES)
-    rows = [[str(found.sizes[k]), *(f"{row[k]:.4g}" for row in found.errors.values())] for k in picked]
-    names = ["group size" if plan.groups.public else "at most", *map(escape, found.errors)]
-    out.print(terminal.columns("Expected error (mean absolute)", names, rows, right=0), sep="\n")
-    if len(picked) < len(found.sizes):
-        out.print(f"[dim]{len(picked)} of {len(found.sizes)} sizes shown; all are in the record (--json)[/]")
-
-
-def _answered(plan: "Plan") -> str:
-    groups = f"{len(plan.groups)} groups by {', '.join(plan.groups.by)}" if plan.groups.by else "the whole table"
-    statistics = ", ".join(f"{s.name} ({s.kind} of {s.of})" for s in plan.statistics)
-    return f"{groups}: {statistics}"
-
-
-def _tell_values(record: Any) -> None:
-    """What becomes of values outside the bounds and of records without one, column by column."""
-    if record["values"]:
-        out.print("[bold]Values[/]")
-    for line in record["values"]:
-        out.print(f"  • {line}", markup=False)
-    if record["values"]:
-        out.print()
-
-
-def _tell_release(done: "Release", report: Path | None, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps({"output": str(done.path), **done.record}))
-        return
-    _tell_table(done)
-    out.print(f"\n{done.record['statement']}\n", markup=False)
-    _tell_values(done.record)
-    out.print(f"table   [bold]{done.path}[/]\nrecord  [bold]{done.path}.release.json[/]")
-    if report is not None:
-        out.print(f"report  [bold]{report}[/]")
-
-
-def _tell_table(done: "Release") -> None:
-    """The first rows, and as many columns as the terminal has room for."""
-    first, columns = done.table.slice(0, SHOWN_ROWS), _columns_in_order(done)
-    texts = {name: [_spoken(value) for value in first[name].to_pylist()] for name in columns}
-    shown = _fitting(texts, len(done.plan.groups.by))
-    rows = [[escape(cell) for cell in row] for row in zip(*(texts[name] for name in shown), strict=True)]
-    title, names = escape(str(done.path)), [escape(name) for name in shown]
-    out.print(terminal.columns(title, names, rows, right=len(done.plan.groups.by)))
-    if done.table.num_rows > SHOWN_ROWS:
-        out.print(f"[dim]… {done.table.num_rows - SHOWN_ROWS} more rows in the file[/]")
-    if len(shown) < done.table.num_columns:
-        out.print(f"[dim]+ {done.table.num_columns - len(shown)} more columns in the file[/]")
-
-
-def _columns_in_order(done: "Release") -> list[str]:
-    """Keys, answers, then errors and intervals; of several statistics the answers only."""
-    plan = done.plan
-    main = [*plan.groups.by, *(cell for statistic in plan.statistics for cell in plan.cells(statistic))]
-    rest = [name for name in done.table.column_names if name not in main]
-    return main if len(plan.statistics) > 1 else main + rest
-
-
-def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
-    """The first columns that fit the terminal side by side; the keys and one answer in any case."""
-    names, room = list(texts), out.width - 1
-    widths = [max(map(cell_len, (name, *cells))) + 3 for name, cells in texts.items()]
-    return [name for k, name in enumerate(names) if k <= keys or sum(widths[: k + 1]) <= room]
-
-
-def _spoken(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _write_report(path: Path, record: Any, table: Any) -> None:
-    from inbounds.release.report import page
-
-    path.write_text(page(record, table), "utf-8")
-
-
-# --- init -------------------------------------------------------------------------------------------------
-
-
 @app.command(rich_help_panel=TABLES)
 def init(
     source: Annotated[
@@ -280,6 +165,7 @@ def init(
     ),
     table: Table = None,
     delimiter: Delimiter = None,
+    decimal: DecimalMark = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -290,10 +176,12 @@ def init(
     from inbounds.release.drafting import draft
     from inbounds.release.source import Source
 
+    if same_file(output, source):
+        raise ValueError(f"output must not be the data, got {output}; give another name")
     if output.exists() and not overwrite:
         raise ValueError(f"output {output} exists; give another name, or --overwrite")
     place = {"url": source} if "://" in source else {"path": os.fspath(source)}
-    text = draft(Source(**place, table=table or "", delimiter=delimiter or ""), output)
+    text = draft(Source(**place, table=table or "", delimiter=delimiter or "", decimal=decimal or ""), output)
     output.write_text(text, "utf-8")
     if as_json:
         typer.echo(json.dumps({"plan": str(output)}))

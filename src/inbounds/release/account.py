@@ -8,6 +8,7 @@ group:
 
     count           min(rows that meet the condition, n)       answers 0..n         moves by 1
     histogram cell  min(rows with the label, n)                 answers 0..n         two cells move by 1
+      (consistent: rows short of n are in the cell `other`; see `consistent.filled`)
     sum, mean       n·d + sum of (v - d), clamped to 0..n·w      n·w + 1 answers      moves by w
     min, max, median                                             w + 1 answers        moves anywhere
 
@@ -69,7 +70,8 @@ def query_of(plan: Plan, statistic: Statistic, size: int) -> Query:
         scale = Scale(column.low, column.step / size, range(size * column.width + 1))
         return _asked("mean", scale, Reach(column.width))
     assert column.low is not None
-    return _asked(statistic.kind, Scale(column.low, column.step, range(column.width + 1)), Everyone())
+    kind = "mean" if statistic.kind == "mean" else "extreme"  # as `ib.extreme`, so that readers can ask for the same
+    return _asked(kind, Scale(column.low, column.step, range(column.width + 1)), Everyone())
 
 
 def _sum(column: Column, size: int) -> Query:

@@ -97,8 +97,8 @@ class Released:
 def answered(
     designed: Designed, truths: Truths, *, draws: Draws = entropy, progress: Progress = no_progress
 ) -> list[Released]:
-    """The released columns: keys, then every statistic with its expected error and, if asked for, its interval."""
-    plan, columns = designed.asked.plan, _key_columns(designed.asked.plan)
+    """The released columns: keys, declared sizes where they differ, every statistic with its error and interval."""
+    plan, columns = designed.asked.plan, [*_key_columns(designed.asked.plan), *_size_column(designed.asked.plan)]
     rows, total = iter(truths.positions), len(truths.positions) * len(plan.groups)
     done = 0
     for k, statistic in enumerate(plan.statistics):
@@ -160,5 +160,11 @@ def _intervals(designed: Designed, k: int, outputs: Ints) -> tuple[NDArray[Any],
 
 
 def _key_columns(plan: Plan) -> list[Released]:
+    """What names each group; public."""
     keys = plan.groups.keys
     return [Released(name, np.array([key[k] for key in keys], dtype=object)) for k, name in enumerate(plan.groups.by)]
+
+
+def _size_column(plan: Plan) -> list[Released]:
+    """What was declared about each group's size, so that a reader knows which mechanism answered it; public."""
+    return [Released(plan.size_column, np.array(plan.groups.sizes))] if plan.size_column else []

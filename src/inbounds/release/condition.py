@@ -4,7 +4,7 @@ A comparison with a missing value is neither true nor false; a record counts whe
 Text is compared for equality only: its order differs between engines. `grammar` reads the language.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal as Choice
@@ -155,6 +155,40 @@ def used(condition: Condition) -> dict[str, Type | None]:
                     walk(inside)
 
     walk(condition)
+    return found
+
+
+def retold(condition: Condition, tell: Callable[[str, str], str]) -> Condition:
+    """The condition with every text that a column is compared with told anew: `tell` gets the column and the text."""
+
+    def told(value: Literal, name: str) -> Literal:
+        return Literal(tell(name, value.value)) if isinstance(value.value, str) else value
+
+    match condition:
+        case Comparison(sign, Column(name) as left, Literal() as right):
+            return Comparison(sign, left, told(right, name))
+        case Comparison(sign, Literal() as left, Column(name) as right):
+            return Comparison(sign, told(left, name), right)
+        case Among(Column(name) as subject, values):
+            return Among(subject, tuple(told(value, name) for value in values))
+        case Not(inner):
+            return Not(retold(inner, tell))
+        case Every(parts):
+            return Every(tuple(retold(part, tell) for part in parts))
+        case Some(parts):
+            return Some(tuple(retold(part, tell) for part in parts))
+    return condition
+
+
+def texts(condition: Condition) -> list[tuple[str, str]]:
+    """Every column and text that are compared with each other."""
+    found: list[tuple[str, str]] = []
+
+    def note(name: str, text: str) -> str:
+        found.append((name, text))
+        return text
+
+    retold(condition, note)
     return found
 
 

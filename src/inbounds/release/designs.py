@@ -100,6 +100,7 @@ def kept(request: Request, folder: Path) -> Design:
     mechanism = designed(request.query, request.epsilon, request.wishes)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # whatever is there is not the mechanism
         save(mechanism, path)
         return Design(mechanism, _sha256(path))
     except OSError:  # a cache that cannot be written is only slower

@@ -1,5 +1,6 @@
 """A first plan from a schema: names and types are filled in, public facts are left to people who know them."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from inbounds.release.source import Source, opened, quiet
 HEAD = """\
 # A release plan for {name}, drafted from its columns. Everything in this file is public: take no bound, key or
 # label from the data itself. Lines that begin with # are choices; remove the # to make one.
-#
+{first}#
 #   inbounds release {plan} --dry-run     what would be released, and how well
 #   inbounds release {plan}               release it
 
@@ -25,7 +26,7 @@ size = 25            # records in each group, if public; if not, write instead: 
 epsilon = 1          # shared by all statistics: equally, or as each says with share = 0.5 or epsilon = 0.5
 
 # Statistics, one block each: count = "a condition", histogram = "a column with labels",
-# mean, sum, min, max or median = "a column with low and high".
+# mean, sum, min, max or median = "a column with low and high". count = "true" counts all records.
 # Conditions: =, !=, <, <=, >, >=, in (…), between … and …, is null, and, or, not.
 [[statistics]]
 {statistic}
@@ -37,6 +38,10 @@ path = "{output}"
 # [design]
 # properties = ["fair", "column_monotone"]
 # prior = {{ binomial = 0.3 }}
+"""
+
+FIRST_LINE = """\
+# Columns have the names in the first line of the file. If that is a record and no header line, delete this plan.
 """
 
 NUMBER = """
@@ -60,11 +65,24 @@ BOOLEAN = """
 type = "boolean"
 """
 
+ANYTHING = """
+# {name}: a CSV file does not say what its columns hold; keep one of the two blocks
+[columns.{name}]
+type = "text"           # or "boolean": true and false, yes and no, 1 and 0
+# labels = ["…", "…"]   # with labels it can be a histogram
+# other = "…"           # the label that any other value counts as; without it such records are in no cell
+""" + NUMBER.replace("\n[", "\n# [").replace("\ntype", "\n# type")
+
+ANSWERS = {"yes", "no", "true", "false", "na", "n/a", "nan", "null", "none", "ja", "nein"}
+"""Texts that stand in records, never in header lines."""
+
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+
 
 def draft(source: Source, plan: Path) -> str:
     """The text of a commented plan for a source; `plan` is the file it is meant for."""
     types = schema(source)
-    by = next((name for name, kind in types.items() if kind == "text"), "")
+    by = next((name for name, kind in types.items() if kind in ("text", "anything")), "")
     rest = {name: kind for name, kind in types.items() if name != by}
     head = HEAD.format(
         name=Path(source.path).name or source.name,
@@ -73,35 +91,38 @@ def draft(source: Source, plan: Path) -> str:
         by=quoted(by) if by else "",
         statistic=_example(rest),
         output=f"{plan.stem}.released.csv",
+        first=FIRST_LINE if source.kind == "csv" else "",
     )
-    blocks = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN}
+    blocks = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN, "anything": ANYTHING}
     return head + "".join(blocks[kind].format(name=_key(name)) for name, kind in rest.items())
 
 
 def schema(source: Source) -> dict[str, str]:
-    """Column names and whether each is a number, text or boolean.
-
-    Types of a CSV file are guessed by the engine, for the draft only; its yes and no, true and false stay text,
-    as they are written.
-    """
+    """Column names and whether each is a number, text or boolean; a CSV file does not say, so: anything."""
+    table = opened(source)
     with quiet():
         if source.kind != "csv":
-            return {name: _type(kind) for name, kind in opened(source).schema().items()}
-        return {
-            name: "number" if kind.is_numeric() and not kind.is_boolean() else "text"
-            for name, kind in _guessed(source).schema().items()
-        }
+            return {name: _type(kind) for name, kind in table.schema().items()}
+        names = list(table.schema())
+    _check_header(names)
+    return dict.fromkeys(names, "anything")
 
 
-def _guessed(source: Source) -> Any:
-    opened(source)  # its errors are sentences, also the one about a missing extra
-    import ibis
+def _check_header(names: list[str]) -> None:
+    """No draft from a file without a header line: it would publish the record that stands there instead."""
+    if any(map(_looks_like_value, names)):
+        raise SourceError(
+            "must begin with a header line of column names, but something in its first line looks like a value (a "
+            "number, a date, an answer such as yes); does the file begin with a header line? if it does, use words "
+            "for names, or write the plan by hand",
+            ("source", "path"),
+        )
 
-    try:
-        return ibis.duckdb.connect().read_csv(source.path, delim=source.separator, header=True)
-    except Exception:
-        failed = f"names a file that is not a table of values: {source.path}"
-    raise SourceError(failed, ("source", "path"))
+
+def _looks_like_value(name: str) -> bool:
+    plain = name.strip().casefold()
+    wordless = not any(letter.isalpha() for letter in plain)
+    return plain in ANSWERS or "@" in plain or wordless or bool(_DATE.search(plain))
 
 
 def _type(kind: Any) -> str:
@@ -114,7 +135,7 @@ def _example(columns: dict[str, str]) -> str:
     """A statistic to begin with, over the first column that is not the key."""
     for name, kind in columns.items():
         spoken = name if name.isidentifier() else f'"{name}"'
-        test = {"text": f"{spoken} = '…'", "number": f"{spoken} > 0", "boolean": spoken}[kind]
+        test = {"number": f"{spoken} > 0", "boolean": spoken}.get(kind, f"{spoken} = '…'")
         return f'count = {quoted(test)}\nname = "count"'
     return 'count = "true"\nname = "count"'
 
@@ -126,7 +147,8 @@ def _source(source: Source, folder: Path) -> str:
     near = path.relative_to(folder.resolve()) if path.is_relative_to(folder.resolve()) else path
     table = f"\ntable = {quoted(source.table)}" if source.table else ""
     delimiter = f"\ndelimiter = {quoted(source.delimiter)}" if source.delimiter else ""
-    return f"path = {quoted(str(near))}{table}{delimiter}"
+    decimal = f"\ndecimal = {quoted(source.decimal)}" if source.decimal else ""
+    return f"path = {quoted(str(near))}{table}{delimiter}{decimal}"
 
 
 def quoted(text: str) -> str:

@@ -12,19 +12,17 @@ from typing import Any
 import numpy as np
 
 from inbounds.exact import Ints
+from inbounds.release import columns as reading
+from inbounds.release import condition as language
 from inbounds.release.account import open_grid
+from inbounds.release.consistent import filled
 from inbounds.release.errors import AggregationFailed
 from inbounds.release.expression import constant, translated
 from inbounds.release.facts import Column
 from inbounds.release.plan import Plan, Statistic
-from inbounds.release.schema import check_schema, used_columns
+from inbounds.release.schema import check_schema, texts_of, used_columns
 from inbounds.release.source import opened, quiet
-
-LARGEST_NUMBER = 1e300
-"""Numbers beyond, infinities and NaN count as missing: engines disagree about their order."""
-
-TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
-"""How CSV files write booleans, in any case."""
+from inbounds.release.texts import fitted
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Opened:
 def open_source(plan: Plan) -> Opened:
     """Open the plan's source and compare its schema with the plan: names and types, no data."""
     with plan.located():
-        table = opened(plan.source)
+        table = opened(plan.source, (*plan.groups.by, *used_columns(plan)))
         with quiet():
             schema = dict(table.schema().items())
         check_schema(plan, schema)
@@ -98,9 +96,15 @@ def _joined(plan: Plan, table: Any) -> Any:
     """The records of declared groups: the group's position, and one whole number per statistic."""
     import ibis
 
-    columns = {name: _typed(plan, table, name) for name in used_columns(plan)}
-    own = {f"v{k}": _number_of(plan, s, columns) for k, s in enumerate(plan.statistics)}
-    keys = {f"k{k}": _key_column(table[name]) for k, name in enumerate(plan.groups.by)}
+    columns = {
+        name: reading.typed(table[name], plan.columns[name], plan.source, texts_of(plan, name))
+        for name in used_columns(plan)
+    }
+    fit = _Fit({name: table[name].type() for name in columns})
+    own = {f"v{k}": _number_of(plan, s, columns, fit) for k, s in enumerate(plan.statistics)}
+    keys = {
+        f"k{k}": reading.key(table[name], (key[k] for key in plan.groups.keys)) for k, name in enumerate(plan.groups.by)
+    }
     records = table.select(**keys, **own)
     if not keys:
         return records.mutate(group_=ibis.literal(0, "int64"))
@@ -108,8 +112,14 @@ def _joined(plan: Plan, table: Any) -> Any:
     return declared.inner_join(records, [declared[name] == records[name] for name in keys]).select("group_", *own)
 
 
-def _key_column(column: Any) -> Any:
-    return column.cast("int64") if column.type().is_integer() else column.cast("string")
+@dataclass(frozen=True)
+class _Fit:
+    """Public texts as their columns write them: see `texts.fitted`."""
+
+    kinds: dict[str, Any]
+
+    def __call__(self, name: str, text: str) -> str:
+        return fitted(text, self.kinds[name])
 
 
 def _declared(plan: Plan, table: Any) -> Any:
@@ -117,37 +127,20 @@ def _declared(plan: Plan, table: Any) -> Any:
 
     arrays: dict[str, Any] = {"group_": pyarrow.array(range(len(plan.groups)), pyarrow.int64())}
     for k, name in enumerate(plan.groups.by):
-        whole = table[name].type().is_integer()
-        values = [int(key[k]) if whole else key[k] for key in plan.groups.keys]
+        kind = table[name].type()
+        whole, forms = kind.is_integer(), [fitted(key[k], kind) for key in plan.groups.keys]
+        values = [int(form) for form in forms] if whole else forms
         arrays[f"k{k}"] = pyarrow.array(values, pyarrow.int64() if whole else pyarrow.string())
     return pyarrow.table(arrays)
 
 
-def _typed(plan: Plan, table: Any, name: str) -> Any:
-    """A column as its declared type; text that cannot be read as that type is missing."""
-    column, kind = table[name], plan.columns[name].type
-    if kind == "number":
-        return _finite(column.strip().try_cast("float64") if plan.source.textual else column, plan)
-    if kind == "boolean" and plan.source.textual:
-        word = column.strip().lower()
-        return word.isin(TRUE).ifelse(True, word.isin(FALSE).ifelse(False, None))
-    return column.cast("string") if kind == "text" and not column.type().is_string() else column
-
-
-def _finite(column: Any, plan: Plan) -> Any:
-    """NaN and infinities are missing; so is text, which SQLite may keep in columns of numbers and orders last."""
-    if column.type().is_floating() or plan.source.kind == "sqlite":
-        return column.between(-LARGEST_NUMBER, LARGEST_NUMBER).ifelse(column, None)
-    return column
-
-
-def _number_of(plan: Plan, statistic: Statistic, columns: dict[str, Any]) -> Any:
+def _number_of(plan: Plan, statistic: Statistic, columns: dict[str, Any], fit: _Fit) -> Any:
     """The whole number that a record contributes: never missing, always in its range."""
     if statistic.kind == "count":
-        return _one_if(translated(statistic.where, columns))
+        return _one_if(translated(language.retold(statistic.where, fit), columns))
     column = plan.columns[statistic.of]
     if statistic.kind == "histogram":
-        return _label_number(columns[statistic.of], column)
+        return _label_number(columns[statistic.of], column, [fit(statistic.of, label) for label in column.labels])
     return _step_number(columns[statistic.of], column)
 
 
@@ -158,12 +151,12 @@ def _one_if(condition: Any) -> Any:
     return ibis.cases((condition, ibis.literal(1, "int64")), else_=ibis.literal(0, "int64"))
 
 
-def _label_number(values: Any, column: Column) -> Any:
+def _label_number(values: Any, column: Column, forms: list[str]) -> Any:
     """The position of the label; every other value is `other`, or -1 for no cell at all."""
     import ibis
 
     other = column.labels.index(column.other) if column.other is not None else -1
-    branches = [(values == label, ibis.literal(k, "int64")) for k, label in enumerate(column.labels)]
+    branches = [(values == label, ibis.literal(k, "int64")) for k, label in enumerate(forms)]
     return ibis.cases(*branches, else_=ibis.literal(other, "int64"))
 
 
@@ -217,7 +210,10 @@ def _placed(plan: Plan, k: int, raw: dict[str, Ints]) -> list[Ints]:
         return [np.minimum(raw[f"m{k}"], sizes)]
     column = plan.columns[statistic.of]
     if statistic.kind == "histogram":
-        return [np.minimum(raw[f"m{k}_{i}"], sizes) for i in range(len(column.labels))]
+        cells = np.array([raw[f"m{k}_{i}"] for i in range(len(column.labels))])
+        if statistic.consistent and column.other is not None:
+            return list(filled(cells, column.labels.index(column.other), sizes))
+        return list(np.minimum(cells, sizes))
     own = raw[f"m{k}"]
     if statistic.kind in ("min", "max", "median"):
         return [np.where(rows > 0, own, column.default).clip(0, column.width)]

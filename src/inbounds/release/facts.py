@@ -1,6 +1,5 @@
 """Public facts: what is known about columns and groups before the data is looked at."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -8,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.exact import Ints, Number, exact, whole
+from inbounds.exact import Ints, Number, exact
 from inbounds.release import condition
 from inbounds.release.errors import PlanError, at
+from inbounds.release.texts import folded, listed, written
 
 LARGEST = 1 << 53
 """Bounds and group sizes lie below this, where floats are still exact."""
@@ -46,11 +46,16 @@ class Column:
         return cls("number", bounds[0], bounds[1], bounds[2], bounds[3])
 
     @classmethod
-    def category(cls, labels: Sequence[str], *, other: str | None = None) -> "Column":
-        """One of several labels."""
-        if isinstance(labels, str) or not all(isinstance(label, str) for label in labels):
+    def category(cls, labels: Sequence[Any], *, other: Any = None) -> "Column":
+        """One of several labels: texts, or whole numbers, booleans and dates as their text."""
+        given = listed(labels)
+        if isinstance(given, str) or not isinstance(given, Sequence):
             raise PlanError("must be a list of texts", ("labels",))
-        return cls("text", labels=tuple(labels), other=other)
+        with at("labels"):
+            texts = tuple(written(label) for label in given)
+        with at("other"):
+            rest = None if other is None else written(other)
+        return cls("text", labels=texts, other=rest)
 
     def __post_init__(self) -> None:
         if self.type not in ("number", "text", "boolean"):
@@ -75,7 +80,7 @@ class Column:
             raise PlanError(f"must be one of the values {low}, {low + step}, … {high}, got {missing}", ("missing",))
 
     def _check_labels(self) -> None:
-        if len(self.labels) < 2 or len(set(self.labels)) < len(self.labels):
+        if len(self.labels) < 2 or len(set(map(folded, self.labels))) < len(self.labels):
             raise PlanError("must be at least two different texts", ("labels",))
         if self.other is not None and self.other not in self.labels:
             raise PlanError(f"must be one of the labels, got {self.other!r}", ("other",))
@@ -133,20 +138,6 @@ def _twice(keys: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """The first key that was there before."""
     seen: set[tuple[str, ...]] = set()
     return next(key for key in keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-
-
-def sizes_of(given: Any, count: int, name: str) -> Ints:
-    """One size for all groups, or one for each."""
-    with at(name):
-        if isinstance(given, Sequence) and not isinstance(given, str):
-            numbers = [whole(value, name, 1) for value in given]
-        else:
-            numbers = [whole(given, name, 1)] * count
-        if len(numbers) != count:
-            raise ValueError(f"must be one number, or one for each of {count} groups, got {len(numbers)}")
-        if max(numbers) >= math.isqrt(LARGEST) ** 2:
-            raise ValueError("must lie below 2^53")
-        return np.array(numbers, dtype=np.int64)
 
 
 def exact_at(value: Number, name: str) -> Fraction:

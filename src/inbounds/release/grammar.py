@@ -63,7 +63,7 @@ def parse(text: str) -> Condition:
     Every(parts=(Comparison(sign='=', ...), Not(inner=Comparison(sign='<', ...))))
     """
     if not isinstance(text, str):
-        raise ValueError(f"must be a condition in quotes, got {type(text).__name__}")
+        raise ValueError(f"must be a condition in quotes, got {type(text).__name__}; 'true' counts all records")
     reader = _Reader(text, _tokens(text))
     found = reader.condition(0)
     reader.expect("end")

@@ -16,8 +16,8 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
     """A plan from options.
 
     asked: for every kind of statistic its conditions or columns. facts: by, keys, size, maximum, epsilon, table,
-    interval, delimiter. column: what was given for low, high, step, missing and labels; they describe one column.
-    Columns in conditions have the type of what they are compared with.
+    interval, delimiter, decimal. column: what was given for low, high, step, missing and labels; they describe one
+    column. Columns in conditions have the type of what they are compared with.
     """
     statistics = [{kind: of} for kind, subjects in asked.items() for of in subjects or ()]
     if not statistics:
@@ -39,7 +39,7 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
     given = {name: value for name, value in facts.items() if value is not None}
     return plan_from(
         {
-            "source": {"url" if "://" in source else "path": source, **_only(given, "table", "delimiter")},
+            "source": {"url" if "://" in source else "path": source, **_only(given, "table", "delimiter", "decimal")},
             "groups": {name: _number(value) for name, value in _only(given, "by", "keys", "size", "maximum").items()},
             "columns": columns,
             "statistics": statistics,
@@ -72,7 +72,8 @@ def _check_one_column(statistics: Sequence[Mapping[str, str]], column: Options) 
             raise ValueError(f"{said}; columns with different {other} need a plan: inbounds init FILE")
         idle = [f"--{name}" for name in names if column[name]]
         if idle and not subjects:
-            raise ValueError(f"{' and '.join(idle)} describes a column; name it with {' or '.join(map(_flag, kinds))}")
+            verb = "describes" if len(idle) == 1 else "describe"
+            raise ValueError(f"{' and '.join(idle)} {verb} a column; name it with {' or '.join(map(_flag, kinds))}")
 
 
 def _flag(kind: str) -> str:

@@ -18,6 +18,7 @@ from inbounds.release.facts import LARGEST, Column, Groups, positive_at
 from inbounds.release.grammar import parse
 from inbounds.release.lines import Lines
 from inbounds.release.source import Source
+from inbounds.release.texts import check_labels
 from inbounds.release.wishes import Wishes
 
 Kind = Literal["count", "histogram", "sum", "mean", "min", "max", "median"]
@@ -34,7 +35,8 @@ class Statistic:
 
     kind and of: what is computed, and the condition or column it is computed of. name: its column in the output.
     epsilon or share: its part of the whole, absolute or as a fraction; without either, the statistics that say
-    nothing share what is left equally. consistent: make the cells of a histogram sum to the public group size.
+    nothing share what is left equally. consistent: make the cells of a histogram sum to the public group size; a
+    record short of the size is then in the cell `other` of its column.
     """
 
     kind: Kind
@@ -71,6 +73,7 @@ class Plan:
 
     Formal guarantee of its release: for two tables that are neighbours in the sense of `neighbours`, the
     probability of any released table differs by a factor of at most exp(spent), spent <= epsilon.
+    reads: files that the plan itself came from, the public keys among them.
     """
 
     source: Source
@@ -83,6 +86,7 @@ class Plan:
     interval: Fraction | None = None
     output: str = ""
     lines: Lines | None = field(default=None, repr=False, compare=False)
+    reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.neighbours:
@@ -111,7 +115,7 @@ class Plan:
     def _check_statistics(self) -> None:
         if not self.statistics:
             raise PlanError("must hold at least one statistic", ("statistics",))
-        names = set(self.groups.by)
+        names = {*self.groups.by, self.size_column}
         for k, statistic in enumerate(self.statistics):
             with at("statistics", k):
                 with at(statistic.kind):
@@ -126,6 +130,7 @@ class Plan:
     def _check_subject(self, statistic: Statistic) -> None:
         if statistic.kind == "count":
             condition.check(statistic.where, {name: column.type for name, column in self.columns.items()})
+            check_labels(condition.texts(statistic.where), self.columns)
             return
         column = self.columns.get(statistic.of)
         if column is None:
@@ -143,6 +148,18 @@ class Plan:
                 f"can be made consistent only when every record is in a cell; add other = {column.labels[-1]!r}, or "
                 f"another of its labels, under [columns.{statistic.of}]"
             )
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The files a release reads: its source, the plan, the public keys. Nothing is ever written over them."""
+        return tuple(path for path in (self.source.path, *self.reads) if path)
+
+    @cached_property
+    def size_column(self) -> str:
+        """The output column of the declared sizes; none where all groups have the same, or a key has that name."""
+        name = "group_size" if self.groups.public else "group_maximum"
+        differ = bool((self.groups.sizes != self.groups.sizes[0]).any())
+        return name if differ and name not in self.groups.by else ""
 
     def cells(self, statistic: Statistic) -> list[str]:
         """The output columns of a statistic's answers: its name, or its name and label for every cell."""

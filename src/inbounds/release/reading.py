@@ -24,7 +24,7 @@ Values = Mapping[str, Any]
 PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output")
 WISHES = ("loss", "properties", "prior", "aim", "mechanism")
 FIELDS: dict[str, tuple[str, ...]] = {
-    "source": ("path", "url", "table", "engine", "delimiter"),
+    "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
     "groups": ("by", "keys", "size", "maximum"),
     "column": ("type", "low", "high", "step", "missing", "labels", "other"),
     "privacy": ("epsilon", "neighbours"),
@@ -151,8 +151,14 @@ def _statistic(values: Values, wishes: Wishes) -> Statistic:
     if not isinstance(rest.get("consistent", False), bool):
         raise PlanError("must be true or false", ("consistent",))
     rest["name"] = _text(rest.get("name", ""), "name")
-    of = _text(values[kinds[0]], kinds[0])
+    of = _subject(values[kinds[0]], kinds[0])
     return Statistic(kinds[0], of, wishes=wishes_from(own, wishes) if own else None, **rest)
+
+
+def _subject(value: Any, kind: str) -> str:
+    if kind == "count" and value is True:
+        raise PlanError('must be a condition in quotes; count = "true" counts all records', (kind,))
+    return _text(value, kind)
 
 
 def wishes_from(values: Values, outer: Wishes | None = None) -> Wishes:

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +19,7 @@ from inbounds.release.designs import Design
 from inbounds.release.plan import CHANGE
 from inbounds.release.words import composition, handling, number, statement
 from inbounds.release.write import own_digest
+from inbounds.spelling import query_json
 
 FORMAT, VERSION = "inbounds release", 1
 """Fields may be added, never redefined."""
@@ -77,6 +79,7 @@ def _line(design: Design) -> dict[str, Any]:
         "answers": f"{made.query.answers[0]}..{made.query.answers[-1]}, {len(made.query.answers)} values",
         "neighbours": str(made.query.neighbours),
         "origin": str(made.origin),
+        "query": query_json(made.query),
     }
 
 
@@ -116,15 +119,36 @@ def check(path: str | PathLike[str]) -> list[str]:
     the reason otherwise. The mechanisms themselves are not in the record, only their digests.
     """
     file = Path(path)
-    try:
-        content = json.loads(file.read_text("utf-8"))
-        if content["format"] != FORMAT:
-            raise PassportError(f"{file.name} is not a release record")
-        if content["version"] != VERSION:
-            raise UnknownVersion(f"{file.name} is a release record of version {content['version']!r}, not {VERSION}")
+    with _whole(file):
+        content = _content(file)
         return [_check_own(content), _check_table(content["table"], file), *_check_account(content)]
+
+
+def read(path: str | PathLike[str]) -> dict[str, Any]:
+    """A record whose digest and account hold; its table need not be there."""
+    file = Path(path)
+    with _whole(file):
+        content = _content(file)
+        _check_own(content)
+        _check_account(content)
+        return content
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[None]:
+    try:
+        yield
     except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError, RecursionError):
         raise PassportError(f"{file.name} is not a whole release record") from None
+
+
+def _content(file: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    if content["format"] != FORMAT:
+        raise PassportError(f"{file.name} is not a release record")
+    if content["version"] != VERSION:
+        raise UnknownVersion(f"{file.name} is a release record of version {content['version']!r}, not {VERSION}")
+    return content
 
 
 def _check_own(content: Mapping[str, Any]) -> str:

@@ -131,16 +131,27 @@ def _unstuttered(html: str, name: str, keys: Sequence[Any]) -> str:
 
 
 def _digests(record: Mapping[str, Any]) -> str:
-    """Digests of the plan, the table and every mechanism, and the versions that made them."""
-    lines = [("plan", record["plan_sha256"])]
+    """Digests of the plan and the table; those of the mechanisms and the versions that made them, folded away."""
+    first, made = [("plan", record["plan_sha256"])], record["mechanisms"]
     if "table" in record:
-        lines.append((f"table {record['table']['file']}", record["table"]["sha256"]))
-    made = record["mechanisms"]
-    for m in made[:SHOWN_ROWS]:
-        lines.append((f"mechanism of {m['statistic']}, size {m['size']}", m["sha256"]))
+        first.append((f"table {record['table']['file']}", record["table"]["sha256"]))
+    rest = [(f"{m['statistic']}, size {m['size']}", m["sha256"]) for m in made[:SHOWN_ROWS]]
+    more = f'<p class="sub">The first {SHOWN_ROWS}; all are in the record.</p>' if len(made) > SHOWN_ROWS else ""
     versions = ", ".join(f"{name} {value}" for name, value in record["versions"].items())
-    rows = [[escape(name), f"<code>{escape(value)}</code>"] for name, value in lines]
-    more = (
-        f"The first {SHOWN_ROWS} of {len(made)} mechanisms; all are in the record. " if len(made) > SHOWN_ROWS else ""
+    summary = f"Digests of {len(made)} mechanisms" if len(made) > 1 else "Digest of the mechanism"
+    return (
+        f"{_checking(record)}{_sums(first)}"
+        f"<details><summary>{summary}</summary>{_sums(rest)}{more}</details>"
+        f"<details><summary>Versions</summary><p>{escape(versions)}</p></details>"
     )
-    return table(["", "sha256"], rows, plain=True) + f'<p class="sub">{more}{escape(versions)}</p>'
+
+
+def _checking(record: Mapping[str, Any]) -> str:
+    if "table" not in record:
+        return ""
+    command = f"inbounds verify {record['table']['file']}.release.json"
+    return f"<p><code>{escape(command)}</code> checks the record, the table and the account again.</p>"
+
+
+def _sums(lines: Sequence[tuple[str, str]]) -> str:
+    return table(["", "sha256"], [[escape(name), f"<code>{escape(sum_)}</code>"] for name, sum_ in lines], plain=True)

@@ -1,11 +1,13 @@
 """The schema against the plan: names and types of columns, known before any record is read."""
 
+import difflib
 import unicodedata
 from typing import Any
 
 from inbounds.release import condition as language
-from inbounds.release.errors import SourceError
+from inbounds.release.errors import Path, SourceError
 from inbounds.release.plan import Plan
+from inbounds.release.texts import FLOATS, fitted, near
 
 KEYS = ("groups", "keys")
 
@@ -13,13 +15,15 @@ KEYS = ("groups", "keys")
 def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
     """A `SourceError` unless the source has every key and every used column, in a type that fits."""
     for name in plan.groups.by:
-        _check_present(name, schema, ("groups", "by"))
+        _check_present(plan, name, schema, ("groups", "by"))
     _check_keys(plan, schema)
     counts = [statistic.where for statistic in plan.statistics if statistic.kind == "count"]
     right = set().union(*map(language.compared_with, counts))
     for name in used_columns(plan):
-        _check_present(name, schema, ("columns", name), f"; {language.text_hint(name)}" if name in right else "")
+        hint = f"; {language.text_hint(name)}" if name in right else ""
+        _check_present(plan, name, schema, ("columns", name), hint)
         _check_type(plan, name, schema[name])
+    _check_texts(plan, schema)
 
 
 def used_columns(plan: Plan) -> list[str]:
@@ -31,9 +35,38 @@ def used_columns(plan: Plan) -> list[str]:
     return list(names)
 
 
-def _check_present(name: str, schema: dict[str, Any], path: tuple[str, ...], hint: str = "") -> None:
-    if name not in schema:
+def texts_of(plan: Plan, name: str) -> list[str]:
+    """Every text that a column is compared with: its labels, and those of conditions."""
+    counts = [statistic.where for statistic in plan.statistics if statistic.kind == "count"]
+    said = [text for where in counts for column, text in language.texts(where) if column == name]
+    return [*plan.columns[name].labels, *said]
+
+
+# --- names ------------------------------------------------------------------------------------------------
+
+
+def _check_present(plan: Plan, name: str, schema: dict[str, Any], path: Path, hint: str = "") -> None:
+    if name in schema:
+        return
+    if plan.source.has_schema:
         raise SourceError(f"names the column {name!r}, but the source has: {', '.join(schema)}{hint}", path)
+    close = _similar(plan, name, schema)
+    way = f"did you mean {close[0]!r}?" if close else "does the file begin with a header line?"
+    raise SourceError(f"names the column {name!r}, which the source does not have; {way}{hint}", path)
+
+
+def _similar(plan: Plan, name: str, schema: dict[str, Any]) -> list[str]:
+    """Names like this one, of a source whose names may be its first record.
+
+    A file without a header line must not have that record printed. So names are never listed, one that is only
+    similar is told when others that the plan names are there, and it is then the header line.
+    """
+    if not {*plan.groups.by, *used_columns(plan)} & set(schema):
+        return near(name, schema)
+    return near(name, schema) or difflib.get_close_matches(name, schema, 1, 0.75)
+
+
+# --- keys, labels and texts of conditions -----------------------------------------------------------------
 
 
 def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
@@ -41,19 +74,51 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
     forms = []
     for k, name in enumerate(plan.groups.by):
         kind = schema[name]
-        if not (kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_date()):
+        if not _is_key(kind):
             said = f"must be text, whole numbers, booleans or dates, but {name!r} is {kind}"
-            raise SourceError(said, ("groups", "by"))
-        values = [key[k] for key in plan.groups.keys]
-        if kind.is_integer() and not all(map(_is_whole, values)):
-            raise SourceError(f"must be whole numbers as the column {name!r} is; at least one is not", KEYS)
-        forms.append([int(v) if kind.is_integer() else _seen(v, plan) for v in values])
+            raise SourceError(said + _key_way_out(name, kind), ("groups", "by"))
+        fits = [_fitted(key[k], name, kind, KEYS) for key in plan.groups.keys]
+        forms.append([_seen(form, plan) for form in fits])
     if forms and len(set(zip(*forms, strict=True))) < len(plan.groups):
         raise SourceError("must be different numbers, and texts that no database takes for the same", KEYS)
 
 
-def _is_whole(text: str) -> bool:
-    return len(text) < 20 and text.isascii() and text.removeprefix("-").isdecimal() and abs(int(text)) < 1 << 63
+def _is_key(kind: Any) -> bool:
+    zoned = kind.is_timestamp() and kind.timezone is not None
+    return bool(_is_textual(kind) or (kind.is_timestamp() and not zoned))
+
+
+def _is_textual(kind: Any) -> bool:
+    return bool(kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_date())
+
+
+def _key_way_out(name: str, kind: Any) -> str:
+    if kind.is_floating():
+        return f"; {FLOATS}"
+    return f"; in pandas, frame[{name!r}].dt.date is a column of dates" if kind.is_timestamp() else ""
+
+
+def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
+    """Labels and texts of conditions are such as their columns can hold."""
+    for k, statistic in enumerate(plan.statistics):
+        if statistic.kind == "histogram":
+            name = statistic.of
+            path = ("columns", name, "labels")
+            forms = [_fitted(label, name, schema[name], path) for label in plan.columns[name].labels]
+            if len(set(forms)) < len(forms):
+                raise SourceError(f"must be different values of a column of {schema[name]}", path)
+        elif statistic.kind == "count":
+            for name, text in language.texts(statistic.where):
+                _fitted(text, name, schema[name], ("statistics", k, "count"), f"compare {name} with")
+
+
+def _fitted(text: str, name: str, kind: Any, path: Path, verb: str = "be") -> str:
+    try:
+        return fitted(text, kind)
+    except ValueError as error:
+        rule, _, got = str(error).rpartition(", got ")
+        said = f"must {verb} {rule}, as the column {name!r} is {kind}, got {got}"
+    raise SourceError(said, path)
 
 
 def _seen(text: str, plan: Plan) -> str:
@@ -64,14 +129,28 @@ def _seen(text: str, plan: Plan) -> str:
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
 
 
+# --- types ------------------------------------------------------------------------------------------------
+
+
 def _check_type(plan: Plan, name: str, kind: Any) -> None:
-    declared = plan.columns[name].type
-    if plan.source.textual:
-        return
+    declared, read = plan.columns[name].type, kind.is_string() and plan.source.reads_text
     fits = {
-        "number": kind.is_numeric() and not kind.is_boolean(),
-        "text": kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_date(),
-        "boolean": kind.is_boolean(),
+        "number": (kind.is_numeric() and not kind.is_boolean()) or read,
+        "text": _is_textual(kind),
+        "boolean": kind.is_boolean() or read,
     }
     if not fits[declared]:
-        raise SourceError(f"is declared as {declared}, but the source holds {kind}", ("columns", name))
+        said = f"is declared as {declared}, but the source holds {kind}"
+        raise SourceError(said + _type_way_out(declared, name, kind), ("columns", name))
+
+
+def _type_way_out(declared: str, name: str, kind: Any) -> str:
+    if kind.is_string():
+        return "; cast it in a view, or in Python before it is given"
+    if kind.is_boolean():
+        return f"; write {name} = true in conditions"
+    if declared == "text" and kind.is_floating():
+        return f"; {FLOATS}"
+    if kind.is_timestamp():
+        return _key_way_out(name, kind)
+    return f"; compare it with numbers, such as {name} = 1" if kind.is_numeric() else ""

@@ -3,16 +3,16 @@
 CSV files are read as text throughout: guessing types from the data would let one record change the schema.
 """
 
-import csv
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from inbounds.release import csvfile, frames
 from inbounds.release.errors import PlanError, SourceError
 
 FILES = {
@@ -35,7 +35,7 @@ class Source:
 
     table: the table in a database. engine: duckdb (embedded, the default) or spark, for CSV and Parquet files and,
     with `table` alone, for tables of the running Spark session.
-    delimiter: of a CSV file; a tab for .tsv.
+    delimiter: of a CSV file; a tab for .tsv. decimal: the mark before the decimals of its numbers, a point or a comma.
     """
 
     path: str = ""
@@ -43,6 +43,7 @@ class Source:
     table: str = ""
     engine: str = "duckdb"
     delimiter: str = ""
+    decimal: str = ""
     frame: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -51,7 +52,7 @@ class Source:
         if sum((bool(self.path), bool(self.url), self.frame is not None, self.kind == "spark")) != 1:
             raise PlanError("must give exactly one of path and url (or a table of Spark; in Python, a frame)")
         if self.path and self.kind == "":
-            raise PlanError(f"must end in one of {', '.join(FILES)}, got {self.path!r}", ("path",))
+            raise PlanError(f"must end in one of {', '.join(FILES)}, got {self.path!r}{_way_out(self.path)}", ("path",))
         if self.url and self.kind not in SERVERS:
             raise PlanError("must begin with postgresql://", ("url",))
         if self.kind in ("duckdb", "sqlite", *SERVERS) and not self.table:
@@ -60,6 +61,8 @@ class Source:
             raise PlanError("must be duckdb but for CSV and Parquet files and tables of Spark itself", ("engine",))
         if len(self.delimiter) > 1:
             raise PlanError(f"must be one character, got {self.delimiter!r}", ("delimiter",))
+        if self.decimal and (self.decimal not in ".," or self.kind != "csv"):
+            raise PlanError(f'must be "." or ",", for a CSV file, got {self.decimal!r}', ("decimal",))
 
     @property
     def kind(self) -> str:
@@ -76,6 +79,16 @@ class Source:
         return self.kind == "csv"
 
     @property
+    def reads_text(self) -> bool:
+        """The engine can read numbers and booleans from columns of text."""
+        return self.bytewise or self.kind in ("duckdb", "spark")
+
+    @property
+    def has_schema(self) -> bool:
+        """Column names are declared; those of a CSV file, or a frame read from one, may be its first record."""
+        return self.kind not in ("csv", "frame") or _is_ibis(self.frame)
+
+    @property
     def bytewise(self) -> bool:
         """Texts are compared byte by byte; a database may have collations of its own."""
         return self.kind in ("csv", "parquet") or (self.kind == "frame" and not _is_ibis(self.frame))
@@ -87,7 +100,7 @@ class Source:
     def summary(self) -> dict[str, str]:
         """What may be published about the source: no password, no data."""
         name = Path(self.path).name if self.path else self.name
-        said = {"kind": self.kind, "name": name, "table": self.table, "engine": self.engine}
+        said = {"kind": self.kind, "name": name, "table": self.table, "engine": self.engine, "decimal": self.decimal}
         return {key: value for key, value in said.items() if value}
 
     @property
@@ -100,8 +113,11 @@ class Source:
         return self.path or ("the given table" if self.frame is not None else self.table)
 
 
-def opened(source: Source) -> Any:
-    """The source as an Ibis table, nothing read but its schema; a `SourceError` in one sentence otherwise."""
+def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
+    """The source as an Ibis table, nothing read but its schema; a `SourceError` in one sentence otherwise.
+
+    wanted: the columns that will be read; of a frame, the others are not even converted.
+    """
     where = ("source", *(name for name in ("path", "url") if getattr(source, name)))
     if source.path and not os.access(source.path, os.R_OK):
         reason = "is not readable" if Path(source.path).exists() else "does not exist"
@@ -109,7 +125,7 @@ def opened(source: Source) -> Any:
     with quiet():
         failed = "cannot be opened"
         try:
-            return _OPENERS[source.kind](source)
+            return _frame(source, wanted) if source.kind == "frame" else _OPENERS[source.kind](source)
         except ImportError as missing:
             failed = f"needs the extra {_extra(source)!r}: pip install 'inbounds[{_extra(source)}]' ({missing.name})"
         except PlanError:
@@ -118,6 +134,16 @@ def opened(source: Source) -> Any:
             pass
         what = f", or has no table {source.table!r}" if source.table else ""
         raise SourceError(f"{failed}{what if failed.startswith('cannot') else ''}: {source.name}", where)
+
+
+def _way_out(path: str) -> str:
+    """What to do with a file of a known kind that no engine here reads."""
+    kind = Path(path).suffix.lower()
+    if kind in (".xlsx", ".xls", ".ods"):
+        return "; save it as CSV UTF-8, or pass pandas.read_excel(…) to ib.release"
+    if kind in (".gz", ".zip", ".bz2", ".zst", ".xz"):
+        return "; unpack it, or pass pandas.read_csv(…) to ib.release"
+    return ""
 
 
 @contextmanager
@@ -135,50 +161,17 @@ def _extra(source: Source) -> str:
 
 
 def _csv(source: Source) -> Any:
-    """All fields as text, records with a wrong number of fields left out, no sniffing."""
-    import ibis
-
-    names = header(source)
-    if source.engine == "spark":
-        schema = ", ".join(f"`{name.replace('`', '``')}` STRING" for name in names)
-        return _spark().read_csv(
-            source.path, header=True, sep=source.separator, schema=schema, mode="DROPMALFORMED", escape='"'
-        )
-    return ibis.duckdb.connect().read_csv(
-        source.path,
-        auto_detect=False,
-        header=True,
-        columns=dict.fromkeys(names, "VARCHAR"),
-        delim=source.separator,
-        quote='"',
-        escape='"',
-        strict_mode=False,
-        ignore_errors=True,
-    )
-
-
-def header(source: Source) -> list[str]:
-    """The column names of a CSV file: its first record."""
-    with open(source.path, newline="", encoding="utf-8-sig", errors="replace") as file:
-        names = next(csv.reader(file, delimiter=source.separator), [])
-    if not names or len(set(names)) < len(names):
-        raise SourceError("must begin with a line of different column names", ("source", "path"))
-    for mark, written in ((";", '";"'), ("\t", '"\\t"'), ("|", '"|"')):
-        if len(names) == 1 and mark in names[0]:
-            way = "name the file .tsv" if mark == "\t" else f"give --delimiter {written}"
-            raise SourceError(
-                f"has one column only; is the delimiter {written}? write delimiter = {written} under [source] of the "
-                f"plan, or {way} in one line",
-                ("source", "path"),
-            )
-    return names
+    return csvfile.read(source, _engine(source))
 
 
 def _parquet(source: Source) -> Any:
+    return _engine(source).read_parquet(source.path)
+
+
+def _engine(source: Source) -> Any:
     import ibis
 
-    engine = _spark() if source.engine == "spark" else ibis.duckdb.connect()
-    return engine.read_parquet(source.path)
+    return _spark() if source.engine == "spark" else ibis.duckdb.connect()
 
 
 def _duckdb(source: Source) -> Any:
@@ -224,17 +217,11 @@ def _is_ibis(frame: Any) -> bool:
     return type(frame).__module__.partition(".")[0] == "ibis"
 
 
-def _frame(source: Source) -> Any:
-    """An Ibis table as it is; any frame that speaks Arrow (pandas, Polars, PyArrow) without a copy of its own."""
+def _frame(source: Source, wanted: Sequence[str]) -> Any:
+    """An Ibis table as it is; any frame that speaks Arrow as one."""
     import ibis
-    import pyarrow
 
-    if _is_ibis(source.frame):
-        return source.frame
-    if not hasattr(source.frame, "__arrow_c_stream__"):
-        kind = type(source.frame).__name__
-        raise SourceError(f"must be a pandas, Polars or Arrow frame or an Ibis table, got {kind}", ("source",))
-    return ibis.memtable(pyarrow.table(source.frame))
+    return source.frame if _is_ibis(source.frame) else ibis.memtable(frames.arrow_table(source.frame, wanted))
 
 
 _OPENERS = {
@@ -245,5 +232,4 @@ _OPENERS = {
     "postgres": _postgres,
     "postgresql": _postgres,
     "spark": _spark_table,
-    "frame": _frame,
 }

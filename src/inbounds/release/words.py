@@ -37,12 +37,23 @@ def relation(plan: Plan) -> str:
 
 
 def handling(plan: Plan) -> list[str]:
-    """For every column of numbers that is answered: what becomes of values outside its bounds and of none at all."""
+    """For every column that is answered: what becomes of values outside its bounds or labels, and of none at all."""
     kinds: dict[str, set[str]] = {}
     for statistic in plan.statistics:
         if statistic.kind in NUMERIC:
             kinds.setdefault(statistic.of, set()).add(statistic.kind)
-    return [_handled(plan, name, asked) for name, asked in kinds.items()]
+    cells = {s.of: False for s in plan.statistics if s.kind == "histogram"}
+    cells |= {s.of: True for s in plan.statistics if s.consistent}
+    numbers = [_handled(plan, name, asked) for name, asked in kinds.items()]
+    return numbers + [_sorted(plan, name, full) for name, full in cells.items()]
+
+
+def _sorted(plan: Plan, name: str, full: bool) -> str:
+    other = plan.columns[name].other
+    if other is None:
+        return f"{name}: a record with any other value than a label, or none, is in no cell"
+    short = " and where cells add up each record short of the size," if full else ""
+    return f"{name}: a record with any other value than a label, or none,{short} counts as {other} (other)"
 
 
 def _handled(plan: Plan, name: str, kinds: set[str]) -> str:
@@ -57,8 +68,16 @@ def _handled(plan: Plan, name: str, kinds: set[str]) -> str:
         short = "and a group without records, " if kinds - {"sum"} else ""
     return (
         f"{name}: values are moved into {number(column.low)}..{number(column.high)}{steps}; a record without a value"
-        f"{', ' if short else ' '}{short}counts as {number(column.missing)} (missing)"
+        f"{_unread(plan)}{', ' if short else ' '}{short}counts as {number(column.missing)} (missing)"
     )
+
+
+def _unread(plan: Plan) -> str:
+    """Which texts of a CSV file are no numbers: a decimal comma that nobody declared is the usual reason."""
+    if not plan.source.textual:
+        return ""
+    one, none = ("4,5", "4.5") if plan.source.decimal == "," else ("4.5", "4,5")
+    return f" or with text that is no number ({one} is one, {none} is not)"
 
 
 def composition(plan: Plan, entries: list[Entry] | tuple[Entry, ...]) -> list[str]:

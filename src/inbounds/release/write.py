@@ -12,12 +12,16 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from inbounds.files import same_file
+
 FORMATS = (".csv", ".parquet", ".json")
+
+WAY_OUT = "give another name, or replace it with --overwrite (in Python, overwrite=True)"
 
 
 def record_path(target: Path) -> Path:
@@ -25,22 +29,52 @@ def record_path(target: Path) -> Path:
     return target.with_name(target.name + ".release.json")
 
 
-def check_target(target: Path, *, overwrite: bool) -> None:
-    """Refuse before anything is read what could not be written afterwards."""
+def check_target(target: Path, *, overwrite: bool, inputs: Iterable[str] = (), again: bool = False) -> None:
+    """Refuse before anything is read what could not be written afterwards, or would destroy what is read.
+
+    inputs: files that are never replaced. again: the same release is written once more, which spends nothing.
+    """
     if target.suffix.lower() not in FORMATS:
         raise ValueError(f"output must end in {', '.join(FORMATS)}, got {target.name!r}")
-    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
-        raise ValueError(f"output must be in a folder that can be written to, got {target.parent}")
-    if not overwrite and (target.exists() or record_path(target).exists()):
+    check_place(target, "output", inputs)
+    check_place(record_path(target), "output", inputs)
+    if overwrite:
+        return
+    if record_path(target).exists() and not again:
         raise ValueError(
-            f"output must not exist yet, got {target}; a second release spends its epsilon on top of the first: "
-            "choose another name, or replace it with --overwrite (in Python, overwrite=True)"
+            f"output must not exist yet, got {target} of an earlier release; a second release spends its epsilon on "
+            f"top of the first: {WAY_OUT}"
         )
+    if target.exists() or record_path(target).exists():
+        raise ValueError(f"output must not exist yet, got {target}; {WAY_OUT}")
 
 
-def write(table: Any, record: dict[str, Any], target: Path, *, overwrite: bool = False) -> dict[str, Any]:
+def check_report(target: Path, *, overwrite: bool, inputs: Iterable[str] = ()) -> None:
+    """Refuse before anything is read a page in the place of another file."""
+    check_place(target, "report", inputs)
+    if target.exists() and not overwrite:
+        raise ValueError(f"report must not exist yet, got {target}; {WAY_OUT}")
+
+
+def check_place(target: Path, what: str, inputs: Iterable[str]) -> None:
+    """A folder that can be written to, and a file that nobody reads from."""
+    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise ValueError(f"{what} must be in a folder that can be written to, got {target.parent}")
+    if any(same_file(target, path) for path in inputs):
+        own = " or writes itself" if what == "report" else ""
+        raise ValueError(f"{what} must not be a file that the release reads{own}, got {target}; give another name")
+
+
+def write(
+    table: Any,
+    record: dict[str, Any],
+    target: Path,
+    *,
+    overwrite: bool = False,
+    inputs: Iterable[str] = (),
+) -> dict[str, Any]:
     """Write an Arrow table and its record; returns the record with the table's digest and its own in it."""
-    check_target(target, overwrite=overwrite)
+    check_target(target, overwrite=overwrite, inputs=inputs, again=True)
     content = encoded(table, target.suffix.lower())
     full = {**record, "table": {"file": target.name, "rows": table.num_rows, "sha256": _digest(content)}}
     full["sha256"] = own_digest(full)

@@ -1,0 +1,134 @@
+"""What people see of a release: a progress bar, the dry run, the first rows of the table, and where everything is."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.cells import cell_len
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from inbounds.cli.app import err, out
+from inbounds.report import terminal
+
+if TYPE_CHECKING:
+    from inbounds.release import Preview, Release
+    from inbounds.release.designs import Progress as Watch
+    from inbounds.release.plan import Plan
+
+SHOWN_ROWS, SHOWN_SIZES = 12, 12
+"""Rows of a table and group sizes that are printed; files, the record and --json hold all of them."""
+
+
+@contextmanager
+def watched() -> Iterator["Watch"]:
+    """A progress bar on terminals; silence elsewhere."""
+    if not err.is_terminal:
+        yield lambda doing, done, total: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(doing: str, done: int, total: int) -> None:
+            if doing not in tasks:
+                tasks[doing] = bars.add_task(doing, total=total)
+            bars.update(tasks[doing], completed=done, total=total)
+
+        yield show
+
+
+def tell_preview(found: "Preview", as_json: bool) -> None:
+    """What would be released, the promise, the account, and the errors to expect."""
+    if as_json:
+        errors = {name: dict(zip(map(str, found.sizes), row, strict=True)) for name, row in found.errors.items()}
+        typer.echo(json.dumps({**found.record, "expected_error_by_size": errors}))
+        return
+    from inbounds.release.report import thinned
+
+    plan = found.plan
+    out.print(f"[bold]Dry run[/] of {escape(plan.source.name)}: nothing is read but the schema, nothing is written\n")
+    out.print(f"[bold]Answered[/] {escape(_answered(plan))}\n")
+    out.print(f"[bold]Promise[/] {found.statement}\n", markup=True)
+    out.print("[bold]Account[/]")
+    for line in found.account:
+        out.print(f"  • {line}", markup=False)
+    out.print()
+    _tell_values(found.record)
+    picked = thinned(len(found.sizes), SHOWN_SIZES)
+    rows = [[str(found.sizes[k]), *(f"{row[k]:.4g}" for row in found.errors.values())] for k in picked]
+    names = ["group size" if plan.groups.public else "at most", *map(escape, found.errors)]
+    out.print(terminal.columns("Expected error (mean absolute)", names, rows, right=0), sep="\n")
+    if len(picked) < len(found.sizes):
+        out.print(f"[dim]{len(picked)} of {len(found.sizes)} sizes shown; all are in the record (--json)[/]")
+
+
+def _answered(plan: "Plan") -> str:
+    groups = f"{len(plan.groups)} groups by {', '.join(plan.groups.by)}" if plan.groups.by else "the whole table"
+    statistics = ", ".join(f"{s.name} ({s.kind} of {s.of})" for s in plan.statistics)
+    return f"{groups}: {statistics}"
+
+
+def _tell_values(record: Any) -> None:
+    """What becomes of values outside the bounds and of records without one, column by column."""
+    if record["values"]:
+        out.print("[bold]Values[/]")
+    for line in record["values"]:
+        out.print(f"  • {line}", markup=False)
+    if record["values"]:
+        out.print()
+
+
+def tell_release(done: "Release", report: Path | None, mechanisms: Path | None, as_json: bool) -> None:
+    """The table, the promise, where everything is, and that it adds up."""
+    if as_json:
+        typer.echo(json.dumps({"output": str(done.path), **done.record}))
+        return
+    from inbounds.release.words import number
+
+    _tell_table(done)
+    out.print(f"\n{done.record['statement']}\n", markup=False)
+    _tell_values(done.record)
+    places = {"table": done.path, "record": f"{done.path}.release.json", "report": report, "mechanisms": mechanisms}
+    width = max(len(name) for name, place in places.items() if place is not None)
+    for name, place in places.items():
+        if place is not None:
+            out.print(f"{name:{width}}  [bold]{escape(str(place))}[/]")
+    spent = f"epsilon {number(done.plan.spent)} is spent on these people"
+    out.print(f"\n{spent}; another release about them adds its own: inbounds compose *.release.json", markup=False)
+
+
+def _tell_table(done: "Release") -> None:
+    """The first rows, and as many columns as the terminal has room for."""
+    first, columns = done.table.slice(0, SHOWN_ROWS), _columns_in_order(done)
+    texts = {name: [_spoken(value) for value in first[name].to_pylist()] for name in columns}
+    shown = _fitting(texts, len(done.plan.groups.by))
+    rows = [[escape(cell) for cell in row] for row in zip(*(texts[name] for name in shown), strict=True)]
+    title, names = escape(str(done.path)), [escape(name) for name in shown]
+    out.print(terminal.columns(title, names, rows, right=len(done.plan.groups.by)))
+    if done.table.num_rows > SHOWN_ROWS:
+        out.print(f"[dim]… {done.table.num_rows - SHOWN_ROWS} more rows in the file[/]")
+    if len(shown) < done.table.num_columns:
+        out.print(f"[dim]+ {done.table.num_columns - len(shown)} more columns in the file[/]")
+
+
+def _columns_in_order(done: "Release") -> list[str]:
+    """Keys, answers, then errors and intervals; of several statistics the answers only."""
+    plan = done.plan
+    main = [*plan.groups.by, *(cell for statistic in plan.statistics for cell in plan.cells(statistic))]
+    rest = [name for name in done.table.column_names if name not in main]
+    return main if len(plan.statistics) > 1 else main + rest
+
+
+def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
+    """The first columns that fit the terminal side by side; the keys and one answer in any case."""
+    names, room = list(texts), out.width - 1
+    widths = [max(map(cell_len, (name, *cells))) + 3 for name, cells in texts.items()]
+    return [name for k, name in enumerate(names) if k <= keys or sum(widths[: k + 1]) <= room]
+
+
+def _spoken(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

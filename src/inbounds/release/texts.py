@@ -1,0 +1,119 @@
+"""Public texts: a key, a label or a text of a condition, written as its column writes it.
+
+A text that no record of its column can hold would be answered with 0 for every group and look like a result. The
+schema is public, so such a text is refused, or brought into the one form that the column has.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+TRUTHS = ("true", "false")
+"""The two words that match in any case: programs disagree about how to write them."""
+
+FLOATS = 'pandas makes whole numbers with gaps floats; convert them with .astype("Int64")'
+
+_ABSENT = ("NoneType", "NAType", "NaTType")
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T]00:00(?::00(?:\.0+)?)?)?")
+
+
+def written(value: Any) -> str:
+    """A public value as text: a boolean as true or false, a date or a midnight as 2024-01-31.
+
+    >>> written(True), written(3), written(datetime(2024, 1, 31))
+    ('true', '3', '2024-01-31')
+    """
+    kind = type(value).__name__
+    if kind in _ABSENT or isinstance(value, bytes):
+        raise ValueError(f"must be texts, whole numbers, booleans or dates, got {value!r}")
+    if isinstance(value, float | Decimal):
+        raise ValueError(f"must be texts, whole numbers, booleans or dates, got {value}; {FLOATS}")
+    if kind in ("bool", "bool_"):
+        return str(value).lower()
+    return day(value) or str(value)
+
+
+def day(value: Any) -> str:
+    """The date of a midnight, as 2024-01-31; nothing for any other value."""
+    midnight = isinstance(value, datetime) and value.tzinfo is None and value.time() == time()
+    return value.date().isoformat() if midnight else ""
+
+
+def listed(values: Any) -> Any:
+    """Numpy arrays and columns of frames as plain lists; anything else as it is."""
+    if getattr(getattr(values, "dtype", None), "kind", "") == "M" and not hasattr(values, "index"):
+        values = values.astype("datetime64[us]")  # finer ones become plain numbers in a list
+    made = getattr(values, "tolist", None) or getattr(values, "to_list", None)
+    return made() if made else values
+
+
+def folded(text: str) -> str:
+    """True and TRUE as true; every other text as it is."""
+    return text.lower() if is_truth(text) else text
+
+
+def is_truth(text: str) -> bool:
+    return text.lower() in TRUTHS
+
+
+def fitted(text: str, kind: Any) -> str:
+    """The text as a column of this Ibis type writes it, or a `ValueError` that says what the column holds."""
+    if kind.is_boolean():
+        return _checked(folded(text.strip()), is_truth(text.strip()), "true or false", text)
+    if kind.is_integer():
+        fits = is_whole(text.strip())
+        return _checked(str(int(text)) if fits else "", fits, "whole numbers", text)
+    if kind.is_date() or kind.is_timestamp():
+        form = _day(text.strip())
+        return _checked(form, bool(form), "dates such as 2024-01-31", text)
+    return folded(text)
+
+
+def _checked(form: str, fits: bool, rule: str, text: str) -> str:
+    if not fits:
+        raise ValueError(f"{rule}, got {text!r}")
+    return form
+
+
+def is_whole(text: str) -> bool:
+    return len(text) < 20 and text.isascii() and text.removeprefix("-").isdecimal() and abs(int(text)) < 1 << 63
+
+
+def looks_like_float(text: str) -> bool:
+    """1.0: how pandas writes a whole number whose column has gaps."""
+    return text.endswith(".0") and is_whole(text.removesuffix(".0"))
+
+
+def _day(text: str) -> str:
+    found = _DAY.fullmatch(text)
+    try:
+        return date.fromisoformat(found[1]).isoformat() if found else ""
+    except ValueError:
+        return ""
+
+
+def near(name: str, names: Iterable[str]) -> list[str]:
+    """The names that differ from this one in capitals, spaces and underscores alone."""
+    return [other for other in names if plain(other) == plain(name)]
+
+
+def plain(name: str) -> str:
+    return "".join(name.casefold().replace("_", " ").split())
+
+
+def check_labels(texts: Iterable[tuple[str, str]], columns: Mapping[str, Any]) -> None:
+    """A condition names labels of its column; where `other` is declared, the column may hold more than its labels.
+
+    Then only what is a label but for capitals and spaces is refused: that is a slip, not another value.
+    """
+    for name, text in texts:
+        column = columns[name]
+        labels = column.labels
+        if not labels or folded(text) in map(folded, labels):
+            continue
+        close = near(text, labels)
+        if close or column.other is None:
+            way = f"did you mean {close[0]!r}?" if close else f"its labels are {', '.join(labels)}"
+            raise ValueError(f"must compare {name} with one of its labels, got {text!r}; {way}")
