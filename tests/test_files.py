@@ -90,7 +90,7 @@ def test_a_large_count_survives_the_round_trip(tmp_path):
 
 def test_saving_replaces_a_file_whole_and_leaves_nothing_else(tmp_path):
     path = tmp_path / "m.json"
-    path.write_text("old")
+    ib.catalog.uniform(ib.count(1), 1).save(path)
     made = ib.catalog.uniform(ib.count(2), 1)
     made.save(str(path))
     assert ib.load(str(path)) == made

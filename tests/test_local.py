@@ -485,3 +485,16 @@ def test_a_row_that_is_too_short_is_refused(tmp_path):
 def test_collecting_a_file_and_collecting_its_rows_agree(people):
     ages = np.concatenate([batch["age"] for batch in tables.read(people, ["age"])]).astype(int)
     assert Collector(AGES).add(ages).total == 300
+
+
+@pytest.mark.parametrize("words", [["randomize", "--overwrite"], ["reconstruct"]])
+def test_the_peoples_own_values_are_never_replaced(tmp_path, words):
+    file, passport = tmp_path / "people.csv", tmp_path / "m.json"
+    file.write_text("age\n1\n2\n")
+    ib.catalog.truncated_geometric(ib.ordinal(0, 9), 1).save(passport)
+    (tmp_path / "link.csv").symlink_to(file)
+    for target in (file, passport, tmp_path / "link.csv"):
+        command = ["local", words[0], str(file), "--column", "age", "-m", str(passport), "--out", str(target)]
+        done = CliRunner().invoke(app, [*command, *words[1:]])
+        assert "must not be a file that is read" in str(done.exception)
+    assert file.read_text() == "age\n1\n2\n"

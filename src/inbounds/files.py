@@ -7,29 +7,28 @@ readers elsewhere round numbers beyond 2**53. Format 1; fields may be added, nev
 
 import hashlib
 import json
-import math
 import os
 import re
-from collections.abc import Iterable
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from inbounds.errors import InboundsError, PassportError, TooLarge, UnknownVersion
-from inbounds.exact import Ints
-from inbounds.law import Law, Matrix, Noise
 from inbounds.loss import NAMED
-from inbounds.mechanism import Mechanism, Optimality, Origin
-from inbounds.query import Cells, Everyone, Metric, Neighbours, Query, Reach, Scale
+from inbounds.mechanism import Mechanism, Origin
+from inbounds.spelling import (
+    Json,
+    law_json,
+    optimality_json,
+    query_json,
+    read_fraction,
+    read_law,
+    read_line,
+    read_optimality,
+    read_query,
+)
 
 FORMAT = "inbounds mechanism"
 VERSION = 1
-_WHOLE = re.compile(r"0|[1-9]\d{0,18}")
-_EXACT = re.compile(r"-?\d{1,400}(/\d{1,400})?")
-
-Json = dict[str, Any]
 
 
 def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
@@ -43,8 +42,9 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
 
 
 def write(content: Json, path: str | os.PathLike[str]) -> None:
-    """JSON text under `path`, whole or not at all."""
+    """JSON text under `path`, whole or not at all; what is there is replaced only if it is of the same format."""
     target = Path(path)
+    _refuse_others(target, content["format"])
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with unfinished.open("x", encoding="utf-8") as file:
@@ -54,6 +54,18 @@ def write(content: Json, path: str | os.PathLike[str]) -> None:
         unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _refuse_others(target: Path, kind: str) -> None:
+    """A mistyped name must not cost anybody a survey, or the record of a release."""
+    if not target.exists():
+        return
+    try:
+        found = json.loads(target.read_text("utf-8"))["format"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        found = None
+    if found != kind:
+        raise ValueError(f"{target} exists and is no file of the format {kind!r}; give another name")
 
 
 def content_of(path: str | os.PathLike[str], what: str) -> Any:
@@ -69,16 +81,16 @@ def passport(mechanism: Mechanism) -> Json:
     content: Json = {
         "format": FORMAT,
         "version": VERSION,
-        "query": _query_json(mechanism.query),
+        "query": query_json(mechanism.query),
         "epsilon": str(mechanism.epsilon),
-        "law": _law_json(mechanism.law),
+        "law": law_json(mechanism.law),
         "origin": {
             "name": mechanism.origin.name,
             "parameters": dict(mechanism.origin.parameters),
             "reference": mechanism.origin.reference,
         },
         "claims": claims(mechanism),
-        "optimality": _optimality_json(mechanism.optimality),
+        "optimality": optimality_json(mechanism.optimality),
     }
     return {**content, "sha256": digest(content)}
 
@@ -157,160 +169,25 @@ def _same_claims(written: Any, computed: Json) -> bool:
 
 def _mechanism(content: Json) -> Mechanism:
     origin = content["origin"]
-    parameters = {_line(key): _line(value) for key, value in origin["parameters"].items()}
+    parameters = {read_line(key): read_line(value) for key, value in origin["parameters"].items()}
     return Mechanism(
-        _read_query(content["query"]),
-        _fraction(content["epsilon"]),
-        _read_law(content["law"]),
-        Origin(_line(origin["name"]), parameters, _line(origin["reference"])),
-        _read_optimality(content["optimality"]),
+        read_query(content["query"]),
+        read_fraction(content["epsilon"]),
+        read_law(content["law"]),
+        Origin(read_line(origin["name"]), parameters, read_line(origin["reference"])),
+        read_optimality(content["optimality"]),
     )
-
-
-# --- parts ------------------------------------------------------------------------------------------------
-
-
-def _query_json(query: Query) -> Json:
-    outputs = query.outputs
-    return {
-        "kind": query.kind,
-        "answers": _scale_json(query.answers),
-        "outputs": None
-        if query.one_output_per_answer
-        else {
-            "lowers": _scale_json(outputs.lowers),
-            "uppers": _scale_json(outputs.uppers),
-            "values": _scale_json(outputs.values),
-        },
-        "neighbours": _neighbours_json(query.neighbours),
-        "rounds": query.rounds,
-        "labels": list(query.labels) if query.labels is not None else None,
-    }
-
-
-def _read_query(part: Json) -> Query:
-    answers = _read_scale(part["answers"])
-    cells = part["outputs"]
-    outputs = (
-        Cells(*(_read_scale(cells[key]) for key in ("lowers", "uppers", "values"))) if cells else Cells.around(answers)
-    )
-    if cells:
-        Cells.of(list(zip(outputs.lowers, outputs.uppers, outputs.values, strict=True)))  # refuses odd cells
-    labels = tuple(map(str, part["labels"])) if part["labels"] is not None else None
-    if labels is not None and (len(labels) != len(answers) or len(set(labels)) != len(labels)):
-        raise ValueError("labels must be distinct and one for each answer")
-    if not isinstance(part["rounds"], bool):
-        raise TypeError("rounds must be true or false")
-    neighbours = _read_neighbours(part["neighbours"])
-    return Query(_line(part["kind"]), answers, outputs, neighbours, part["rounds"], labels)
-
-
-def _scale_json(scale: Scale) -> Json:
-    ticks = {"size": len(scale)} if scale.regular else {"ticks": _text(scale.ticks)}
-    return {"start": str(scale.start), "unit": str(scale.unit), **ticks}
-
-
-def _read_scale(part: Json) -> Scale:
-    ticks = range(_size(part["size"])) if "size" in part else tuple(_whole_numbers(part["ticks"]))
-    return Scale(_fraction(part["start"]), _fraction(part["unit"]), ticks)
-
-
-def _neighbours_json(neighbours: Neighbours) -> Json:
-    match neighbours:
-        case Reach(steps):
-            return {"reach": steps}
-        case Metric(unit):
-            return {"metric": str(unit)}
-        case Everyone():
-            return {"everyone": True}
-
-
-def _read_neighbours(part: Json) -> Neighbours:
-    if len(part) != 1:
-        raise ValueError("neighbours must be said in one way")
-    match part:
-        case {"reach": int(steps)}:
-            return Reach(steps)
-        case {"metric": str(unit)}:
-            return Metric(_fraction(unit))
-        case {"everyone": True}:
-            return Everyone()
-    raise ValueError("neighbours must be a reach, a metric or everyone")
-
-
-def _law_json(law: Law) -> Json:
-    if isinstance(law, Matrix):
-        return {"matrix": [_text(row) for row in law.weights.tolist()]}
-    remap = None if law.remap is None else _text(law.remap.tolist())
-    sizes = {"floor": str(law.floor), "end": str(law.end), "size": str(law.size)}
-    return {"noise": {"core": _text(law.core.tolist()), **sizes, "remap": remap}}
-
-
-def _read_law(part: Json) -> Law:
-    if len(part) != 1:
-        raise ValueError("the law must be a matrix or a noise table")
-    if "matrix" in part:
-        return Matrix(_array([_whole_numbers(row) for row in part["matrix"]]))
-    noise = part["noise"]
-    (floor,), (end,), (size,) = (_whole_numbers(noise[key]) for key in ("floor", "end", "size"))
-    remap = None if noise["remap"] is None else _array(_whole_numbers(noise["remap"]))
-    return Noise(_array(_whole_numbers(noise["core"])), floor, end, size, remap)
-
-
-def _optimality_json(optimality: Optimality | None) -> Json | None:
-    if optimality is None:
-        return None
-    return {
-        "objective": optimality.objective,
-        "value": repr(optimality.value),
-        "bound": repr(optimality.bound),
-    }
-
-
-def _read_optimality(part: Json | None) -> Optimality | None:
-    if part is None:
-        return None
-    value, bound = float(part["value"]), float(part["bound"])
-    if not (math.isfinite(value) and math.isfinite(bound)):
-        raise ValueError("an objective and its bound must be finite")
-    return Optimality(_line(part["objective"]), value, bound)
-
-
-def _text(numbers: Iterable[int]) -> str:
-    return " ".join(map(str, numbers))
-
-
-def _whole_numbers(text: str) -> list[int]:
-    words = text.split(" ")
-    if not all(_WHOLE.fullmatch(word) for word in words):
-        raise ValueError("weights must be whole numbers in decimal, separated by single spaces")
-    return [int(word) for word in words]
-
-
-def _array(numbers: list[int] | list[list[int]]) -> Ints:
-    return np.array(numbers, dtype=np.int64)
-
-
-def _line(text: Any) -> str:
-    """A text for people, without control characters that could make a terminal show something else."""
-    if not isinstance(text, str) or not text.isprintable():
-        raise ValueError("a text must be one printable line")
-    return text
-
-
-def _size(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 1 << 40:
-        raise ValueError("a scale's size must be a positive whole number")
-    return value
-
-
-def _fraction(text: Any) -> Fraction:
-    if not isinstance(text, str) or not _EXACT.fullmatch(text):
-        raise ValueError("an exact number must be text such as '3' or '1/2'")
-    return Fraction(text)
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> Json:
     if len({key for key, _ in pairs}) < len(pairs):
         raise PassportError("a passport must not repeat a field")
     return dict(pairs)
+
+
+def same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """The same file by any of its names, links included; or the same name of a file that is not there yet."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)

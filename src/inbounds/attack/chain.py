@@ -14,15 +14,16 @@ from inbounds import files
 from inbounds.attack.multilevel import MultiLevel
 from inbounds.errors import InboundsError, PassportError, UnknownVersion
 from inbounds.exact import Ints, as_epsilon
+from inbounds.spelling import Json
 
 FORMAT = "inbounds multi-level release"
 VERSION = 1
 _WHOLE = re.compile(r"0|[1-9]\d{0,18}")
 
 
-def content(release: MultiLevel) -> files.Json:
+def content(release: MultiLevel) -> Json:
     """The release as plain JSON values, with the digest of everything else in it."""
-    found: files.Json = {
+    found: Json = {
         "format": FORMAT,
         "version": VERSION,
         "first": files.passport(release.first),

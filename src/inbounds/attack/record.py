@@ -15,6 +15,7 @@ from inbounds import files
 from inbounds.attack.compose import Composition, as_delta
 from inbounds.errors import PassportError, UnknownVersion
 from inbounds.exact import Number, exact
+from inbounds.spelling import Json
 
 FORMAT = "inbounds release record"
 VERSION = 1
@@ -49,13 +50,13 @@ class Record:
         subject = f"1 answer {kind} is" if count == 1 else f"{count} answers {kind} are together"
         return f"{subject} {up(float(self.basic))}-private, and ({up(self.epsilon)}, {float(self.delta)!r})-private"
 
-    def content(self) -> files.Json:
+    def content(self) -> Json:
         """The record as plain JSON values, with the digest of everything else in it."""
         members = [
             {"times": t, "sha256": digest, "passport": files.passport(m)}
             for m, t, digest in zip(self.composition.mechanisms, self.composition.times, self.digests, strict=True)
         ]
-        found: files.Json = {
+        found: Json = {
             "format": FORMAT,
             "version": VERSION,
             "members": members,
@@ -108,7 +109,7 @@ def read(content: Any) -> Record:
     return found
 
 
-def _record(content: files.Json) -> Record:
+def _record(content: Json) -> Record:
     members = tuple(files.read(member["passport"]) for member in content["members"])
     times = tuple(member["times"] for member in content["members"])
     if not isinstance(content["same_question"], bool):
@@ -118,7 +119,7 @@ def _record(content: files.Json) -> Record:
     return Record(Composition(members, times, content["same_question"]), delta, claimed)
 
 
-def _follows(content: files.Json, found: Record) -> bool:
+def _follows(content: Json, found: Record) -> bool:
     """Everything written is what the mechanisms give; a larger epsilon than necessary is still true."""
     tight = found.composition.epsilon(found.delta)
     return (

@@ -14,6 +14,7 @@ from inbounds.attack.compose import Composition, answers_allowed, as_delta
 from inbounds.attack.record import Record, up
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, loss_named, patiently, weights_in
+from inbounds.cli.records import RELEASE, add_up, format_of
 from inbounds.exact import decimal, exact, whole
 from inbounds.files import load
 from inbounds.mechanism import Mechanism
@@ -23,7 +24,7 @@ ROWS = 14
 """Rows a table shows; --json has all."""
 
 MechanismFile = Annotated[Path, typer.Argument(help="A mechanism passport, written by Mechanism.save.")]
-MechanismFiles = Annotated[list[Path], typer.Argument(help="Mechanism passports.")]
+MechanismFiles = Annotated[list[Path], typer.Argument(help="Mechanism passports, or release records.")]
 Repeat = Annotated[str, typer.Option(help="How many answers are pooled: 1..100, or 1,2,5,10.")]
 Figure = Annotated[Path | None, typer.Option(help="Draw it here: a .png, .svg or .pdf file.")]
 Runs = Annotated[int, typer.Option(help="Simulated runs for each true answer, where nothing exact is affordable.")]
@@ -93,8 +94,16 @@ def compose(
 ) -> None:
     """Say what several answers about the same people promise together: the sum, and the tight epsilon at delta.
 
+    Records of released tables are added up: the epsilons of all releases about the same people.
+
     Example: [bold]inbounds compose m1.json m2.json --times 10 --delta 1e-6 --save composition.json[/]
+
+    Example: [bold]inbounds compose 2025.csv.release.json 2026.csv.release.json[/]
     """
+    if any(format_of(file) == RELEASE for file in files):
+        options = {"--same-question": same_question, "--budget": budget, "--save": save, "--figure": figure}
+        add_up(files, {"--times": times != "1", **options}, as_json)
+        return
     mechanisms = tuple(load(file) for file in files)
     if budget is not None and len(mechanisms) > 1:
         raise ValueError("--budget must be asked of one mechanism; several can share a budget in many ways")

@@ -1,4 +1,4 @@
-"""compare, recommend, epsilon, read, report: which mechanism, which epsilon, and what a published value means."""
+"""compare, recommend, epsilon: which mechanism, and which epsilon."""
 
 import json
 from pathlib import Path
@@ -9,12 +9,12 @@ import typer
 from inbounds import promise as promises
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
 from inbounds.cli.asking import asking
-from inbounds.cli.design import Aim, LossName, PriorFile, Require, Save, loss_named, patiently, weights_in
+from inbounds.cli.design import Aim, LossName, PriorFile, Require, Save, loss_named, patiently, weights_if
+from inbounds.cli.records import check_page
 from inbounds.compare import Comparison
 from inbounds.compare import compare as compared
 from inbounds.exact import decimal
 from inbounds.files import load
-from inbounds.mechanism import Mechanism
 from inbounds.promise import Kept, Promise
 from inbounds.query import Query
 from inbounds.recommend import recommend as recommended
@@ -25,8 +25,6 @@ Losses = Annotated[
     list[str] | None, typer.Option("--loss", help="A loss to judge by; the first one sorts. Give several.")
 ]
 SortBy = Annotated[str | None, typer.Option("--sort", help="Sort by this column, the best first.")]
-Level = Annotated[float, typer.Option(help="Probability that the stated range holds the truth.")]
-MechanismFile = Annotated[Path, typer.Argument(help="A mechanism passport, written by Mechanism.save.")]
 
 
 @app.command(rich_help_panel=MECHANISMS)
@@ -49,7 +47,9 @@ def compare(
 
     Example: [bold]inbounds compare --file a.json --file b.json --report comparison.html[/]
     """
-    losses, weights = [loss_named(name) for name in loss] if loss else None, _weights(prior)
+    losses, weights = [loss_named(name) for name in loss] if loss else None, weights_if(prior)
+    if report is not None:
+        check_page(report, [*(file or ()), *([prior] if prior else ())])
     if file:
         mechanisms = {path.stem if len({p.stem for p in file}) == len(file) else str(path): load(path) for path in file}
         found = patiently("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
@@ -97,7 +97,7 @@ def recommend(
     """
     needs = [name for name in require.replace(" ", "").split(",") if name]
     chosen = loss_named(loss) if loss else None
-    weights = _weights(prior)
+    weights = weights_if(prior)
     found = patiently(
         "comparing",
         lambda: recommended(query, epsilon, needs, loss=chosen, prior=weights, aim=aim),  # type: ignore[arg-type]
@@ -196,64 +196,3 @@ def _kept_json(kept: Kept) -> dict[str, Any]:
         "value": kept.value,
         "mechanism": str(kept.mechanism.origin),
     }
-
-
-@app.command(rich_help_panel=MECHANISMS)
-def read(
-    file: MechanismFile,
-    output: Annotated[str | None, typer.Argument(help="A published value; without it, all of them.")] = None,
-    level: Level = 0.9,
-    prior: PriorFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say what a published value means for the true answer.
-
-    Example: [bold]inbounds read m.json 3[/]
-    """
-    mechanism = load(file)
-    loss = "absolute" if mechanism.query.ordered else "zero-one"
-    rows = [row for row in mechanism.readings(level, _weights(prior), loss) if row.chance > 0]
-    if output is not None:
-        rows = [row for row in rows if _same(output, row.output, mechanism)]
-        if not rows:
-            raise ValueError("output must be one of the values the mechanism reports")
-    if as_json:
-        typer.echo(json.dumps([vars(row) for row in rows]))
-        return
-    before = "the given prior" if prior else "every true answer equally likely beforehand"
-    out.print(f"[dim]{before}; best guess; and what the range still holds if a tenth of that belief is wrong[/]")
-    for row in rows:
-        out.print(f"{row}; best guess {row.best_guess}; at least {100 * row.at_least:.0f} %")
-
-
-@app.command(rich_help_panel=MECHANISMS)
-def report(
-    file: MechanismFile,
-    to: Annotated[Path, typer.Option("--out", "--to", "-o", help="The HTML file to write.")] = Path("report.html"),
-    level: Level = 0.9,
-    prior: PriorFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write a self-contained HTML report of a mechanism, for the analyst and the auditor.
-
-    Example: [bold]inbounds report m.json --out report.html[/]
-    """
-    html.save(load(file), to, _weights(prior), level)
-    if as_json:
-        typer.echo(json.dumps({"report": str(to)}))
-    else:
-        out.print(f"report: [bold]{to}[/]")
-
-
-def _weights(prior: Path | None) -> list[float] | None:
-    return None if prior is None else weights_in(prior)
-
-
-def _same(given: str, value: Any, mechanism: Mechanism) -> bool:
-    if mechanism.query.labels is not None:
-        return bool(given == value)
-    try:
-        published = float(given)
-    except ValueError:
-        raise ValueError(f"output must be a number, got {given!r}") from None
-    return abs(published - float(value)) <= 1e-9 * max(1.0, abs(float(value)))

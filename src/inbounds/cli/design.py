@@ -14,10 +14,11 @@ from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
 from inbounds.cli.asking import asking
 from inbounds.errors import TooLarge
 from inbounds.exact import decimal
-from inbounds.files import Json, passport
+from inbounds.files import passport
 from inbounds.mechanism import Mechanism
 from inbounds.query import Query
 from inbounds.report import terminal, words
+from inbounds.spelling import Json
 
 T = TypeVar("T")
 PATIENCE = 2.0
@@ -105,6 +106,10 @@ def weights_in(path: Path) -> list[float]:
         return [float(weight) for weight in path.read_text().split()]
     except ValueError:  # also a file that is not text
         raise ValueError(f"--prior must name a file with one number per line, got {path}") from None
+
+
+def weights_if(prior: Path | None) -> list[float] | None:
+    return None if prior is None else weights_in(prior)
 
 
 def loss_named(name: str) -> losses.LossLike:

@@ -14,7 +14,7 @@ from inbounds.collect import Collector
 from inbounds.estimate import Reconstruction, reconstruct
 from inbounds.estimate.reconstruction import Method
 from inbounds.exact import Floats
-from inbounds.files import load
+from inbounds.files import load, same_file
 from inbounds.local import planner, tables
 from inbounds.local.client import Randomizer
 from inbounds.local.spikes import smoother_steps, spiky
@@ -119,6 +119,7 @@ def randomize(
 
     Example: [bold]inbounds local randomize people.csv --column age -m m.json --out reports.csv[/]
     """
+    _spare(to, file, mechanism)
     tables.check_target(to, overwrite=overwrite)
     client = Randomizer(load(mechanism), "clamp" if clamp else "refuse")
     kept = [name.strip() for name in keep.split(",") if name.strip()]
@@ -149,6 +150,8 @@ def reconstruct_(
     """
     if method not in get_args(Method):
         raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
+    if to is not None:
+        _spare(to, file, mechanism)
     law = load(mechanism)
     collector = _collected(file, column, law)
     with shown("reconstructing", err) as progress:
@@ -168,6 +171,12 @@ def reconstruct_(
     _print(law, result)
     if hint is not None:
         err.print(f"[yellow]{hint}[/]")
+
+
+def _spare(target: Path, *read: Path) -> None:
+    """People's own values must never be lost to a mistyped name."""
+    if any(same_file(target, path) for path in read):
+        raise ValueError(f"--out must not be a file that is read, got {target}; give another name")
 
 
 def _hint(mechanism: Mechanism, result: Reconstruction) -> str | None:

@@ -10,38 +10,101 @@ from rich.markup import escape
 
 from inbounds.cli.app import MECHANISMS, AsJson, app, out
 from inbounds.cli.design import describe, summary
+from inbounds.cli.records import RELEASE, format_of
 from inbounds.errors import PassportError
 from inbounds.exact import decimal
 from inbounds.files import load
 from inbounds.mechanism import Mechanism
 from inbounds.report import words
+from inbounds.spelling import Json
 
 
 @app.command(rich_help_panel=MECHANISMS)
 def verify(
-    file: Annotated[Path, typer.Argument(help="A mechanism passport, or the record of several answers.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Mechanism passports, release records (TABLE.release.json), records of several answers."),
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Check a mechanism file, or the record of several answers, from scratch and say in words what is proved.
+    """Check mechanism files, release records or records of several answers from scratch; say what is proved.
 
-    Exits with 1 if the file was changed, or is not private.
+    Exits with 1 if any file was changed, or is not private.
 
     Example: [bold]inbounds verify m.json[/]
+
+    Example: [bold]inbounds verify released.csv.release.json[/]
     """
+    if len(files) == 1:
+        _verify_one(files[0], as_json)
+        return
+    found = [_verdict(file) for file in files]
+    if as_json:
+        typer.echo(json.dumps([{"file": str(file), **verdict} for file, verdict in zip(files, found, strict=True)]))
+    else:
+        for file, verdict in zip(files, found, strict=True):
+            out.print(_line(file, verdict))
+    if not all(verdict["valid"] for verdict in found):
+        raise typer.Exit(1)
+
+
+def _verify_one(file: Path, as_json: bool) -> None:
+    """One file: everything that can be said about it."""
     try:
-        together = _read_together(file)
-        mechanism = None if together else load(file)
+        checked = _checked(file)
     except PassportError as reason:
         if not as_json:
             raise
         typer.echo(json.dumps({"valid": False, "reason": str(reason)}))
         raise typer.Exit(1) from None
-    if mechanism is None:
-        typer.echo(json.dumps({"valid": True, "checked": together}) if as_json else f"checked {file}: {together}")
-    elif as_json:
-        typer.echo(json.dumps({"valid": True, **summary(mechanism)}))
+    if as_json:
+        typer.echo(json.dumps(_said(checked)))
+    elif isinstance(checked, Mechanism):
+        _explain(file, checked)
     else:
-        _explain(file, mechanism)
+        typer.echo(f"checked {file}: {checked}")
+
+
+def _checked(file: Path) -> Mechanism | str:
+    """A mechanism that is proved, or what is proved of a file about several answers."""
+    return _read_together(file) or _load(file)
+
+
+def _load(file: Path) -> Mechanism:
+    """The mechanism; for a released table the way to its record."""
+    try:
+        return load(file)
+    except (PassportError, UnicodeDecodeError) as reason:
+        record = file.with_name(f"{file.name}.release.json")
+        if not record.exists():
+            raise
+        raise PassportError(f"{file} is a released table; check its record: inbounds verify {record}") from reason
+
+
+def _verdict(file: Path) -> Json:
+    """One of several files: what was found, also when it cannot be read."""
+    try:
+        return _said(_checked(file))
+    except PassportError as reason:
+        return {"valid": False, "reason": str(reason)}
+    except OSError as reason:
+        return {"valid": False, "reason": reason.strerror or str(reason)}
+
+
+def _said(checked: Mechanism | str) -> Json:
+    if isinstance(checked, Mechanism):
+        return {"valid": True, **summary(checked)}
+    return {"valid": True, "checked": checked}
+
+
+def _line(file: Path, verdict: Json) -> str:
+    """One of several files in one sentence."""
+    name = escape(str(file))
+    if not verdict["valid"]:
+        return f"[bold red]refused[/] {name}: {escape(verdict['reason'])}"
+    if "checked" in verdict:
+        return f"[bold green]checked[/] {name}: {escape(verdict['checked'])}"
+    return f"[bold green]proved[/] {name}: {escape(verdict['origin']['name'])}, epsilon {verdict['epsilon']}"
 
 
 def _explain(file: Path, mechanism: Mechanism) -> None:
@@ -56,12 +119,9 @@ def _explain(file: Path, mechanism: Mechanism) -> None:
 
 
 def _read_together(file: Path) -> str | None:
-    """What is proved of a file about several answers, or None when it is not one."""
-    try:
-        kind = json.loads(file.read_text("utf-8"))["format"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None  # `load` says what is wrong with it
-    if kind == "inbounds release":
+    """What is proved of a file about several answers, or None when it is not one: then `load` says what is wrong."""
+    kind = format_of(file)
+    if kind == RELEASE:
         from inbounds.release.record import check
 
         return "; ".join(check(file))

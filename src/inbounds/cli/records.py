@@ -1,0 +1,97 @@
+"""What commands share that take a release record in the place of a mechanism, or write a page."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from inbounds.cli.app import out
+from inbounds.files import load, same_file
+from inbounds.mechanism import Mechanism
+from inbounds.report import terminal
+
+RELEASE = "inbounds release"
+"""The format of a release record."""
+
+StatisticName = Annotated[str | None, typer.Option(help="Of a release record: the statistic that is read.")]
+GroupSize = Annotated[int | None, typer.Option("--size", help="Of a release record: the size of the group.")]
+Passports = Annotated[
+    Path | None,
+    typer.Option(
+        "--mechanisms",
+        help="Of a release record: the folder of its passports; without it they are designed again.",
+        metavar="FOLDER",
+    ),
+]
+
+
+def format_of(file: Path) -> str | None:
+    """What a file says it is; None if it is no JSON object with a format."""
+    try:
+        found = json.loads(file.read_text("utf-8"))["format"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def mechanism_in(file: Path, statistic: str | None, size: int | None, folder: Path | None) -> Mechanism:
+    """The mechanism of a passport, or that of a statistic and size of a release record."""
+    if format_of(file) != RELEASE:
+        if statistic is not None or size is not None or folder is not None:
+            raise ValueError("--statistic, --size and --mechanisms are for release records; this is no release record")
+        return load(file)
+    from inbounds.release import mechanism
+
+    try:
+        return mechanism(file, statistic, size, folder)
+    except ValueError as reason:
+        raise ValueError(f"{file.name} is the record of a whole table; give --statistic and --size: {reason}") from None
+
+
+def moved_after_the_draw(file: Path, statistic: str | None) -> bool:
+    """Whether the cells of a released histogram were made to add up, so that no mechanism reported them as they are."""
+    if format_of(file) != RELEASE:
+        return False
+    asked: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))["plan"]["statistics"]
+    return any(s.get("consistent", False) for s in asked if statistic in (s["name"], None))
+
+
+def check_page(target: Path, inputs: Sequence[Path]) -> None:
+    """A page replaces nothing but a page: it can be made again, a table or a passport perhaps not."""
+    if any(same_file(target, file) for file in inputs):
+        raise ValueError(f"the report must not replace what it is about, got {target}; give another name")
+    if not target.exists():
+        return
+    with target.open("rb") as file:
+        if not file.read(100).lstrip().lower().startswith(b"<!doctype html>"):
+            raise ValueError(f"{target} exists and is no HTML page; give another name")
+
+
+def tell_page(target: Path, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"report": str(target)}))
+    else:
+        out.print(f"report: [bold]{target}[/]")
+
+
+def add_up(files: Sequence[Path], options: Mapping[str, Any], as_json: bool) -> None:
+    """compose, of released tables: the sum of their epsilons, in words."""
+    from inbounds.release.record import read
+    from inbounds.release.together import together
+
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise ValueError(f"releases are added up as they are; leave out {', '.join(given)}")
+    if any(format_of(file) != RELEASE for file in files):
+        raise ValueError("compose takes mechanism passports or release records, not both; add up what each says")
+    found = together({str(file): read(file) for file in files})
+    members = list(zip(found.names, map(str, found.epsilons), strict=True))
+    if as_json:
+        releases = [{"file": name, "epsilon": epsilon} for name, epsilon in members]
+        typer.echo(json.dumps({"releases": releases, "epsilon": str(found.epsilon), "statement": str(found)}))
+        return
+    out.print(terminal.columns("", ["release", "epsilon"], [[escape(name), epsilon] for name, epsilon in members]))
+    out.print(f"{found}.", markup=False)
