@@ -94,6 +94,21 @@ def test_a_measurement_over_another_integer_type_joins_its_pipeline(dp):
     assert pipeline(["a"] * 7) in range(21)
 
 
+@pytest.mark.parametrize("kind", [float, "f64", str, bool])
+def test_a_measurement_is_over_whole_numbers_only(dp, kind):
+    """It must answer everything in its domain: an error for 7.5 would tell that it was 7.5."""
+    with pytest.raises(ValueError, match="T must be int or one of i32"):
+        opendp_measurement(ib.catalog.uniform(ib.count(20), 1), T=kind)
+
+
+@pytest.mark.parametrize("kind", ["i32", "i64", "u32", "u64", "usize"])
+def test_a_measurement_answers_the_least_and_the_largest_of_its_type(dp, kind):
+    measurement = opendp_measurement(ib.catalog.uniform(ib.count(20), 1), T=kind)
+    bits = 32 if "32" in kind else 64
+    least, largest = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if kind[0] == "i" else (0, 2**bits - 1)
+    assert {measurement(least), measurement(largest)} <= set(range(21))
+
+
 def test_a_mean_names_the_way_out(dp):
     with pytest.raises(ValueError, match=r"take ib\.total and divide the report by the size"):
         opendp_measurement(ib.catalog.uniform(ib.mean(10, 1, 5), 1))

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from opendp.mod import Measurement
 
 
+INTEGERS = ("i32", "i64", "u32", "u64", "usize")
+"""OpenDP's types of whole numbers that its counts and sums have."""
+
+
 def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
     """An OpenDP measurement over one whole number, under absolute distance and pure differential privacy.
 
@@ -28,6 +32,10 @@ def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
     `dp.enable_features("contrib", "honest-but-curious")`.
     """
     dp = library("opendp.prelude", "opendp")
+    if T is not int and str(T) not in INTEGERS:
+        raise ValueError(
+            f"T must be int or one of {', '.join(INTEGERS)}: a float may lie between two answers, got {T!r}"
+        )
     answers = mechanism.query.answers
     if not mechanism.query.ordered or not answers.regular or answers.unit != 1 or answers.start.denominator != 1:
         raise ValueError(

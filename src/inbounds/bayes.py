@@ -236,17 +236,24 @@ def _guesses(mechanism: "Mechanism", loss: LossLike, prior: Prior) -> Ints:
 
 def _members(query: Query, p: Floats, level: float) -> Ints:
     """Positions of the smallest credible set."""
+    if query.ordered:
+        return np.arange(*shortest_run(p, level))
+    order = np.argsort(-p, kind="stable")
     enough = level * (1 - LEVEL_SLACK)
-    if not query.ordered:
-        order = np.argsort(-p, kind="stable")
-        return np.sort(order[: int(np.searchsorted(np.cumsum(p[order]), enough)) + 1])
+    return np.sort(order[: int(np.searchsorted(np.cumsum(p[order]), enough)) + 1])
+
+
+def shortest_run(p: Floats, level: float) -> tuple[int, int]:
+    """(first, stop) of the shortest run that holds `level` of the probability p; of several, the most probable."""
+    enough = level * (1 - LEVEL_SLACK)
     below = np.concatenate([[0.0], np.cumsum(p)])
     stops = np.searchsorted(below, below[:-1] + enough)
     starts = np.flatnonzero(stops <= len(p))
     length = stops[starts] - starts
     shortest = starts[length == length.min()]
-    best = shortest[np.argmax(below[stops[shortest]] - below[shortest])]
-    return np.arange(best, stops[best])
+    held = below[stops[shortest]] - below[shortest]
+    best = shortest[np.argmax(held >= held.max() - LEVEL_SLACK)]  # the first, where they differ by rounding alone
+    return int(best), int(stops[best])
 
 
 def _proper(level: float) -> float:

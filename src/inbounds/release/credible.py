@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from inbounds.bayes import shortest_run
 from inbounds.exact import Floats, Ints
 from inbounds.law import Matrix, Noise
 from inbounds.loss import as_prior
@@ -12,7 +13,7 @@ from inbounds.query import Query
 
 
 def intervals(mechanism: Mechanism, outputs: Ints, level: Fraction, prior: Floats | None) -> tuple[Floats, Floats]:
-    """The shortest run of answers that holds at least `level` of the posterior, for every drawn output.
+    """The shortest run of answers that holds at least `level` of the posterior, as `credible_set`, for every output.
 
     Post-processing of the draw: it needs the mechanism and the prior, not the data. A run is found once per
     distinct output, in O(answers).
@@ -20,17 +21,13 @@ def intervals(mechanism: Mechanism, outputs: Ints, level: Fraction, prior: Float
     weights = as_prior(prior, mechanism.query)
     answers = mechanism.query.answers.floats()
     distinct, place = np.unique(outputs, return_inverse=True)
-    ends = np.array([_shortest(likelihood(mechanism, int(i)) * weights, float(level)) for i in distinct])
+    ends = np.array([_ends(likelihood(mechanism, int(i)) * weights, level) for i in distinct])
     return answers[ends[place, 0]], answers[ends[place, 1]]
 
 
-def _shortest(mass: Floats, level: float) -> tuple[int, int]:
-    """First and last position of the shortest run with the wanted share of the mass; the first of several."""
-    upto = np.concatenate([[0.0], np.cumsum(mass / mass.sum())])
-    last = np.searchsorted(upto, upto[:-1] + level - 1e-12)  # the run first..last-1 holds upto[last] - upto[first]
-    lengths = np.where(last < len(upto), last - np.arange(len(mass)), len(mass) + 1)
-    first = int(lengths.argmin())
-    return first, int(last[first]) - 1
+def _ends(mass: Floats, level: Fraction) -> tuple[int, int]:
+    first, stop = shortest_run(mass / mass.sum(), float(level))
+    return first, stop - 1
 
 
 def likelihood(mechanism: Mechanism, output: int) -> Floats:
