@@ -4,9 +4,15 @@ The checks are plain functions, so that the same ones that guard the package can
 """
 
 import math
+import os
 import re
+import shutil
+import socket
+import subprocess
 import sys
+import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -54,6 +60,9 @@ class Checks:
         self.cache = cache
 
     # --- running --------------------------------------------------------------------------------------
+
+    def frame(self, rows: list[dict[str, Any]]) -> pa.Table:
+        return frame(rows)
 
     def designed(self, plan: Any) -> answering.Designed:
         return answering.Designed.of(answering.Asked.of(plan), self.cache)
@@ -341,3 +350,51 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 @pytest.fixture(scope="session")
 def checks(tmp_path_factory: pytest.TempPathFactory) -> Checks:
     return Checks(tmp_path_factory.mktemp("designs"))
+
+
+# --- real servers -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """A PostgreSQL server of our own, from Debian's packages, on a free local port."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").is_dir() else []
+    if not found:
+        pytest.skip("PostgreSQL is not installed (Debian package postgresql)")
+    pytest.importorskip("psycopg", reason="psycopg is not installed (extra postgres)")
+    home = Path(tempfile.mkdtemp())  # pytest's own folders are closed to the user postgres
+    root = os.geteuid() == 0
+    if root:
+        shutil.chown(home, "postgres")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def run(*words: str) -> None:
+        before = ["runuser", "-u", "postgres", "--"] if root else []
+        subprocess.run([*before, *words], check=True, capture_output=True, cwd=home, timeout=120)
+
+    data, log = str(home / "data"), str(home / "log")
+    run(str(found[-1] / "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8")
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={home}"
+    run(str(found[-1] / "pg_ctl"), "-D", data, "-l", log, "-w", "-o", options, "start")
+    yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+    run(str(found[-1] / "pg_ctl"), "-D", data, "-m", "immediate", "stop")
+    shutil.rmtree(home)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    pytest.importorskip("pyspark", reason="PySpark is not installed (extra spark)")
+    if shutil.which("java") is None:
+        pytest.skip("Java is not installed, Spark cannot run")
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()

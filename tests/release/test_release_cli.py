@@ -1,6 +1,7 @@
 """release and init, run as people run them."""
 
 import csv
+import datetime
 import html.parser
 import json
 import os
@@ -139,6 +140,22 @@ def test_init_takes_types_from_the_schema_of_a_file_that_has_one(folder, inbound
     assert content["groups"]["by"] == ["town"]
     types = {name: column["type"] for name, column in content["columns"].items()}
     assert types == {"n": "number", "real": "number", "yes": "boolean", "odd name": "text"}
+
+
+def test_init_declares_no_column_that_the_release_would_refuse(folder, inbounds):
+    moment = datetime.datetime(2024, 1, 31, 12)
+    table = pa.table({"at": [moment], "town": ["x"], "on": [moment.date()], "list": [[1]]})
+    pyarrow.parquet.write_table(table, folder / "t.parquet")
+    assert inbounds(folder, "init", "t.parquet").returncode == 0
+    text = (folder / "plan.toml").read_text()
+    content = tomllib.loads(text)
+    assert content["columns"] == {"on": {"type": "text"}}
+    assert content["statistics"][0]["count"] == "on = '…'"
+    assert "# at holds times, or something else that no statistic reads" in text
+    text = text.replace("keys = []", 'keys = ["x"]').replace("'…'", "'2024-01-31'")
+    (folder / "plan.toml").write_text(text)
+    done = inbounds(folder, "release", "plan.toml", "--dry-run")
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["plain", 'a "quoted" one', "it's", "back\\slash", "tab\t", "both ' and \""])
@@ -311,3 +328,53 @@ def test_a_wide_table_is_printed_as_far_as_it_fits(folder, inbounds, monkeypatch
     page = (folder / "report.html").read_text()
     assert page.count("count_error") == 1
     assert "overflow-x:auto" in page
+
+
+# --- reading what was released -------------------------------------------------------------------------------
+
+
+def test_a_value_is_read_as_the_terminal_shows_it(folder, inbounds):
+    mean = ["--mean", "score", "--low", "0", "--high", "4", "--size", "12"]
+    assert inbounds(folder, *ONE_LINE, *mean).returncode == 0
+    record = ["read", "survey.released.csv.release.json"]
+    shown = json.loads(inbounds(folder, *record, "2.833", "--json").stdout)
+    assert [round(row["output"], 3) for row in shown] == [2.833]
+    assert json.loads(inbounds(folder, *record, repr(shown[0]["output"]), "--json").stdout) == shown
+    assert json.loads(inbounds(folder, *record, "3", "--json").stdout)[0]["output"] == 3
+    for typed in ("2.8", "2.7", "99", "1e999", "x"):
+        refused = inbounds(folder, *record, typed)
+        assert refused.returncode == 2
+        words = "the nearest are" if typed[-1].isdigit() and "e" not in typed else "output must be a number"
+        assert words in re.sub(r"\s+", " ", refused.stderr)
+
+
+def test_a_cell_of_a_histogram_is_read_by_the_name_of_its_column(folder, inbounds):
+    assert inbounds(folder, *ONE_LINE, *COUNT, "--histogram", "answer", "--labels", "yes,no").returncode == 0
+    record = ["read", "survey.released.csv.release.json", "1", "--statistic"]
+    by_name = inbounds(folder, *record, "answer")
+    assert by_name.returncode == 0, by_name.stderr
+    assert inbounds(folder, *record, "answer: yes").stdout == by_name.stdout
+    assert "must be one of count, answer" in re.sub(r"\s+", " ", inbounds(folder, *record, "answer: maybe").stderr)
+
+
+def test_the_terminal_has_group_sizes_where_the_file_has_them(folder, inbounds):
+    (folder / "sizes.csv").write_text("school,n\nNorth,3\nSouth,4\n")
+    words = ["release", "survey.csv", *COUNT, "--by", "school", "--keys", "sizes.csv", "--size", "n", "--epsilon", "1"]
+    done = inbounds(folder, *words)
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("┃")]
+    header = (folder / "survey.released.csv").read_text().splitlines()[0]
+    assert [name.strip() for name in line.strip("┃").split("┃")] == header.split(",")
+    assert header.startswith("school,group_size,count")
+
+
+def test_the_dry_run_says_that_errors_are_those_of_cells_before_they_add_up(folder, inbounds):
+    plan = """
+    source.path = "survey.csv"
+    groups = { by = ["school"], keys = ["North"], size = 3 }
+    columns.answer = { labels = ["yes", "no", "no answer"], other = "no answer" }
+    privacy.epsilon = 1
+    statistics = [{ histogram = "answer", consistent = true }]
+    """
+    (folder / "plan.toml").write_text(plan)
+    words = "the expected error is that of cells as drawn, before they are made to add up"
+    assert words in re.sub(r"\s+", " ", inbounds(folder, "release", "plan.toml", "--dry-run").stdout)

@@ -106,6 +106,31 @@ def test_a_file_that_no_engine_reads_names_the_way_out(name, words):
         Source(path=name)
 
 
+def test_a_header_line_that_is_not_utf8_is_refused_and_records_that_are_not_are_never_mentioned(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("g,n,größe\na,1,1\n".encode("cp1252"))
+    for refused in (truths, lambda file: draft(Source(path=str(file)), tmp_path / "plan.toml")):
+        with pytest.raises(SourceError, match="begins with a line that is not in UTF-8; save the file as CSV UTF-8"):
+            refused(path)
+    for encoding in ("cp1252", "utf-8"):
+        path.write_bytes("g,n\na,1\nKöln,2\n".encode(encoding))
+        assert truths(path) == half(1, 5)
+
+
+def test_where_keys_or_labels_are_beyond_ascii_a_csv_file_must_be_utf8_and_the_dry_run_says_so(tmp_path):
+    (tmp_path / "t.csv").write_text("g,n\n")
+
+    def said(**changed):
+        plan = {**PLAN, "source": {"path": str(tmp_path / "t.csv")}, **changed}
+        return [line for line in preview(plan, cache=tmp_path / "cache").record["values"] if "UTF-8" in line]
+
+    assert said() == []
+    labels = {"columns": {"n": {"labels": ["ja", "schön"]}}, "statistics": [{"histogram": "n"}]}
+    for changed, word in (({"groups": {"by": ["g"], "keys": ["a", "Köln"], "size": 9}}, "Köln"), (labels, "schön")):
+        wanted = f"the file must be UTF-8: otherwise {word} and other texts with letters beyond ASCII never match"
+        assert said(**changed) == [wanted]
+
+
 # --- no header line -----------------------------------------------------------------------------------------
 
 
@@ -167,3 +192,11 @@ def test_a_draft_keeps_the_delimiter_and_the_decimal_mark(tmp_path):
     (tmp_path / "t.csv").write_text("school;score\n")
     text = draft(Source(path=str(tmp_path / "t.csv"), delimiter=";", decimal=","), tmp_path / "plan.toml")
     assert tomllib.loads(text)["source"] == {"path": "t.csv", "delimiter": ";", "decimal": ","}
+
+
+def test_a_draft_of_a_file_with_semicolons_asks_about_the_decimal_comma(tmp_path):
+    (tmp_path / "t.csv").write_text("school;score\n")
+    text = draft(Source(path=str(tmp_path / "t.csv"), delimiter=";"), tmp_path / "plan.toml")
+    assert tomllib.loads(text)["source"] == {"path": "t.csv", "delimiter": ";"}
+    assert '\n# decimal = ","      # are its numbers written 4,5?' in text
+    assert tomllib.loads(text.replace("# decimal", "decimal"))["source"]["decimal"] == ","

@@ -3,13 +3,8 @@
 import csv
 import datetime
 import math
-import os
-import shutil
-import socket
 import sqlite3
-import subprocess
 import sys
-import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -172,24 +167,6 @@ def test_keys_are_compared_as_numbers_where_the_column_holds_numbers():
         open_source(as_plan({**by_number, "groups": {"by": ["h"], "keys": ["one"], "size": 9}}, table(rows())))
 
 
-def test_keys_that_a_collation_may_confuse_are_refused_for_databases(tmp_path):
-    """In SQLite 'a' = 'A' where a column says so; then one record would be in two groups."""
-    with sqlite3.connect(tmp_path / "t.sqlite") as connection:
-        connection.execute("create table records (g text collate nocase)")
-        connection.execute("insert into records values ('a')")
-    connection.close()
-    content = {
-        "source": {"path": str(tmp_path / "t.sqlite"), "table": "records"},
-        "groups": {"by": ["g"], "keys": ["a", "A"], "size": 3},
-        "statistics": [{"count": "true"}],
-        "privacy": {"epsilon": 1},
-    }
-    with pytest.raises(SourceError, match="no database takes for the same"):
-        open_source(as_plan(content))
-    plan = as_plan({name: part for name, part in content.items() if name != "source"}, pa.table({"g": ["a"]}))
-    assert open_source(plan).aggregate().positions[0].tolist() == [1, 0]
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -257,34 +234,6 @@ def test_only_the_declared_groups_come_back_from_the_engine(monkeypatch):
 # --- real servers -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def postgres():
-    """A PostgreSQL server of our own, from Debian's packages, on a free local port."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").is_dir() else []
-    if not found:
-        pytest.skip("PostgreSQL is not installed (Debian package postgresql)")
-    pytest.importorskip("psycopg", reason="psycopg is not installed (extra postgres)")
-    home = Path(tempfile.mkdtemp())  # pytest's own folders are closed to the user postgres
-    root = os.geteuid() == 0
-    if root:
-        shutil.chown(home, "postgres")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-
-    def run(*words):
-        before = ["runuser", "-u", "postgres", "--"] if root else []
-        subprocess.run([*before, *words], check=True, capture_output=True, cwd=home, timeout=120)
-
-    data, log = str(home / "data"), str(home / "log")
-    run(str(found[-1] / "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8")
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={home}"
-    run(str(found[-1] / "pg_ctl"), "-D", data, "-l", log, "-w", "-o", options, "start")
-    yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
-    run(str(found[-1] / "pg_ctl"), "-D", data, "-m", "immediate", "stop")
-    shutil.rmtree(home)
-
-
 @pytest.mark.slow
 def test_the_same_plan_runs_unchanged_on_postgresql(postgres, tmp_path):
     import psycopg
@@ -339,47 +288,11 @@ def test_booleans_and_dates_are_keys_and_labels_on_postgresql(postgres):
 
 
 @pytest.mark.slow
-def test_numerics_too_large_for_any_float_are_clamped_on_postgresql(postgres):
-    import psycopg
-
-    with psycopg.connect(postgres) as connection:
-        connection.execute("create table large (v numeric)")
-        connection.execute("insert into large values (1e400), (-1e400), ('NaN'), (1.4), (null)")
-    content = {
-        "source": {"url": postgres, "table": "large"},
-        "groups": {"size": 5},
-        "columns": {"v": {"low": 0, "high": 2}},
-        "statistics": [{"sum": "v"}, {"count": "v > 1", "name": "count"}],
-        "privacy": {"epsilon": 1},
-    }
-    with closing(open_source(as_plan(content))) as opened:
-        found = opened.aggregate().positions
-    assert found[0].tolist() == [2 + 0 + 2 + 1 + 0]
-
-
-@pytest.mark.slow
 def test_a_missing_table_and_an_unreachable_server_are_named_without_the_password(postgres):
     for url in (postgres, "postgresql://me:secret@127.0.0.1:1/db"):
         with pytest.raises(SourceError, match="cannot be opened, or has no table 'nothing'") as caught:
             open_source(as_plan({**PLAN, "source": {"url": url, "table": "nothing"}}))
         assert "secret" not in str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def spark():
-    pytest.importorskip("pyspark", reason="PySpark is not installed (extra spark)")
-    if shutil.which("java") is None:
-        pytest.skip("Java is not installed, Spark cannot run")
-    from pyspark.sql import SparkSession
-
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
 
 
 @pytest.mark.slow
@@ -425,3 +338,47 @@ def test_a_source_shows_no_password():
     source = Source(url="postgresql://me:secret@host:5/db", table="t")
     assert source.name == "postgresql://me@host:5/db"
     assert "secret" not in repr(source) + str(source.summary())
+
+
+FORMS = {
+    "g": ["1", "1.0", "2.0", "v1.0", "1.00", "1.0\n", "-.0", "TRUE", "", None],
+    "day": ["2024-05-31", "2024-06-01", "2024-06-02", "2024-6-3", "9", "unknown", "2024-06-02\n", "Z", "", None],
+}
+FORMS_PLAN = {
+    "groups": {"size": 9},
+    "columns": {"g": {"labels": ["1", "2.0", "v1", "true"]}, "day": {"type": "text"}},
+    "statistics": [
+        {"histogram": "g"},
+        {"count": "g in ('1.0', '2')", "name": "in"},
+        {"count": "day >= '2024-06-01'", "name": "from"},
+        {"count": "not day >= '2024-06-01'", "name": "until"},
+    ],
+    "privacy": {"epsilon": 1},
+}
+FORMS_ANSWERS = [[2], [1], [0], [1], [3], [2], [1]]
+
+
+def form_answers(**source) -> list[list[int]]:
+    with closing(open_source(as_plan({**FORMS_PLAN, "source": source}))) as opened:
+        return [row.tolist() for row in opened.aggregate().positions]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("collation", ["C", "und-x-icu"])
+def test_whole_numbers_and_dates_in_texts_are_read_alike_on_postgresql(postgres, collation):
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        connection.execute("drop table if exists forms")
+        connection.execute(f'create table forms (g text collate "{collation}", day text collate "{collation}")')
+        with connection.cursor() as cursor:
+            cursor.executemany("insert into forms values (%s, %s)", list(zip(*FORMS.values(), strict=True)))
+    assert form_answers(url=postgres, table="forms") == FORMS_ANSWERS
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_whole_numbers_and_dates_in_texts_are_read_alike_on_spark(spark, tmp_path):
+    pyarrow.parquet.write_table(pa.table(FORMS), tmp_path / "t.parquet")
+    path = str(tmp_path / "t.parquet")
+    assert form_answers(path=path, engine="spark") == form_answers(path=path) == FORMS_ANSWERS

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -185,3 +186,39 @@ def test_a_cache_that_holds_something_else_is_filled_anew(folder, monkeypatch):
     file.write_text("not a passport")
     assert release("plan.toml", cache="cache").record["mechanisms"] == first
     assert json.loads(file.read_text())["format"] == "inbounds mechanism"
+
+
+def test_the_source_that_a_frame_replaces_is_spared(folder):
+    frame = pa.table({"school": ["North"], "answer": ["yes"]})
+    before = contents(folder)
+    for plan in (folder / "plan.toml", read_plan(folder / "plan.toml")):
+        with pytest.raises(ValueError, match="must not be a file that the release reads"):
+            release(plan, frame, output=folder / "survey.csv", overwrite=True)
+    assert contents(folder) == before
+
+
+def test_a_register_is_spared_however_the_plan_was_made(folder):
+    (folder / "schools.csv").write_text("school\nNorth\n")
+    keys = ib.release.groups("school", str(folder / "schools.csv"), size=3)
+    plan = replace(read_plan(folder / "plan.toml"), groups=keys, reads=())
+    with pytest.raises(ValueError, match="must not be a file that the release reads"):
+        release(plan, output=folder / "schools.csv", overwrite=True)
+
+
+def test_the_passports_of_another_release_are_not_replaced(command, folder):
+    assert command(folder, *ONE_LINE, "--mechanisms", "passports").returncode == 0
+    assert command(folder, *ONE_LINE, "-o", "again.csv", "--mechanisms", "passports").returncode == 0
+    before = (folder / "passports" / "count-3.json").read_bytes()
+    other = [word if word != "1" else "2" for word in ONE_LINE]
+    done = command(folder, *other, "-o", "third.csv", "--mechanisms", "passports")
+    assert done.returncode == 2
+    assert "is not this mechanism's passport; give another folder" in done.said
+    assert (folder / "passports" / "count-3.json").read_bytes() == before
+    assert not (folder / "third.csv").exists()
+
+
+def test_a_table_does_not_take_the_name_of_a_passport(command, folder):
+    done = command(folder, *ONE_LINE, "-o", "count-3.json", "--mechanisms", ".")
+    assert done.returncode == 2
+    assert "exists; give another name" in done.said or "must not exist" in done.said
+    assert not (folder / "count-3.json.release.json").exists()

@@ -1,10 +1,14 @@
 """One record changes no more than the plan declares: hundreds of random tables, plans and changes."""
 
 import math
+from contextlib import closing
 
+import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from inbounds.release import as_plan, open_source
 
 CONDITIONS = [
     "true",
@@ -111,3 +115,18 @@ def test_no_random_change_of_one_record_among_many_moves_them_further(checks, mo
 def test_true_answers_are_those_of_plain_python_over_the_records(checks, content, rows):
     """Values outside the bounds, nulls, unknown categories and undeclared groups count as documented."""
     checks.assert_truths_are_brute_force(content, rows)
+
+
+@given(plans(), st.lists(records, min_size=1, max_size=8))
+@settings(max_examples=60, deadline=None, suppress_health_check=RARELY, derandomize=True)
+def test_a_parquet_file_gives_the_answers_of_its_records_whatever_it_says_about_itself(checks, tmp_path, content, rows):
+    """Its own statistics follow from all records, and leave NaN out."""
+    pyarrow.parquet.write_table(checks.frame(rows), tmp_path / "t.parquet")
+    found = []
+    for plan in (
+        as_plan(content, checks.frame(rows)),
+        as_plan({**content, "source": {"path": str(tmp_path / "t.parquet")}}),
+    ):
+        with closing(open_source(plan)) as opened:
+            found.append([row.tolist() for row in opened.aggregate().positions])
+    assert found[0] == found[1]

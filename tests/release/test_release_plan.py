@@ -132,7 +132,7 @@ def test_a_bad_plan_is_one_sentence_with_its_line_and_nothing_is_read_or_written
     ("old", "new", "words"),
     [
         ("size = 25", "maximum = 25", "only with public sizes; give groups.size instead of groups.maximum"),
-        (', other = "no"', "", "add other = 'no', or another of its labels, under [columns.answer]"),
+        (', other = "no"', "", '[columns.answer]: add "no answer" to labels, and other = "no answer"'),
     ],
 )
 def test_a_histogram_that_cannot_be_consistent_is_told_which_half_is_missing(folder, old, new, words):

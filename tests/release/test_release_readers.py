@@ -8,10 +8,10 @@ import pytest
 
 import inbounds as ib
 from inbounds.errors import PassportError
-from inbounds.files import read_query
 from inbounds.release import mechanism, preview, release
 from inbounds.release.reopen import page_of
 from inbounds.release.write import record_path
+from inbounds.spelling import read_query
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"], "x": [1, 2, 3]})
 COLUMNS = {"c": {"labels": ["p", "q"], "other": "q"}, "x": {"low": 0, "high": 4}}
@@ -147,7 +147,7 @@ def test_names_of_passports_stay_in_their_folder(tmp_path, name):
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_data_is_read(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(OSError, match="exists"):
+    with pytest.raises(ValueError, match="mechanisms must be a folder"):
         release(plan(*EVERYTHING), FRAME, output=tmp_path / "o.csv", cache=tmp_path, mechanisms=tmp_path / "file")
     assert not (tmp_path / "o.csv").exists()
 

@@ -188,3 +188,119 @@ def test_counting_all_records_is_said_in_words():
     assert truths({}, ANSWERS, count="true") == [[3]]
     with pytest.raises(PlanError, match='count = "true" counts all records'):
         truths({}, ANSWERS, count=True)
+
+
+# --- whole numbers that pandas wrote as floats ---------------------------------------------------------------
+
+
+MARKS = ["1", "1.0", "2.0", "v1.0", "01.0", "1.00", "1.0\n", "-1.0", ".0", "", None, "true"]
+
+
+def mark_sources(folder):
+    """The same texts in a file, a database and a frame."""
+    table = pa.table({"g": MARKS, "one": ["x"] * len(MARKS)})
+    pyarrow.parquet.write_table(table, folder / "t.parquet")
+    table.to_pandas().to_csv(folder / "t.csv", index=False)
+    with sqlite3.connect(folder / "t.sqlite") as connection:
+        connection.execute("create table records (g text, one text)")
+        connection.executemany("insert into records values (?, ?)", [(mark, "x") for mark in MARKS])
+    connection.close()
+    files = [{"path": str(folder / name)} for name in ("t.csv", "t.parquet")]
+    files.append({"path": str(folder / "t.sqlite"), "table": "records"})
+    return [({"source": file}, None) for file in files] + [({}, table), ({}, table.to_pandas())]
+
+
+@pytest.mark.parametrize("texts", [["1", "2", "v1", "01"], ["1.0", "2.0", "v1", "01.0"], [1, 2, "v1", "01"]])
+def test_a_whole_number_matches_with_and_without_its_point_and_alike_in_every_source(tmp_path, texts):
+    for content, frame in mark_sources(tmp_path):
+        assert truths(content, frame, keys=texts) == [[2, 1, 0, 1]]
+        inner = {"by": "one", "keys": ["x"]}
+        assert truths(content, frame, **inner, columns={"g": {"labels": texts}}, histogram="g") == [[2], [1], [0], [1]]
+        columns = {"g": {"type": "text"}}
+        assert truths(content, frame, **inner, columns=columns, count=f"g in ('{texts[0]}', '{texts[1]}')") == [[3]]
+
+
+def test_a_survey_that_pandas_wrote_with_gaps_has_the_histogram_of_its_whole_numbers(tmp_path):
+    pandas.DataFrame({"g": ["a"] * 5, "n": [3, 3, None, 5, 1]}).to_csv(tmp_path / "t.csv", index=False)
+    content, columns = {"source": {"path": str(tmp_path / "t.csv")}}, {"n": {"labels": list("12345")}}
+    assert truths(content, columns=columns, histogram="n") == [[1], [0], [2], [0], [1]]
+
+
+def test_one_whole_number_in_two_forms_is_one_key_and_one_label():
+    frame = pa.table({"g": ["3"], "one": ["x"]})
+    with pytest.raises(SourceError, match=r"groups.keys must be different"):
+        truths({}, frame, keys=["3", "3.0"])
+    with pytest.raises(PlanError, match=r"columns.g.labels must be at least two different texts"):
+        truths({}, frame, by="one", keys=["x"], columns={"g": {"labels": ["3", "3.0"]}}, histogram="g")
+
+
+def test_texts_are_left_as_they_are_where_no_whole_number_is_meant():
+    assert truths({}, pa.table({"g": MARKS}), keys=["v1.0", "1.00"]) == [[1, 1]]
+
+
+# --- dates in order ------------------------------------------------------------------------------------------
+
+
+WRITTEN = ["2024-05-31", "2024-06-01", "2024-06-02", "2024-6-3", "9", "unknown", "2024-06-02\n", "", None]
+
+
+@pytest.mark.parametrize(
+    ("test", "count"),
+    [
+        ("day >= '2024-06-01'", 2),
+        ("not day < '2024-06-01'", 2),
+        ("'2024-06-01' > day", 1),
+        ("day between '2024-05-01' and '2024-06-01'", 2),
+        ("day > '2024-06-01' or day = '2024-05-31'", 2),
+    ],
+)
+def test_dates_are_ordered_and_what_is_no_date_cannot_be_told(tmp_path, test, count):
+    columns = {"day": {"type": "text"}}
+    table = pa.table({"g": ["a"] * len(WRITTEN), "day": WRITTEN})
+    table.to_pandas().to_csv(tmp_path / "t.csv", index=False)
+    with sqlite3.connect(tmp_path / "t.sqlite") as connection:
+        connection.execute("create table records (g text, day text)")
+        connection.executemany("insert into records values ('a', ?)", [(text,) for text in WRITTEN])
+    connection.close()
+    assert truths({}, table, columns=columns, count=test) == [[count]]
+    for source in ({"path": str(tmp_path / "t.csv")}, {"path": str(tmp_path / "t.sqlite"), "table": "records"}):
+        assert truths({"source": source}, columns=columns, count=test) == [[count]]
+    dates = [datetime.date.fromisoformat(text) for text in WRITTEN[:3]]
+    assert truths({}, pa.table({"g": ["a"] * 3, "day": dates}), columns=columns, count=test) == [[count]]
+
+
+def test_a_missing_text_is_missing_in_every_source(tmp_path):
+    inner = {"by": "one", "keys": ["x"], "columns": {"g": {"type": "text"}}}
+    for content, frame in mark_sources(tmp_path):
+        empty = 2 if content.get("source", {}).get("path", "").endswith(".csv") else 1  # as a CSV file writes it
+        assert truths(content, frame, **inner, count="g is null and not g = 'v1.0'") == [[0]]
+        assert truths(content, frame, **inner, count="g is null or g = 'v1.0'") == [[empty + 1]]
+
+
+@pytest.mark.parametrize("text", ["2024-6-1", "1.6.2024", "2024-06-31", "2024-06-01 00:00"])
+def test_a_date_in_another_form_is_not_ordered(text):
+    frame = pa.table({"g": ["a"], "day": ["2024-06-01"]})
+    with pytest.raises(PlanError, match=r"or dates such as '2024-01-31', got day < .* is it a date\?"):
+        truths({}, frame, columns={"day": {"type": "text"}}, count=f"day < '{text}'")
+
+
+def test_a_column_of_text_that_is_ordered_is_compared_with_dates_only():
+    frame = pa.table({"g": ["a"], "day": ["2024-06-01"]})
+    with pytest.raises(SourceError, match=r"orders day by date, so all it is compared with must be dates .* 'never'"):
+        truths({}, frame, columns={"day": {"type": "text"}}, count="day < '2024-06-01' or day = 'never'")
+
+
+@pytest.mark.parametrize(
+    ("kind", "test", "way"),
+    [
+        ("boolean", "s = 'True'", "s is declared as boolean: write s = true, or s = false"),
+        ("boolean", "'1' = s", "s is declared as boolean: write s = true, or s = false"),
+        ("text", "s = true", "s is declared as text: write s = 'true', or declare type = \"boolean\""),
+        ("text", "s", "s is declared as text: write s = 'true', or declare type = \"boolean\""),
+        ("text", "s = 3", "s is declared as text: write '3' in single quotes"),
+        ("number", "s = '3'", "write 3 without quotes"),
+    ],
+)
+def test_a_constant_of_another_type_is_refused_with_the_way_out(kind, test, way):
+    with pytest.raises(PlanError, match=way):
+        truths({}, ANSWERS, columns={"s": {"type": kind}}, count=test)

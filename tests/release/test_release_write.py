@@ -218,7 +218,7 @@ def _no_account(record):
     ("change", "reason"),
     [
         (_spend_less, "does not add up"),
-        (_claim_less, "names another epsilon"),
+        (_claim_less, "not what the plan and the account promise"),
         (_draw_cells_at_all_of_it, "account of c is not what its plan allows"),
         (_draw_more, "spends more than the account allows"),
         (_other_plan, "its plan does not have the digest"),
@@ -240,5 +240,5 @@ def test_a_changed_record_is_found_and_so_is_one_whose_digest_was_made_to_fit(wr
 @pytest.mark.parametrize("text", ["", "[]", "null", "{}", '{"format": "inbounds release", "version": 1}', "\udcff"])
 def test_what_is_no_record_is_refused_in_a_sentence(tmp_path, text):
     (tmp_path / "r.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(PassportError, match=r"r\.json is not a whole release record"):
+    with pytest.raises(PassportError, match=r"r\.json is not a (whole )?release record"):
         check(tmp_path / "r.json")

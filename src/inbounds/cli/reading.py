@@ -1,6 +1,8 @@
 """read and report: what a published value means, and a page for the analyst and the auditor."""
 
 import json
+import math
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +26,9 @@ from inbounds.mechanism import Mechanism
 from inbounds.report import html
 
 LEVEL = 0.9
+FINEST = 400
+"""Decimals of a typed number that matter; floats end before."""
+
 Level = Annotated[float, typer.Option(help="Probability that the stated range holds the truth.")]
 MechanismOrRecord = Annotated[Path, typer.Argument(help="A mechanism passport, or a release record.")]
 
@@ -45,13 +50,13 @@ def read(
 
     Example: [bold]inbounds read released.csv.release.json 3 --statistic count --size 25[/]
     """
+    statistic = _statistic(file, statistic)
     mechanism = patiently("designing", lambda: mechanism_in(file, statistic, size, mechanisms))
     loss = "absolute" if mechanism.query.ordered else "zero-one"
     rows = [row for row in mechanism.readings(level, weights_if(prior), loss) if row.chance > 0]
     if output is not None:
-        rows = [row for row in rows if _same(output, row.output, mechanism)]
-        if not rows:
-            raise ValueError("output must be one of the values the mechanism reports")
+        published = _published(output, [row.output for row in rows], mechanism)
+        rows = [row for row in rows if row.output == published]
     if as_json:
         typer.echo(json.dumps([vars(row) for row in rows]))
         return
@@ -89,11 +94,53 @@ def report(
     tell_page(to, as_json)
 
 
-def _same(given: str, value: Any, mechanism: Mechanism) -> bool:
-    if mechanism.query.labels is not None:
-        return bool(given == value)
+def _statistic(file: Path, given: str | None) -> str | None:
+    """The statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
+    if given is None or format_of(file) != RELEASE:
+        return given
+    plan = json.loads(file.read_text("utf-8")).get("plan", {})
     try:
-        published = float(given)
-    except ValueError:
-        raise ValueError(f"output must be a number, got {given!r}") from None
-    return abs(published - float(value)) <= 1e-9 * max(1.0, abs(float(value)))
+        return _columns(plan).get(given, given)
+    except (LookupError, TypeError, AttributeError):  # a record may say anything; what is wrong is said elsewhere
+        return given
+
+
+def _columns(plan: Any) -> dict[str, str]:
+    """The columns of a released table that hold answers, each with the name of its statistic."""
+    names = {asked["name"]: asked["name"] for asked in plan["statistics"]}
+    histograms = [asked for asked in plan["statistics"] if asked["kind"] == "histogram"]
+    labels = {asked["name"]: plan["columns"][asked["of"]]["labels"] for asked in histograms}
+    return {f"{name}: {label}": name for name, own in labels.items() for label in own} | names
+
+
+def _published(given: str, values: list[Any], mechanism: Mechanism) -> Any:
+    """The reported value that was typed, perhaps with fewer decimals, as tables show it."""
+    if mechanism.query.labels is not None:
+        if given not in values:
+            raise ValueError("output must be one of the values the mechanism reports")
+        return given
+    typed = _number(given)
+    nearest = sorted(values, key=lambda value: abs(_exactly(value) - typed))
+    half = Decimal(1).scaleb(max(int(typed.as_tuple().exponent), -FINEST)) / 2
+    found = [value for value in nearest if abs(_exactly(value) - typed) <= half]
+    if len(found) == 1 or (found and _is_near(_exactly(found[0]), typed)):
+        return found[0]
+    said = " and ".join(str(value) for value in nearest[:2])
+    raise ValueError(f"output must be one of the values the mechanism reports, got {given}; the nearest are {said}")
+
+
+def _number(given: str) -> Decimal:
+    try:
+        if math.isfinite(float(given)):
+            return Decimal(given)
+    except (ValueError, ArithmeticError):
+        pass
+    raise ValueError(f"output must be a number, got {given!r}")
+
+
+def _exactly(value: Any) -> Decimal:
+    return Decimal(float(value))
+
+
+def _is_near(value: Decimal, typed: Decimal) -> bool:
+    return abs(value - typed) <= Decimal("1e-9") * max(Decimal(1), abs(value))

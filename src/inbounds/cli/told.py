@@ -105,7 +105,7 @@ def _tell_table(done: "Release") -> None:
     """The first rows, and as many columns as the terminal has room for."""
     first, columns = done.table.slice(0, SHOWN_ROWS), _columns_in_order(done)
     texts = {name: [_spoken(value) for value in first[name].to_pylist()] for name in columns}
-    shown = _fitting(texts, len(done.plan.groups.by))
+    shown = _fitting(texts, len(_keys(done.plan)))
     rows = [[escape(cell) for cell in row] for row in zip(*(texts[name] for name in shown), strict=True)]
     title, names = escape(str(done.path)), [escape(name) for name in shown]
     out.print(terminal.columns(title, names, rows, right=len(done.plan.groups.by)))
@@ -116,11 +116,15 @@ def _tell_table(done: "Release") -> None:
 
 
 def _columns_in_order(done: "Release") -> list[str]:
-    """Keys, answers, then errors and intervals; of several statistics the answers only."""
+    """Keys and sizes, answers, then errors and intervals; of several statistics the answers only."""
     plan = done.plan
-    main = [*plan.groups.by, *(cell for statistic in plan.statistics for cell in plan.cells(statistic))]
+    main = [*_keys(plan), *(cell for statistic in plan.statistics for cell in plan.cells(statistic))]
     rest = [name for name in done.table.column_names if name not in main]
     return main if len(plan.statistics) > 1 else main + rest
+
+
+def _keys(plan: "Plan") -> list[str]:
+    return [*plan.groups.by, *([plan.size_column] if plan.size_column else ())]
 
 
 def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:

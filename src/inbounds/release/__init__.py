@@ -138,11 +138,16 @@ def release(
     """
     wanted = as_plan(plan, frame)
     target = Path(output or wanted.output) if output or wanted.output else None
-    if target is not None:
+
+    def check() -> None:
         with wanted.located(), at("output", "path"):
-            check_target(target, overwrite=overwrite, inputs=wanted.inputs)
+            if target is not None:
+                check_target(target, overwrite=overwrite, inputs=wanted.inputs)
+
+    check()
     with closing(open_source(wanted)) as source:
         designed = _designed(wanted, cache, mechanisms, progress)
+        check()  # a passport may have taken the table's name; afterwards it would be too late
         progress("aggregating", 0, 1)
         truths = source.aggregate()
         progress("aggregating", 1, 1)

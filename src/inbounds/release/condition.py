@@ -1,15 +1,24 @@
 """Conditions: a small typed language over declared columns, kept as a tree and never as SQL text.
 
 A comparison with a missing value is neither true nor false; a record counts when the whole condition is true.
-Text is compared for equality only: its order differs between engines. `grammar` reads the language.
+Text is compared for equality only, its order differs between engines; but for dates, written 2024-01-31.
+`grammar` reads the language.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal as Choice
 
+from inbounds.release.texts import is_date
+
 Type = Choice["number", "text", "boolean"]
+
+ORDERS = ("<", "<=", ">", ">=")
+
+_DATE = re.compile(r"[0-9]{4}[-/.][0-9]|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{2,4}")
+"""A date in whatever form; the one that can be ordered is 2024-01-31."""
 
 
 # --- the tree ---------------------------------------------------------------------------------------------
@@ -99,9 +108,11 @@ def check(condition: Condition, types: Mapping[str, Type]) -> None:
                 raise ValueError(f"must use declared columns only, got {right.name}; {text_hint(right.name)}")
             said, hint = f"got {_said(left)} {sign} {_said(right)}", _number_hint(left, right)
             if kind != type_of(right, types):
-                raise ValueError(f"must compare values of one type, {said}{hint}")
-            if kind != "number" and sign not in ("=", "!="):
-                raise ValueError(f"must order numbers only, {said}{hint or '; use =, != or in'}")
+                way = _type_hint(left, right, types) or _type_hint(right, left, types)
+                raise ValueError(f"must compare values of one type, {said}{way or hint}")
+            if kind != "number" and sign in ORDERS and not _orders_dates(left, right):
+                way = _date_hint(left, right) or "; use =, != or in"
+                raise ValueError(f"must order numbers only, or dates such as '2024-01-31', {said}{hint or way}")
         case Among(subject, values):
             for value in values:
                 check(Comparison("=", subject, value), types)
@@ -109,7 +120,8 @@ def check(condition: Condition, types: Mapping[str, Type]) -> None:
             type_of(subject, types)
         case Truth(subject):
             if type_of(subject, types) != "boolean":
-                raise ValueError(f"must compare {_said(subject)} with something; only true or false stand alone")
+                said = f"must compare {_said(subject)} with something; only true or false stand alone"
+                raise ValueError(said + _type_hint(subject, Literal(True), types))
         case Not(inner):
             check(inner, types)
         case Every(parts) | Some(parts):
@@ -204,6 +216,26 @@ def compared_with(condition: Condition) -> set[str]:
     return set()
 
 
+def ordered(condition: Condition) -> set[str]:
+    """The columns that are ordered by dates."""
+    match condition:
+        case Comparison(sign, Column(name), Literal(str())) | Comparison(sign, Literal(str()), Column(name)):
+            return {name} if sign in ORDERS else set()
+        case Not(inner):
+            return ordered(inner)
+        case Every(parts) | Some(parts):
+            return set().union(*map(ordered, parts))
+    return set()
+
+
+def _orders_dates(left: Operand, right: Operand) -> bool:
+    """One is a column, the other a date."""
+    match (left, right):
+        case (Column(), Literal(str(value))) | (Literal(str(value)), Column()):
+            return is_date(value)
+    return False
+
+
 def text_hint(name: str) -> str:
     return f"is it a text? write '{name}' in single quotes"
 
@@ -215,6 +247,28 @@ def _number_hint(*operands: Operand) -> str:
             plain = operand.value.strip()
             if plain.removeprefix("-").replace(".", "", 1).isdecimal():
                 return f"; is it a number? write {plain} without quotes"
+    return ""
+
+
+def _type_hint(column: Operand, value: Operand, types: Mapping[str, Type]) -> str:
+    """A way out when a constant is not of its column's declared type."""
+    if not isinstance(column, Column) or not isinstance(value, Literal):
+        return ""
+    name, declared = column.name, types[column.name]
+    if declared == "boolean":
+        return f"; {name} is declared as boolean: write {name} = true, or {name} = false"
+    if declared == "text" and isinstance(value.value, bool):
+        return f"; {name} is declared as text: write {name} = '{_said(value)}', or declare type = \"boolean\""
+    if declared == "text":
+        return f"; {name} is declared as text: write '{_said(value)}' in single quotes"
+    return ""
+
+
+def _date_hint(*operands: Operand) -> str:
+    """A way out when a date is written in another form."""
+    for operand in operands:
+        if isinstance(operand, Literal) and isinstance(operand.value, str) and _DATE.match(operand.value.strip()):
+            return "; is it a date? write year, month and day as there"
     return ""
 
 

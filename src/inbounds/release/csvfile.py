@@ -1,6 +1,7 @@
 """CSV files: what their first bytes and their first line say, and the table with every field as text."""
 
 import csv
+import re
 from typing import TYPE_CHECKING, Any
 
 from inbounds.release.errors import SourceError
@@ -29,11 +30,14 @@ UNNAMED = "unnamed_column_"
 def header(source: "Source") -> list[str]:
     """The names in the first line of a CSV file; that of an unnamed column, such as a pandas index, is empty."""
     _check_format(source.path)
-    with open(source.path, newline="", encoding="utf-8-sig", errors="replace") as file:
+    with open(source.path, newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         names = next(csv.reader(file, delimiter=source.separator), [])
+    _check_letters(names)
     named = [name for name in names if name.strip()]
     if not named or len(set(named)) < len(named):
         raise SourceError("must begin with a line of different column names", WHERE)
+    if len({name.casefold() for name in named}) < len(named):
+        raise SourceError("has columns whose names differ in capitals alone, the same to an engine; rename one", WHERE)
     if len(names) == 1:
         _check_delimiter(names[0])
     return [name if name.strip() else "" for name in names]
@@ -45,6 +49,12 @@ def _check_format(path: str) -> None:
     for mark, what in FORMATS.items():
         if first.startswith(mark):
             raise SourceError(f"names {what}, whatever its ending says; save it as CSV in UTF-8: {path}", WHERE)
+
+
+def _check_letters(names: list[str]) -> None:
+    """The header line is part of the schema; whether the records are UTF-8 as well is data and is not asked."""
+    if any("\udc80" <= letter <= "\udcff" for name in names for letter in name):
+        raise SourceError("begins with a line that is not in UTF-8; save the file as CSV UTF-8", WHERE)
 
 
 def _check_delimiter(name: str) -> None:
@@ -74,8 +84,11 @@ def _unused(k: int, names: list[str]) -> str:
 
 
 def _duckdb(source: "Source", engine: Any, names: list[str]) -> Any:
+    """Read from the first byte to the last: parts read side by side begin with a guess whether they are in quotes."""
     return engine.read_csv(
-        source.path,
+        literally(source.path),
+        parallel=False,
+        hive_partitioning=False,
         auto_detect=False,
         header=True,
         columns=dict.fromkeys(names, "VARCHAR"),
@@ -87,8 +100,19 @@ def _duckdb(source: "Source", engine: Any, names: list[str]) -> Any:
     )
 
 
+def literally(path: str) -> str:
+    """The path of one file, as a pattern that matches nothing else."""
+    return re.sub(r"([\[*?])", r"[\1]", path)
+
+
 def _spark(source: "Source", engine: Any, names: list[str]) -> Any:
     schema = ", ".join(f"`{name.replace('`', '``')}` STRING" for name in names)
     return engine.read_csv(
-        source.path, header=True, sep=source.separator, schema=schema, mode="DROPMALFORMED", escape='"'
+        source.path,
+        header=True,
+        sep=source.separator,
+        schema=schema,
+        mode="DROPMALFORMED",
+        escape='"',
+        multiLine=True,  # else a line break within quotes would make two records of one
     )

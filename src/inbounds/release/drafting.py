@@ -56,8 +56,8 @@ type = "number"
 TEXT = """
 [columns.{name}]
 type = "text"
-# labels = ["…", "…"]   # with labels it can be a histogram
-# other = "…"           # the label that any other value counts as; without it such records are in no cell
+# labels = ["…", "…", "no answer"]   # with labels it can be a histogram
+# other = "no answer"   # the label of any other value and of none, best one of its own; without it: in no cell
 """
 
 BOOLEAN = """
@@ -65,12 +65,19 @@ BOOLEAN = """
 type = "boolean"
 """
 
+COMMA = """
+# decimal = ","      # are its numbers written 4,5? without this line 4,5 is no number and counts as missing"""
+
+UNREAD = """
+# {name} holds times, or something else that no statistic reads; a column of dates or numbers made of it can be declared
+"""
+
 ANYTHING = """
 # {name}: a CSV file does not say what its columns hold; keep one of the two blocks
 [columns.{name}]
 type = "text"           # or "boolean": true and false, yes and no, 1 and 0
-# labels = ["…", "…"]   # with labels it can be a histogram
-# other = "…"           # the label that any other value counts as; without it such records are in no cell
+# labels = ["…", "…", "no answer"]   # with labels it can be a histogram
+# other = "no answer"   # the label of any other value and of none, best one of its own; without it: in no cell
 """ + NUMBER.replace("\n[", "\n# [").replace("\ntype", "\n# type")
 
 ANSWERS = {"yes", "no", "true", "false", "na", "n/a", "nan", "null", "none", "ja", "nein"}
@@ -93,12 +100,12 @@ def draft(source: Source, plan: Path) -> str:
         output=f"{plan.stem}.released.csv",
         first=FIRST_LINE if source.kind == "csv" else "",
     )
-    blocks = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN, "anything": ANYTHING}
+    blocks = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN, "anything": ANYTHING, "unread": UNREAD}
     return head + "".join(blocks[kind].format(name=_key(name)) for name, kind in rest.items())
 
 
 def schema(source: Source) -> dict[str, str]:
-    """Column names and whether each is a number, text or boolean; a CSV file does not say, so: anything."""
+    """Column names and whether each is a number, text, boolean or unread; a CSV file does not say, so: anything."""
     table = opened(source)
     with quiet():
         if source.kind != "csv":
@@ -128,12 +135,16 @@ def _looks_like_value(name: str) -> bool:
 def _type(kind: Any) -> str:
     if kind.is_boolean():
         return "boolean"
-    return "number" if kind.is_numeric() else "text"
+    if kind.is_numeric():
+        return "number"
+    return "text" if kind.is_string() or kind.is_date() else "unread"
 
 
 def _example(columns: dict[str, str]) -> str:
     """A statistic to begin with, over the first column that is not the key."""
     for name, kind in columns.items():
+        if kind == "unread":
+            continue
         spoken = name if name.isidentifier() else f'"{name}"'
         test = {"number": f"{spoken} > 0", "boolean": spoken}.get(kind, f"{spoken} = '…'")
         return f'count = {quoted(test)}\nname = "count"'
@@ -148,6 +159,8 @@ def _source(source: Source, folder: Path) -> str:
     table = f"\ntable = {quoted(source.table)}" if source.table else ""
     delimiter = f"\ndelimiter = {quoted(source.delimiter)}" if source.delimiter else ""
     decimal = f"\ndecimal = {quoted(source.decimal)}" if source.decimal else ""
+    if source.delimiter == ";" and not source.decimal:
+        decimal = COMMA
     return f"path = {quoted(str(near))}{table}{delimiter}{decimal}"
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from inbounds.exact import Ints
 from inbounds.release import columns as reading
 from inbounds.release import condition as language
+from inbounds.release import digits
 from inbounds.release.account import open_grid
 from inbounds.release.consistent import filled
 from inbounds.release.errors import AggregationFailed
@@ -100,10 +101,11 @@ def _joined(plan: Plan, table: Any) -> Any:
         name: reading.typed(table[name], plan.columns[name], plan.source, texts_of(plan, name))
         for name in used_columns(plan)
     }
-    fit = _Fit({name: table[name].type() for name in columns})
+    fit = _Fit({name: table[name].type() for name in columns}, plan.source.spells)
     own = {f"v{k}": _number_of(plan, s, columns, fit) for k, s in enumerate(plan.statistics)}
     keys = {
-        f"k{k}": reading.key(table[name], (key[k] for key in plan.groups.keys)) for k, name in enumerate(plan.groups.by)
+        f"k{k}": reading.key(table[name], plan.source, (key[k] for key in plan.groups.keys))
+        for k, name in enumerate(plan.groups.by)
     }
     records = table.select(**keys, **own)
     if not keys:
@@ -114,12 +116,14 @@ def _joined(plan: Plan, table: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Fit:
-    """Public texts as their columns write them: see `texts.fitted`."""
+    """Public texts as their columns write them: see `texts.fitted`, and `digits`."""
 
     kinds: dict[str, Any]
+    spells: bool
 
     def __call__(self, name: str, text: str) -> str:
-        return fitted(text, self.kinds[name])
+        form = fitted(text, self.kinds[name])
+        return digits.spelled(form) if self.spells else form
 
 
 def _declared(plan: Plan, table: Any) -> Any:
@@ -128,7 +132,9 @@ def _declared(plan: Plan, table: Any) -> Any:
     arrays: dict[str, Any] = {"group_": pyarrow.array(range(len(plan.groups)), pyarrow.int64())}
     for k, name in enumerate(plan.groups.by):
         kind = table[name].type()
-        whole, forms = kind.is_integer(), [fitted(key[k], kind) for key in plan.groups.keys]
+        whole = kind.is_integer()
+        fit = _Fit({name: kind}, plan.source.spells and not whole)
+        forms = [fit(name, key[k]) for key in plan.groups.keys]
         values = [int(form) for form in forms] if whole else forms
         arrays[f"k{k}"] = pyarrow.array(values, pyarrow.int64() if whole else pyarrow.string())
     return pyarrow.table(arrays)

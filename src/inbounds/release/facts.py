@@ -109,13 +109,15 @@ class Groups:
     """The declared groups, in the order in which they are answered.
 
     by: the columns whose values name a group; none means that the whole table is one group. keys: one row per
-    group. sizes: how many records each group has (public) or can have at most. public: which of the two.
+    group. sizes: how many records each group has (public) or can have at most. public: which of the two. file: where
+    the keys were read from, if anywhere.
     """
 
     by: tuple[str, ...]
     keys: tuple[tuple[str, ...], ...] = field(repr=False)
     sizes: Ints = field(repr=False)
     public: bool
+    file: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(set(self.by)) < len(self.by):

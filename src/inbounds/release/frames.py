@@ -12,6 +12,8 @@ from inbounds.release.texts import day
 
 WHERE = ("source",)
 
+ABSENT = ("NoneType", "NAType", "NaTType")
+
 CONVERSIONS = {
     "period": ".astype(str)",
     "interval": ".astype(str)",
@@ -45,9 +47,24 @@ def _said(frame: Any) -> str:
 
 
 def _check_once(names: Sequence[str], wanted: Sequence[str]) -> None:
-    for name in wanted:
+    held = [name for name in wanted if name in names]
+    for name in held:
         if names.count(name) > 1:
             raise SourceError(f"has more than one column {name!r}; rename all but one", WHERE)
+        same = [other for other in held if other != name and other.casefold() == name.casefold()]
+        if same:
+            raise SourceError(f"has columns {name!r} and {same[0]!r}, the same to an engine; rename one", WHERE)
+
+
+def _handed(names: Sequence[str], wanted: Sequence[str]) -> Sequence[str]:
+    """The wanted columns alone: to an engine, another that differs in capitals might be the same.
+
+    When one is missing nothing will be read, and all names help to find the misspelt one. When none is wanted, any
+    one keeps the number of records.
+    """
+    if not set(wanted) <= set(names):
+        return names
+    return [name for name in names if name in wanted] or names[:1]
 
 
 # --- pandas -----------------------------------------------------------------------------------------------
@@ -60,8 +77,9 @@ def _from_pandas(frame: Any, wanted: Sequence[str]) -> Any:
         frame = frame.reset_index()
     names = [str(name) for name in frame.columns]
     _check_once(names, wanted)
-    idle = pyarrow.nulls(len(frame))  # nobody reads it; its name helps to find a misspelt one
-    return pyarrow.table({n: _array(n, frame.iloc[:, k]) if n in wanted else idle for k, n in enumerate(names)})
+    idle = pyarrow.nulls(len(frame))  # nobody reads it
+    columns = {n: frame.iloc[:, names.index(n)] for n in _handed(names, wanted)}
+    return pyarrow.table({n: _array(n, column) if n in wanted else idle for n, column in columns.items()})
 
 
 def _array(name: str, column: Any) -> Any:
@@ -76,7 +94,8 @@ def _array(name: str, column: Any) -> Any:
         return _texts(column.cat.categories).take(pyarrow.array(column.cat.codes, mask=column.cat.codes < 0))
     if kind.kind == "O" and not _in_arrow(kind):
         return _texts(column)
-    return pyarrow.array(column, from_pandas=True)
+    made = pyarrow.array(column, from_pandas=True)
+    return _plain(made if isinstance(made, pyarrow.ChunkedArray) else pyarrow.chunked_array([made]))
 
 
 def _in_arrow(kind: Any) -> bool:
@@ -84,15 +103,32 @@ def _in_arrow(kind: Any) -> bool:
 
 
 def _texts(values: Any) -> Any:
-    """Each value as its text; what is missing stays so, and letters that UTF-8 does not have become question marks."""
+    """Each value as its text; what is missing, or has no text, is missing.
+
+    A gap makes whole categories floats, so those are written as the whole numbers they were.
+    """
     import pyarrow
 
-    pairs = zip(values, values.notna(), strict=True)
-    return pyarrow.array([_bytes(value) if known else None for value, known in pairs], pyarrow.string())
+    whole = values.dtype.kind == "f"
+    return pyarrow.array([_bytes(value, whole) for value in values], pyarrow.string())
 
 
-def _bytes(value: Any) -> bytes:
-    return (day(value) or str(value)).encode("utf-8", "replace")
+def _bytes(value: Any, whole: bool) -> bytes | None:
+    """Letters that UTF-8 does not have become question marks; a value that cannot even say its text has none."""
+    try:
+        if _is_absent(value):
+            return None
+        if whole and value.is_integer():
+            value = int(value)
+        return (day(value) or str(value)).encode("utf-8", "replace")
+    except Exception:  # whatever it is, one record must not decide whether a frame is read
+        return None
+
+
+def _is_absent(value: Any) -> bool:
+    """None, pandas.NA and NaT by their names, every NaN by being unequal to itself."""
+    unequal = value != value
+    return type(value).__name__ in ABSENT or (type(unequal).__name__ in ("bool", "bool_") and bool(unequal))
 
 
 # --- everything else that speaks Arrow --------------------------------------------------------------------
@@ -104,7 +140,8 @@ def _from_arrow(frame: Any, wanted: Sequence[str]) -> Any:
     table = _spoken(frame)
     names, idle = table.column_names, pyarrow.nulls(table.num_rows)
     _check_once(names, wanted)
-    return pyarrow.table({n: _plain(table.column(k)) if n in wanted else idle for k, n in enumerate(names)})
+    handed = {n: names.index(n) for n in _handed(names, wanted)}
+    return pyarrow.table({n: _plain(table.column(k)) if n in wanted else idle for n, k in handed.items()})
 
 
 def _spoken(frame: Any) -> Any:
@@ -118,11 +155,31 @@ def _spoken(frame: Any) -> Any:
 
 
 def _plain(column: Any) -> Any:
-    """Categories as their values; a column of nothing as text."""
+    """Categories as their values, a column of nothing as text, numbers of types that engines lack as floats."""
     import pyarrow
 
-    if pyarrow.types.is_dictionary(column.type):
-        held = column.type.value_type
-        kind = pyarrow.large_string() if "string" in str(held) else held
-        return pyarrow.chunked_array([c.dictionary.cast(kind).take(c.indices) for c in column.chunks], kind)
-    return column.cast(pyarrow.string()) if pyarrow.types.is_null(column.type) else column
+    held = column.type
+    if pyarrow.types.is_dictionary(held):
+        kind = pyarrow.large_string() if "string" in str(held.value_type) else held.value_type
+        parts = [_lettered(c.dictionary).cast(kind).take(c.indices) for c in column.chunks]
+        return pyarrow.chunked_array(parts, kind)
+    if pyarrow.types.is_null(held):
+        return column.cast(pyarrow.string())
+    if pyarrow.types.is_decimal256(held) or pyarrow.types.is_float16(held):
+        return column.cast(pyarrow.float64())
+    return _lettered(column)
+
+
+def _lettered(column: Any) -> Any:
+    """Bytes of a text that are no UTF-8 become question marks; other engines would stop at them."""
+    import pyarrow
+
+    if "string" not in str(column.type):
+        return column
+    try:
+        column.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        held = column.cast(pyarrow.large_binary()).to_pylist()
+        texts = [None if value is None else value.decode("utf-8", "replace") for value in held]
+        return pyarrow.array(texts, pyarrow.large_string())
+    return column

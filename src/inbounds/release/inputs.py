@@ -17,9 +17,10 @@ PlanLike = Plan | Mapping[str, Any] | str | PathLike[str]
 def as_plan(plan: PlanLike, frame: Any = None) -> Plan:
     """A plan from any of its forms, its source replaced by a frame if there is one."""
     if isinstance(plan, Plan):
-        return replace(plan, source=Source(frame=frame)) if frame is not None else plan
+        reads = (*plan.reads, plan.source.path)
+        return replace(plan, source=Source(frame=frame), reads=reads) if frame is not None else plan
     if isinstance(plan, Mapping):
-        return replace(reading.plan_from(plan, frame=frame), reads=_keys(plan, Path()))
+        return replace(reading.plan_from(plan, frame=frame), reads=_source(plan, Path()))
     return read_plan(plan, frame=frame)
 
 
@@ -27,10 +28,10 @@ def read_plan(path: str | PathLike[str], *, frame: Any = None) -> Plan:
     """The plan in a TOML file; files it names are relative to its folder. A frame takes the place of its source."""
     file = Path(path)
     plan = reading.read_plan(file, frame=frame)
-    return replace(plan, reads=(str(file), *_keys(tomllib.loads(file.read_text("utf-8")), file.parent)))
+    return replace(plan, reads=(str(file), *_source(tomllib.loads(file.read_text("utf-8")), file.parent)))
 
 
-def _keys(content: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
-    """The file of public keys, where they come from one."""
-    keys = content.get("groups", {}).get("keys")
-    return (str(folder / keys),) if isinstance(keys, str | Path) else ()
+def _source(content: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
+    """The file that the plan names, although a frame may take its place."""
+    path = content.get("source", {}).get("path")
+    return (str(folder / path),) if isinstance(path, str | Path) else ()

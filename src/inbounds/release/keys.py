@@ -40,7 +40,8 @@ def groups(
     name, given = ("size", size) if size is not None else ("maximum", maximum)
     with at(name):
         numbers = sizes(given, table, name)
-    return Groups(names, table.keys, numbers, public=size is not None)
+    file = str((folder or Path()) / keys) if isinstance(keys, str | Path) else ""
+    return Groups(names, table.keys, numbers, public=size is not None, file=file)
 
 
 def _table(by: tuple[str, ...], keys: Any, folder: Path) -> KeyTable:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.errors import InboundsError, PassportError
-from inbounds.files import load, save
+from inbounds.files import content_of, load, save
 from inbounds.mechanism import Mechanism
 from inbounds.release.answer import Designed
 from inbounds.release.designs import designed as design
@@ -37,17 +37,38 @@ def mechanisms_of(designed: Designed) -> Mechanisms:
 
 
 def write_passports(mechanisms: Mechanisms, folder: str | PathLike[str]) -> list[Path]:
-    """One passport per statistic and size, `<statistic>-<size>.json`; sizes that share one are named first..last."""
-    place, written, taken = Path(folder), [], set()
+    """One passport per statistic and size, `<statistic>-<size>.json`; sizes that share one are named first..last.
+
+    A file of another mechanism is not replaced: an earlier release may need it.
+    """
+    place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise ValueError(f"mechanisms must be a folder, got {place}")
+    targets = {place / f"{name}.json": made for name, made in _named(mechanisms)}
+    for target, made in targets.items():
+        if target.exists() and not _is_passport_of(made, target):
+            raise ValueError(f"{target} exists and is not this mechanism's passport; give another folder")
     place.mkdir(parents=True, exist_ok=True)
+    for target, made in targets.items():
+        save(made, target)
+    return list(targets)
+
+
+def _is_passport_of(made: Mechanism, file: Path) -> bool:
+    try:
+        return bool(content_of(file, "passport")["sha256"] == made.sha256)
+    except (InboundsError, LookupError, TypeError):
+        return False
+
+
+def _named(mechanisms: Mechanisms) -> Iterator[tuple[str, Mechanism]]:
+    taken = set()
     for statistic, size, made in _shared(mechanisms):
         stem, more = _stem(statistic, size), 1
         while (name := stem if more == 1 else f"{stem}-{more}").casefold() in taken:
             more += 1  # two names that differ only in what file names cannot hold
         taken.add(name.casefold())
-        save(made, place / f"{name}.json")
-        written.append(place / f"{name}.json")
-    return written
+        yield name, made
 
 
 def _shared(mechanisms: Mechanisms) -> Iterator[tuple[str, str, Mechanism]]:

@@ -73,7 +73,7 @@ class Plan:
 
     Formal guarantee of its release: for two tables that are neighbours in the sense of `neighbours`, the
     probability of any released table differs by a factor of at most exp(spent), spent <= epsilon.
-    reads: files that the plan itself came from, the public keys among them.
+    reads: the file that the plan itself came from, and the source that a frame took the place of.
     """
 
     source: Source
@@ -145,14 +145,14 @@ class Plan:
             raise PlanError("can be made consistent only with public sizes; give groups.size instead of groups.maximum")
         if statistic.consistent and not column.other:
             raise PlanError(
-                f"can be made consistent only when every record is in a cell; add other = {column.labels[-1]!r}, or "
-                f"another of its labels, under [columns.{statistic.of}]"
+                "can be made consistent only when every record is in a cell; give those without an answer a label of "
+                f'their own under [columns.{statistic.of}]: add "no answer" to labels, and other = "no answer"'
             )
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The files a release reads: its source, the plan, the public keys. Nothing is ever written over them."""
-        return tuple(path for path in (self.source.path, *self.reads) if path)
+        return tuple(path for path in (self.source.path, self.groups.file, *self.reads) if path)
 
     @cached_property
     def size_column(self) -> str:

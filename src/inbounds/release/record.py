@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,15 +15,19 @@ from typing import Any
 
 from inbounds import __version__
 from inbounds.errors import PassportError, UnknownVersion
+from inbounds.files import content_of
 from inbounds.release.answer import Designed
 from inbounds.release.designs import Design
-from inbounds.release.plan import CHANGE
-from inbounds.release.words import composition, handling, number, statement
+from inbounds.release.plan import ADD_OR_REMOVE, CHANGE
+from inbounds.release.words import composition, handling, number, promised, statement
 from inbounds.release.write import own_digest
-from inbounds.spelling import query_json
+from inbounds.spelling import query_json, read_query
 
 FORMAT, VERSION = "inbounds release", 1
 """Fields may be added, never redefined."""
+
+RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)}
+"""What a plan may say about sizes and neighbours."""
 
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 
@@ -33,6 +38,7 @@ def record(designed: Designed) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
+        "id": secrets.token_hex(16),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "plan_sha256": plan.digest,
         "plan": plan.summary(),
@@ -121,7 +127,7 @@ def check(path: str | PathLike[str]) -> list[str]:
     file = Path(path)
     with _whole(file):
         content = _content(file)
-        return [_check_own(content), _check_table(content["table"], file), *_check_account(content)]
+        return [_check_own(content), _check_table(content["table"], file), *_check_promise(content)]
 
 
 def read(path: str | PathLike[str]) -> dict[str, Any]:
@@ -130,7 +136,7 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
     with _whole(file):
         content = _content(file)
         _check_own(content)
-        _check_account(content)
+        _check_promise(content)
         return content
 
 
@@ -143,10 +149,10 @@ def _whole(file: Path) -> Iterator[None]:
 
 
 def _content(file: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    content: dict[str, Any] = content_of(file, "release record")
     if content["format"] != FORMAT:
         raise PassportError(f"{file.name} is not a release record")
-    if content["version"] != VERSION:
+    if content["version"] != VERSION or isinstance(content["version"], bool):
         raise UnknownVersion(f"{file.name} is a release record of version {content['version']!r}, not {VERSION}")
     return content
 
@@ -173,26 +179,50 @@ def _check_table(table: Mapping[str, Any], file: Path) -> str:
     return f"{name} is the table that was released ({table['rows']} rows): it has the digest stated"
 
 
-def _check_account(content: Mapping[str, Any]) -> list[str]:
-    """Sums, halves and mechanisms of the account against the stated epsilon, in exact fractions."""
-    account, plan = content["account"], content["plan"]
-    total, spent = (Fraction(content["epsilon"][name]) for name in ("total", "spent"))
-    if sum((Fraction(line["spent"]) for line in account), Fraction(0)) != spent or not 0 < spent <= total:
-        raise PassportError("the account does not add up to the epsilon stated")
-    if f"(epsilon {number(spent)})" not in content["statement"]:
-        raise PassportError("the statement names another epsilon than the account")
-    allowed: dict[str, Fraction] = {}
-    for line, statistic in zip(account, plan["statistics"], strict=True):
-        half = plan["neighbours"] == CHANGE and (plan["sizes"] != "public" or statistic["kind"] == "histogram")
-        allowed[line["statistic"]] = Fraction(line["spent"]) / (2 if half else 1)
-        if line["statistic"] != statistic["name"] or Fraction(line["drawn_at"]) != allowed[line["statistic"]]:
-            raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
-    if {m["statistic"] for m in content["mechanisms"]} != set(allowed):
-        raise PassportError("the mechanisms are not those of the plan's statistics")
-    if any(Fraction(m["epsilon"]) > allowed[m["statistic"]] for m in content["mechanisms"]):
-        raise PassportError("a mechanism spends more than the account allows")
-    parts = " + ".join(number(Fraction(line["spent"])) for line in account)
+def _check_promise(content: Mapping[str, Any]) -> list[str]:
+    """Statement, account and mechanisms against the plan in the record, in exact fractions."""
+    plan, total, spent = content["plan"], *(Fraction(content["epsilon"][name]) for name in ("total", "spent"))
+    public, neighbours = plan["sizes"] == "public", plan["neighbours"]
+    if (plan["sizes"], neighbours) not in RELATIONS:
+        raise PassportError("the record names a relation that no release has")
+    if total != Fraction(plan["epsilon"]) or not 0 < spent <= total:
+        raise PassportError("the record spends another epsilon than its plan")
+    if content["statement"] != promised(public, neighbours, spent):
+        raise PassportError("the statement is not what the plan and the account promise")
+    parts = _check_account(content, total, spent)
+    _check_mechanisms(content)
     return [
-        f"the account adds up: {parts}{f' = {number(spent)}' if len(account) > 1 else ''} of epsilon {number(total)}",
-        f"each of {len(content['mechanisms'])} mechanisms was drawn at no more than its statistic's part of it",
+        f"the account adds up: {parts} of epsilon {number(total)}",
+        f"each of {len(content['mechanisms'])} mechanisms was drawn at no more than its statistic's part of it, by the "
+        "record's own word: their digests are in the record, and only their passports prove them",
     ]
+
+
+def _check_account(content: Mapping[str, Any], total: Fraction, spent: Fraction) -> str:
+    """Every part positive, what the plan said where it said it, and together what was spent."""
+    parts = [Fraction(line["spent"]) for line in content["account"]]
+    for line, part, statistic in zip(content["account"], parts, content["plan"]["statistics"], strict=True):
+        told = statistic.get("epsilon") or (Fraction(statistic["share"]) * total if "share" in statistic else part)
+        if line["statistic"] != statistic["name"] or not 0 < part == Fraction(told):
+            raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
+    if sum(parts, Fraction(0)) != spent:
+        raise PassportError("the account does not add up to the epsilon stated")
+    return " + ".join(map(number, parts)) + (f" = {number(spent)}" if len(parts) > 1 else "")
+
+
+def _check_mechanisms(content: Mapping[str, Any]) -> None:
+    """Each statistic has mechanisms for all groups, none above what its part of the account allows."""
+    plan, answered = content["plan"], dict.fromkeys((s["name"] for s in content["plan"]["statistics"]), 0)
+    allowed = {}
+    for line, statistic in zip(content["account"], plan["statistics"], strict=True):
+        half = plan["neighbours"] == CHANGE and (plan["sizes"] != "public" or statistic["kind"] == "histogram")
+        allowed[statistic["name"]] = Fraction(line["spent"]) / (2 if half else 1)
+        if Fraction(line["drawn_at"]) != allowed[statistic["name"]]:
+            raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
+    for made in content["mechanisms"]:
+        if not 0 < Fraction(made["epsilon"]) <= allowed[made["statistic"]]:
+            raise PassportError("a mechanism spends more than the account allows")
+        answered[made["statistic"]] += made["groups"]
+        read_query(made["query"])
+    if set(answered.values()) != {plan["groups"]} or content["table"]["rows"] != plan["groups"]:
+        raise PassportError("the mechanisms are not those of the plan's groups and statistics")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.release.csvfile import DELIMITERS
-from inbounds.release.texts import FLOATS, looks_like_float, written
+from inbounds.release.texts import folded, looks_like_float, written
 
 Keys = tuple[tuple[str, ...], ...]
 
@@ -63,7 +63,7 @@ def _from_lines(name: str, text: str) -> KeyTable:
                 f"must hold one key per line, as it is, but every line {what}; name the file .csv, with a first line "
                 f"of column names, {name} among them"
             )
-    return _checked(KeyTable(tuple((line,) for line in lines), {}))
+    return KeyTable(_whole([lines]), {})
 
 
 def _is_quoted(line: str) -> bool:
@@ -81,7 +81,7 @@ def _from_csv(by: tuple[str, ...], text: str, delimiter: str) -> KeyTable:
         if len(row) != len(names):
             raise ValueError(f"must have {len(names)} fields in every row, as in the first, got {len(row)} in row {k}")
     columns = {name: [row[k] for row in rows] for k, name in enumerate(names) if name}
-    return _checked(KeyTable(tuple(zip(*(columns[name] for name in by), strict=True)), columns))
+    return KeyTable(_whole([columns[name] for name in by]), columns)
 
 
 def _fields(by: tuple[str, ...], text: str, delimiter: str) -> list[list[str]]:
@@ -96,15 +96,10 @@ def _fields(by: tuple[str, ...], text: str, delimiter: str) -> list[list[str]]:
     return list(split(best))
 
 
-def _checked(table: KeyTable) -> KeyTable:
-    """Whole numbers that a program wrote as 1.0 match no record that says 1."""
-    for column in zip(*table.keys, strict=True):
-        if all(map(looks_like_float, column)):
-            raise ValueError(
-                f"must not be whole numbers written as {column[0]}: {FLOATS}; if the data says {column[0]} too, "
-                "give the keys as a list of texts"
-            )
-    return table
+def _whole(columns: list[list[str]]) -> Keys:
+    """The keys; a column of whole numbers that a program wrote as 1.0, 2.0 is one of 1, 2."""
+    plain = [[*map(folded, column)] if all(map(looks_like_float, column)) else column for column in columns]
+    return tuple(zip(*plain, strict=True))
 
 
 # --- frames -----------------------------------------------------------------------------------------------

@@ -5,9 +5,10 @@ import unicodedata
 from typing import Any
 
 from inbounds.release import condition as language
+from inbounds.release import sqlitefile
 from inbounds.release.errors import Path, SourceError
 from inbounds.release.plan import Plan
-from inbounds.release.texts import FLOATS, fitted, near
+from inbounds.release.texts import FLOATS, fitted, is_date, near
 
 KEYS = ("groups", "keys")
 
@@ -110,6 +111,16 @@ def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
         elif statistic.kind == "count":
             for name, text in language.texts(statistic.where):
                 _fitted(text, name, schema[name], ("statistics", k, "count"), f"compare {name} with")
+            for name in language.ordered(statistic.where):
+                _check_dates(plan, name, schema[name], ("statistics", k, "count"))
+
+
+def _check_dates(plan: Plan, name: str, kind: Any, path: Path) -> None:
+    """A column of text that is ordered is one of dates throughout."""
+    strange = [text for text in texts_of(plan, name) if not is_date(text)]
+    if kind.is_string() and strange:
+        said = f"orders {name} by date, so all it is compared with must be dates such as 2024-01-31, got {strange[0]!r}"
+        raise SourceError(said, path)
 
 
 def _fitted(text: str, name: str, kind: Any, path: Path, verb: str = "be") -> str:
@@ -122,8 +133,8 @@ def _fitted(text: str, name: str, kind: Any, path: Path, verb: str = "be") -> st
 
 
 def _seen(text: str, plan: Plan) -> str:
-    """A text as the engine compares it: byte by byte, or in a database perhaps by a forgiving collation."""
-    if plan.source.bytewise:
+    """A text as the engine compares it: byte by byte, or in an unknown one perhaps by a forgiving collation."""
+    if plan.source.bytewise or plan.source.spells:
         return text
     plain = unicodedata.normalize("NFKD", text).casefold().strip()
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
@@ -141,10 +152,13 @@ def _check_type(plan: Plan, name: str, kind: Any) -> None:
     }
     if not fits[declared]:
         said = f"is declared as {declared}, but the source holds {kind}"
-        raise SourceError(said + _type_way_out(declared, name, kind), ("columns", name))
+        way = _type_way_out(declared, name, kind, plan.source.kind == "sqlite")
+        raise SourceError(said + way, ("columns", name))
 
 
-def _type_way_out(declared: str, name: str, kind: Any) -> str:
+def _type_way_out(declared: str, name: str, kind: Any, sqlite: bool) -> str:
+    if kind.is_string() and sqlite:
+        return f"; {sqlitefile.WAY_OUT}"
     if kind.is_string():
         return "; cast it in a view, or in Python before it is given"
     if kind.is_boolean():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from inbounds.release import csvfile, frames
+from inbounds.release import csvfile, digits, frames, sqlitefile
 from inbounds.release.errors import PlanError, SourceError
 
 FILES = {
@@ -94,6 +94,12 @@ class Source:
         return self.kind in ("csv", "parquet") or (self.kind == "frame" and not _is_ibis(self.frame))
 
     @property
+    def spells(self) -> bool:
+        """Texts are compared in digits, because the engine might compare them by a collation: see `digits`."""
+        known = self.kind != "frame" or (_is_ibis(self.frame) and self.frame.get_backend().name in digits.ENGINES)
+        return not self.bytewise and known
+
+    @property
     def separator(self) -> str:
         return self.delimiter or ("\t" if Path(self.path).suffix.lower() == ".tsv" else ",")
 
@@ -116,7 +122,8 @@ class Source:
 def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
     """The source as an Ibis table, nothing read but its schema; a `SourceError` in one sentence otherwise.
 
-    wanted: the columns that will be read; of a frame, the others are not even converted.
+    wanted: the columns that will be read; of a frame, the others are not even converted, and of a table of SQLite it
+    is these that must have a declared type.
     """
     where = ("source", *(name for name in ("path", "url") if getattr(source, name)))
     if source.path and not os.access(source.path, os.R_OK):
@@ -125,7 +132,7 @@ def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
     with quiet():
         failed = "cannot be opened"
         try:
-            return _frame(source, wanted) if source.kind == "frame" else _OPENERS[source.kind](source)
+            return _OPENERS[source.kind](source, wanted)
         except ImportError as missing:
             failed = f"needs the extra {_extra(source)!r}: pip install 'inbounds[{_extra(source)}]' ({missing.name})"
         except PlanError:
@@ -160,33 +167,42 @@ def _extra(source: Source) -> str:
     return "spark" if source.engine == "spark" else "tables"
 
 
-def _csv(source: Source) -> Any:
+def _csv(source: Source, wanted: Sequence[str]) -> Any:
     return csvfile.read(source, _engine(source))
 
 
-def _parquet(source: Source) -> Any:
-    return _engine(source).read_parquet(source.path)
+def _parquet(source: Source, wanted: Sequence[str]) -> Any:
+    engine = _engine(source)
+    if source.engine == "spark":
+        return engine.read_parquet(source.path)
+    return engine.read_parquet(csvfile.literally(source.path), hive_partitioning=False)
 
 
 def _engine(source: Source) -> Any:
     import ibis
 
-    return _spark() if source.engine == "spark" else ibis.duckdb.connect()
+    return _spark() if source.engine == "spark" else _believing_nothing(ibis.duckdb.connect())
 
 
-def _duckdb(source: Source) -> Any:
+def _duckdb(source: Source, wanted: Sequence[str]) -> Any:
     import ibis
 
-    return ibis.duckdb.connect(source.path, read_only=True).table(source.table)
+    return _believing_nothing(ibis.duckdb.connect(source.path, read_only=True)).table(source.table)
 
 
-def _sqlite(source: Source) -> Any:
+def _believing_nothing(engine: Any) -> Any:
+    """DuckDB without shortcuts from what a file says about its own values: one record may change that for all."""
+    engine.raw_sql("set disabled_optimizers = 'statistics_propagation'")
+    return engine
+
+
+def _sqlite(source: Source, wanted: Sequence[str]) -> Any:
     import ibis
 
-    return ibis.sqlite.connect(source.path).table(source.table)
+    return sqlitefile.declared(ibis.sqlite.connect(source.path), source.table, wanted)
 
 
-def _postgres(source: Source) -> Any:
+def _postgres(source: Source, wanted: Sequence[str]) -> Any:
     import ibis
 
     schema, dot, table = source.table.rpartition(".")
@@ -200,7 +216,7 @@ def _postgres(source: Source) -> Any:
         raise
 
 
-def _spark_table(source: Source) -> Any:
+def _spark_table(source: Source, wanted: Sequence[str]) -> Any:
     return _spark().table(source.table)
 
 
@@ -225,6 +241,7 @@ def _frame(source: Source, wanted: Sequence[str]) -> Any:
 
 
 _OPENERS = {
+    "frame": _frame,
     "csv": _csv,
     "parquet": _parquet,
     "duckdb": _duckdb,

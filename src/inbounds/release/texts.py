@@ -16,6 +16,7 @@ TRUTHS = ("true", "false")
 FLOATS = 'pandas makes whole numbers with gaps floats; convert them with .astype("Int64")'
 
 _ABSENT = ("NoneType", "NAType", "NaTType")
+_WHOLE, _FLOAT = re.compile(r"-?[0-9]+"), re.compile(r"(-?[0-9]+)\.0")
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T]00:00(?::00(?:\.0+)?)?)?")
 
 
@@ -50,8 +51,13 @@ def listed(values: Any) -> Any:
 
 
 def folded(text: str) -> str:
-    """True and TRUE as true; every other text as it is."""
-    return text.lower() if is_truth(text) else text
+    """True and TRUE as true, 3.0 as 3; every other text as it is.
+
+    >>> folded("TRUE"), folded("3.0"), folded("v3.0")
+    ('true', '3', 'v3.0')
+    """
+    found = _FLOAT.fullmatch(text)
+    return found[1] if found else text.lower() if is_truth(text) else text
 
 
 def is_truth(text: str) -> bool:
@@ -81,9 +87,13 @@ def is_whole(text: str) -> bool:
     return len(text) < 20 and text.isascii() and text.removeprefix("-").isdecimal() and abs(int(text)) < 1 << 63
 
 
+def says_whole(text: str) -> bool:
+    """3, or 3.0: how pandas writes a whole number whose column has gaps. The two match each other."""
+    return _WHOLE.fullmatch(folded(text)) is not None
+
+
 def looks_like_float(text: str) -> bool:
-    """1.0: how pandas writes a whole number whose column has gaps."""
-    return text.endswith(".0") and is_whole(text.removesuffix(".0"))
+    return _FLOAT.fullmatch(text) is not None
 
 
 def _day(text: str) -> str:
@@ -92,6 +102,11 @@ def _day(text: str) -> str:
         return date.fromisoformat(found[1]).isoformat() if found else ""
     except ValueError:
         return ""
+
+
+def is_date(text: str) -> bool:
+    """2024-01-31 and nothing else: such texts have the order of their dates."""
+    return len(text) == 10 and _day(text) == text
 
 
 def near(name: str, names: Iterable[str]) -> list[str]:

@@ -38,10 +38,15 @@ class Together:
 
 
 def together(records: Mapping[str, Mapping[str, Any]]) -> Together:
-    """The sum over records, by file name. The same record twice is one release and counts once."""
-    own = {record["sha256"]: (name, record) for name, record in records.items()}
+    """The sum over records, by file name. One release written twice, under any names, counts once."""
+    own = {_release(name, record): (name, record) for name, record in records.items()}
     names, contents = zip(*own.values(), strict=True)
     return Together(names, tuple(Fraction(record["epsilon"]["spent"]) for record in contents), _covered(contents))
+
+
+def _release(name: str, record: Mapping[str, Any]) -> tuple[str, ...]:
+    """What tells one release from all others: its random id, and nothing that a careless copy could share."""
+    return record.get("id", name), record["plan_sha256"], record["epsilon"]["spent"], record["time"]
 
 
 def _covered(records: Sequence[Mapping[str, Any]]) -> str:

@@ -5,34 +5,40 @@ from fractions import Fraction
 
 from inbounds.release.account import Entry
 from inbounds.release.plan import CHANGE, NUMERIC, Plan
+from inbounds.release.schema import texts_of, used_columns
 
 
 def statement(plan: Plan) -> str:
     """The guarantee for a reader without formulas: who is protected, from what, by how much."""
-    factor = math.exp(float(plan.spent))
+    return promised(plan.groups.public, plan.neighbours, plan.spent)
+
+
+def promised(public: bool, neighbours: str, spent: Fraction) -> str:
+    """The guarantee from the three facts that it depends on: public sizes, the relation, the epsilon spent."""
+    factor = math.exp(float(spent))
     return (
-        f"{relation(plan)} Whatever that record holds, any table this release can give is at most {factor:.4g} "
-        f"times likelier than it would be otherwise (epsilon {number(plan.spent)})."
+        f"{_relation(public, neighbours, spent)} Whatever that record holds, any table this release can give is at "
+        f"most {factor:.4g} times likelier than it would be otherwise (epsilon {number(spent)})."
     )
 
 
-def relation(plan: Plan) -> str:
+def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
     """The neighbouring relation, and what it does not cover at this price."""
-    if plan.groups.public:
+    if public:
         return (
             "One record is one person. Which group a person belongs to and how large each group is are public; "
             "everything else about one person may be changed, or the record left out. "
             "(A person who moves from one group to another is covered at twice the epsilon, "
-            f"{number(2 * plan.spent)}.)"
+            f"{number(2 * spent)}.)"
         )
-    if plan.neighbours == CHANGE:
+    if neighbours == CHANGE:
         return (
             "One record is one person. Group sizes are not public beyond a declared maximum; one person's record "
             "may be replaced by any other, also in another group."
         )
     return (
         "One record is one person. Group sizes are not public beyond a declared maximum; one person's record may "
-        f"be added or removed. (Replacing it by another is covered at twice the epsilon, {number(2 * plan.spent)}.)"
+        f"be added or removed. (Replacing it by another is covered at twice the epsilon, {number(2 * spent)}.)"
     )
 
 
@@ -45,7 +51,18 @@ def handling(plan: Plan) -> list[str]:
     cells = {s.of: False for s in plan.statistics if s.kind == "histogram"}
     cells |= {s.of: True for s in plan.statistics if s.consistent}
     numbers = [_handled(plan, name, asked) for name, asked in kinds.items()]
-    return numbers + [_sorted(plan, name, full) for name, full in cells.items()]
+    return numbers + [_sorted(plan, name, full) for name, full in cells.items()] + _encoded(plan)
+
+
+def _encoded(plan: Plan) -> list[str]:
+    """Whether a file is UTF-8 is data, so nobody is told that it is not: what then happens is said beforehand."""
+    if not plan.source.textual:
+        return []
+    keys = [part for key in plan.groups.keys for part in key]
+    labels = [text for name in used_columns(plan) for text in texts_of(plan, name)]
+    strange = next((text for text in (*keys, *labels) if not text.isascii()), None)
+    said = f"the file must be UTF-8: otherwise {strange} and other texts with letters beyond ASCII never match"
+    return [] if strange is None else [said]
 
 
 def _sorted(plan: Plan, name: str, full: bool) -> str:
@@ -53,7 +70,8 @@ def _sorted(plan: Plan, name: str, full: bool) -> str:
     if other is None:
         return f"{name}: a record with any other value than a label, or none, is in no cell"
     short = " and where cells add up each record short of the size," if full else ""
-    return f"{name}: a record with any other value than a label, or none,{short} counts as {other} (other)"
+    drawn = "; the expected error is that of cells as drawn, before they are made to add up" if full else ""
+    return f"{name}: a record with any other value than a label, or none,{short} counts as {other} (other){drawn}"
 
 
 def _handled(plan: Plan, name: str, kinds: set[str]) -> str:
