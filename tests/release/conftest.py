@@ -325,7 +325,12 @@ class Done:
 
     returncode: int
     stdout: str
-    said: str
+    stderr: str
+
+    @property
+    def said(self) -> str:
+        """Everything on one line, however the terminal broke it."""
+        return " ".join((self.stdout + self.stderr).split())
 
 
 @pytest.fixture
@@ -342,7 +347,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         except SystemExit as stop:
             code = int(stop.code or 0)
         told = capsys.readouterr()
-        return Done(code, told.out, " ".join((told.out + told.err).split()))
+        return Done(code, told.out, told.err)
 
     return run
 

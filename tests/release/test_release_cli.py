@@ -9,14 +9,12 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.cli import main
 from inbounds.cli.app import out
 from inbounds.release import read_plan
 from inbounds.release.drafting import quoted
@@ -37,32 +35,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@dataclass
-class Done:
-    """What a command left: as subprocess.run says it."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def inbounds(monkeypatch, capsys):
+def inbounds(command):
     """The command line in this process; `test_the_command_runs_by_itself` starts a real one."""
-
-    def run(folder: Path, *words: str) -> Done:
-        monkeypatch.chdir(folder)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        monkeypatch.setattr(sys, "argv", ["inbounds", *words])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        said = capsys.readouterr()
-        return Done(code, said.out, said.err)
-
-    return run
+    return command
 
 
 def test_the_command_runs_by_itself(folder):
