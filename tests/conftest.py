@@ -1,8 +1,13 @@
 """What several test files share: a second opinion on privacy, written without the package's own arithmetic."""
 
 import os
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import flint
 import hypothesis
@@ -83,3 +88,29 @@ def _rational(point) -> Fraction:
 @pytest.fixture(scope="session")
 def judge() -> Judge:
     return Judge()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A session in local mode on a real JVM, one for all tests."""
+    pytest.importorskip("pyspark", reason="PySpark is not installed (extra spark)")
+    if shutil.which("java") is None:
+        pytest.skip("Java is not installed, Spark cannot run")
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYSPARK_PYTHON", sys.executable)  # workers need the packages of this interpreter
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local[2]").appName("inbounds tests")
+        options = {
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "4",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+        for name, value in options.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        yield session
+        session.stop()

@@ -1,8 +1,5 @@
 """The same two lines on every engine: reports come out, only counts come back, missing values are refused."""
 
-import importlib.util
-import shutil
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -210,35 +207,6 @@ def test_reports_made_and_counted_inside_duckdb_reconstruct_the_distribution(con
 
 
 # --- Spark ------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def spark():
-    """A session in local mode on a real JVM."""
-    if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("pyspark is not installed")
-    if shutil.which("java") is None:
-        pytest.skip("there is no Java virtual machine")
-    import warnings
-
-    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as environment:
-        environment.setenv("PYSPARK_PYTHON", sys.executable)  # workers need the packages of this interpreter
-        warnings.simplefilter("ignore")
-        from pyspark.sql import SparkSession
-
-        builder = SparkSession.builder.master("local[2]").appName("inbounds tests")
-        options = {
-            "spark.ui.enabled": "false",
-            "spark.sql.shuffle.partitions": "4",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-        }
-        for name, value in options.items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
-        session.sparkContext.setLogLevel("ERROR")
-        yield session
-        session.stop()
 
 
 @pytest.mark.slow

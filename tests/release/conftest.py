@@ -386,20 +386,3 @@ def postgres() -> Iterator[str]:
     yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
     run(str(found[-1] / "pg_ctl"), "-D", data, "-m", "immediate", "stop")
     shutil.rmtree(home)
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    pytest.importorskip("pyspark", reason="PySpark is not installed (extra spark)")
-    if shutil.which("java") is None:
-        pytest.skip("Java is not installed, Spark cannot run")
-    from pyspark.sql import SparkSession
-
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
