@@ -8,6 +8,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from inbounds.exact import float_above
 from inbounds.extras import library
 from inbounds.mechanism import Mechanism
 from inbounds.query import Everyone, Metric
@@ -61,12 +62,7 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
     if distance == 0:
         return 0.0
     if isinstance(mechanism.query.neighbours, Everyone):
-        return _float_above(mechanism.epsilon)
+        return float_above(mechanism.epsilon)
     steps = min(Fraction(distance), mechanism.query.answers.span) / mechanism.query.sensitivity
     whole = steps if isinstance(mechanism.query.neighbours, Metric) else Fraction(math.ceil(steps))
-    return _float_above(mechanism.epsilon * whole)
-
-
-def _float_above(value: Fraction) -> float:
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+    return float_above(mechanism.epsilon * whole)

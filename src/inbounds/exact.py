@@ -73,6 +73,12 @@ def decimal(number: Fraction) -> str:
     return text.rstrip("0").rstrip(".")
 
 
+def float_above(value: Fraction) -> float:
+    """The least float at or above an exact number."""
+    near = float(value)
+    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+
+
 def whole(value: Number, name: str, at_least: int) -> int:
     """`value` as an int, or a `ValueError` when it is not a whole number of at least `at_least`."""
     number = exact(value, name)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.exact import Floats, Ints
+from inbounds.exact import Floats, Ints, float_above
 from inbounds.scale import Scale
 
 ON_GRID = 1e-6
@@ -72,7 +72,7 @@ def _exact_ticks(scale: Scale, given: NDArray[Any], values: Floats) -> Ints:
 @lru_cache(maxsize=16)
 def _edges(scale: Scale) -> Floats:
     low = scale.start - scale.unit / 2
-    return np.array([_float_above(low + scale.unit * tick) for tick in range(scale.ticks[-1] + 2)])
+    return np.array([float_above(low + scale.unit * tick) for tick in range(scale.ticks[-1] + 2)])
 
 
 def _positions(scale: Scale, ticks: Ints) -> Ints:
@@ -103,11 +103,5 @@ def _fraction(value: Any) -> Fraction:
     return Fraction(*(value if hasattr(value, "as_integer_ratio") else float(value)).as_integer_ratio())
 
 
-def _float_above(value: Fraction) -> float:
-    """The least float at or above an exact number."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
-
-
 def _float_below(value: Fraction) -> float:
-    return -_float_above(-value)
+    return -float_above(-value)
