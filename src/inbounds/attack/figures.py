@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inbounds.accounting.compose import Composition
 from inbounds.attack.collude import Estimator
-from inbounds.attack.compose import Composition
 from inbounds.attack.repeated import Learned
 from inbounds.extras import library
 

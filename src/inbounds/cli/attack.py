@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from inbounds.accounting.compose import Composition, answers_allowed, as_delta
+from inbounds.accounting.record import Record, up
 from inbounds.attack import limits, repeated
 from inbounds.attack.collude import Estimator
-from inbounds.attack.compose import Composition, answers_allowed, as_delta
-from inbounds.attack.record import Record, up
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, loss_named, patiently, weights_in
 from inbounds.cli.records import RELEASE, add_up, format_of

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds import files
+from inbounds.accounting.pairs import neighbours
+from inbounds.accounting.record import up
 from inbounds.attack import Composition, Record, answers_allowed, compose, enumerated, load_record
-from inbounds.attack.pairs import neighbours
-from inbounds.attack.record import up
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
 
 SMALL = {

@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import reduce
 from itertools import combinations_with_replacement, product
 
-from inbounds.attack.compose import Composition
-from inbounds.attack.pairs import Pair, neighbours
+from inbounds.accounting.compose import Composition
+from inbounds.accounting.pairs import Pair, neighbours
 from inbounds.errors import TooLarge
 from inbounds.exact import EXP_BITS, TOTAL_BITS, Number, exact, exp_below
 from inbounds.mechanism import Mechanism
