@@ -28,6 +28,9 @@ MORE_BITS = 140
 
 SLOPE_BITS = 120
 LEAST_MASS = 1e-290
+LEAST_LOSS = Fraction(1, 10**9)
+"""Grids reach at least so far: floats, which choose the tilt, resolve nothing finer."""
+
 LOWEST = 4
 """Losses below -LOWEST times the largest are moved up to there."""
 
@@ -90,11 +93,15 @@ class Part:
     times: int
 
     @cached_property
-    def top(self) -> Fraction:
+    def largest(self) -> Fraction:
         """A rational not below any loss and not above epsilon: the pure promise of these very columns."""
-        largest = log_above(max(curve.largest for curve in self.curves))
-        rounded = Fraction(math.ceil(largest * 10**20), 10**20)
-        return min(self.epsilon, max(rounded, self.epsilon / 10**6))
+        found = log_above(max(curve.largest for curve in self.curves))
+        return min(self.epsilon, Fraction(math.ceil(found * 10**24), 10**24))
+
+    @cached_property
+    def top(self) -> Fraction:
+        """The same, not too small for a grid."""
+        return min(self.epsilon, max(self.largest, self.epsilon / 10**6, LEAST_LOSS))
 
     @cached_property
     def bottom(self) -> float:

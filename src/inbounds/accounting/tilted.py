@@ -43,6 +43,9 @@ SMALL_SHARE = 1e-6
 """Where error and tail are less than this share of delta another tilt is not sought."""
 
 
+TILTS_PER_OCTAVE = 2
+"""Neighbouring epsilons of a curve share a tilt; any tilt is valid, and one near the best is about as good."""
+
 LIFT = 1 + Fraction(1, 1 << 50)
 """The last grid point lies this much above the largest loss, so that roundings do not bring it below."""
 
@@ -54,11 +57,12 @@ class Plan:
         self.parts = tuple(parts)
         self.cumulants = Cumulants(self.parts)
         self._masses: dict[Fraction, list[Floats]] = {}
+        self._last: dict[tuple[int, int], Tilted] = {}
 
     @cached_property
     def basic(self) -> Fraction:
         """The sum of the largest losses: pure privacy."""
-        return sum((p.times * p.top for p in self.parts), Fraction(0))
+        return sum((p.times * p.largest for p in self.parts), Fraction(0))
 
     def tilted(self, tilt: float, longest: int = LONGEST) -> "Tilted":
         step, points, size = grid(self.parts, self.cumulants.deviation(tilt), longest)
@@ -70,8 +74,10 @@ class Plan:
         """A delta for which the plan is (epsilon, delta)-private; 0 from the sum of the largest losses on."""
         if epsilon >= self.basic:
             return Fraction(0)
-        tilted = self.tilted(self.cumulants.tilt_for_epsilon(float(epsilon)), longest)
-        return min(tilted.delta(epsilon), Fraction(1))
+        octaves = round(math.log2(self.cumulants.tilt_for_epsilon(float(epsilon))) * TILTS_PER_OCTAVE)
+        if (octaves, longest) not in self._last:
+            self._last = {(octaves, longest): self.tilted(2.0 ** (octaves / TILTS_PER_OCTAVE), longest)}
+        return min(self._last[octaves, longest].delta(epsilon), Fraction(1))
 
     def likely(self, delta: Fraction) -> float:
         """About what `epsilon` will be: the least Rényi bound, in plain floats."""
