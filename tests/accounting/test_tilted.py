@@ -232,6 +232,15 @@ def test_one_mechanism_with_a_huge_and_unlikely_loss_is_covered():
             held(Plan([one(upper, lower, k)]), atoms, Fraction(delta), 1e-3)
 
 
+def test_a_large_loss_does_not_coarsen_the_grid_of_many_small_ones():
+    """Paid as a pure promise where that costs less: never more than its epsilon beside the others alone."""
+    small = Plan([response(Fraction("0.001"), 10**5)])
+    mixed = Plan([response(Fraction(50), 1), response(Fraction("0.001"), 10**5)])
+    delta = Fraction(1, 10**9)
+    assert small.epsilon(delta) < mixed.epsilon(delta) <= 50 + small.epsilon(delta) * Fraction(1001, 1000)
+    assert mixed.delta(Fraction(51)) <= small.delta(Fraction(1)) * Fraction(1001, 1000)
+
+
 def test_a_dominating_curve_is_found_only_where_there_is_one():
     weak, strong = Curve((3, 2, 1), (1, 2, 3)), Curve((5, 1), (1, 5))
     crossing = Curve((2, 4), (1, 5))

@@ -39,8 +39,8 @@ def any_question(mechanism: Mechanism, times: int) -> Part:
     weights = columns(mechanism)
     if weights is None:
         return response(mechanism.epsilon, times)
-    curves = [curve(weights, pair) for pair in neighbours(mechanism.query)]
-    return Part(unlike(curves), TOTAL, mechanism.epsilon, times)
+    curves = unlike(curve(weights, pair) for pair in neighbours(mechanism.query))
+    return Part(curves, TOTAL, mechanism.epsilon, times)
 
 
 def same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list[tuple[Part, ...]]:

@@ -27,8 +27,11 @@ from inbounds.exact import Floats, float_above
 LONGEST = 1 << 18
 """Points of the longest transform."""
 
-FINEST = 1 << 13
-"""Grid points for the largest loss, where few answers leave room for so many."""
+FINEST, MOST_POINTS, LEAST_POINTS = 1 << 13, 1 << 15, 64
+"""Grid points for the largest loss where few answers leave room; more, where the smallest has not its least number."""
+
+UNLIKE = 256
+"""A loss so many times as large as others may cost less as a pure promise than as a grid too coarse for the others."""
 
 WIDTH = 16.0
 """Standard deviations of the tilted sum that the window holds."""
@@ -77,7 +80,19 @@ class Plan:
         octaves = round(math.log2(self.cumulants.tilt_for_epsilon(float(epsilon))) * TILTS_PER_OCTAVE)
         if (octaves, longest) not in self._last:
             self._last = {(octaves, longest): self.tilted(2.0 ** (octaves / TILTS_PER_OCTAVE), longest)}
-        return min(self._last[octaves, longest].delta(epsilon), Fraction(1))
+        found = min(self._last[octaves, longest].delta(epsilon), Fraction(1))
+        if self._rest is None or epsilon < self._rest[0]:
+            return found
+        pure, rest = self._rest
+        return min(found, rest.delta(epsilon - pure, longest))
+
+    @cached_property
+    def _rest(self) -> "tuple[Fraction, Plan] | None":
+        """Parts with losses far larger than others, as a sum; and the plan of the others."""
+        bound = max(p.top for p in self.parts) / UNLIKE
+        small = [p for p in self.parts if p.top < bound]
+        pure = sum((p.times * p.largest for p in self.parts if p.top >= bound), Fraction(0))
+        return (pure, Plan(small)) if small else None
 
     def likely(self, delta: Fraction) -> float:
         """About what `epsilon` will be: the least Rényi bound, in plain floats."""
@@ -96,7 +111,10 @@ class Plan:
             if tilted.wasted(found) < SMALL_SHARE:
                 break
             tilt = self.cumulants.tilt_for_epsilon(float(best))
-        return best
+        if self._rest is None:
+            return best
+        pure, rest = self._rest
+        return min(best, pure + rest.epsilon(delta, longest))
 
 
 class Cumulants:
@@ -155,7 +173,8 @@ def grid(parts: Sequence[Part], deviation: float, longest: int) -> tuple[Fractio
     tops, times = np.array([float(p.top) for p in parts]), np.array([p.times for p in parts])
     reach = np.array([float(p.top) + p.bottom for p in parts])
     widest = min(WIDTH * deviation, float(times @ reach)) / tops.max()
-    finest = max(2, min(FINEST, int(longest / max(widest, 1e-9) / 1.01)))
+    wanted = min(max(FINEST, LEAST_POINTS * tops.max() / tops.min()), MOST_POINTS)
+    finest = max(2, int(min(wanted, longest / max(widest, 1e-9) / 1.01)))
     counts = np.arange(finest, finest - max(1, finest // 4), -1)[:, None]
     points = np.maximum(np.ceil(tops * counts / tops.max() - 1e-9), 1)
     overshoot = ((points * tops.max() / counts - tops) * times).sum(axis=1) / (tops.max() * times.sum())
