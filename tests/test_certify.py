@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds.certify import check_matrix, sliding
-from inbounds.exact import EXP_BITS, TOTAL, exp_below
+from inbounds.exact import EXP_BITS, TOTAL, exp_below, float_above
 from inbounds.law import Matrix, Noise, geometric_noise
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.query import Cells, Query, Scale, with_neighbours
@@ -480,7 +480,8 @@ def test_audit_equals_the_largest_log_ratio_over_all_pairs(judge, query, seed):
     assert found.epsilon == pytest.approx(worst, rel=1e-12, abs=1e-12)
     if worst > 0:
         likelier, rarer = found.answers
-        assert found.ratio == matrix[found.output, likelier] / matrix[found.output, rarer]
+        high, low = (Fraction(matrix[found.output, j]) for j in (likelier, rarer))
+        assert found.ratio == float_above(high / low)
         assert math.log(found.ratio) / found.distance == pytest.approx(found.epsilon)
 
 

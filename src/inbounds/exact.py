@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple, SupportsFloat
+from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +44,8 @@ class Clique(NamedTuple):
 
 def exact(value: Number, name: str) -> Fraction:
     """The exact rational meant by `value`; floats mean the decimal they print as (0.1 is 1/10)."""
-    if isinstance(value, Fraction):
-        return value
+    if isinstance(value, Fraction):  # a subclass could calculate differently later
+        return value if type(value) is Fraction else Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | str | Decimal | SupportsFloat):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     text = str(value).strip()
@@ -73,9 +73,18 @@ def decimal(number: Fraction) -> str:
     return text.rstrip("0").rstrip(".")
 
 
+def frozen(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that nobody can make writable again: it lives in immutable bytes."""
+    array = np.ascontiguousarray(values)
+    return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(np.shape(values))
+
+
 def float_above(value: Fraction) -> float:
-    """The least float at or above an exact number."""
-    near = float(value)
+    """The least float at or above an exact number; `inf` beyond the largest."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.nextafter(math.inf, 0.0)
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 

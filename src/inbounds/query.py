@@ -1,6 +1,7 @@
 """What is asked: the possible true answers, the outputs that may be reported, and who is whose neighbour."""
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds import locate
-from inbounds.exact import Clique, Ints, Number, exact, whole
+from inbounds.errors import TooLarge
+from inbounds.exact import Clique, Ints, Number, exact, frozen, whole
+from inbounds.extent import MOST_ANSWERS, MOST_LISTED
 from inbounds.neighbours import Everyone, Metric, Neighbours, Reach
-from inbounds.scale import Cells, Scale, bounds, cells
+from inbounds.scale import Cells, Scale, bounds, cells, wholes
 
 __all__ = [
     "Cells",
@@ -58,10 +61,13 @@ class Query:
     labels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.neighbours, Reach | Everyone | Metric):
-            raise TypeError("neighbours must be Reach, Everyone or Metric: the checker knows no others")
+        self._refuse_lookalikes()
         if len(self.answers) < 2:
             raise ValueError("a query must have at least two possible answers")
+        if len(self.answers) > MOST_ANSWERS:
+            raise ValueError(
+                f"a query must have at most 2**53 possible answers, got {len(self.answers)}; use coarser ones"
+            )
         if len(self.cuts) == len(self.answers) - 1:
             raise ValueError("no two answers are neighbours, so nothing would be promised")
         if self.labels is not None and not isinstance(self.neighbours, Everyone):
@@ -72,6 +78,27 @@ class Query:
             raise ValueError("the answers of a count must be 0, 1, 2, …")
         if not self.one_output_per_answer:
             self.home  # noqa: B018 - refuses outputs that do not cover the answers
+
+    def _refuse_lookalikes(self) -> None:
+        """Exact types only: a subclass could tell the checker something else than the sampler or the reader."""
+        if type(self.neighbours) not in (Reach, Everyone, Metric):
+            raise TypeError("neighbours must be Reach, Everyone or Metric: the checker knows no others")
+        if type(self.outputs) is not Cells:
+            raise TypeError(f"outputs must be Cells, got {type(self.outputs).__name__}")
+        for scale in (self.answers, self.outputs.lowers, self.outputs.uppers, self.outputs.values):
+            numbers = type(scale) is Scale and type(scale.start) is type(scale.unit) is Fraction
+            if not numbers or not (type(scale.ticks) is range or all(type(tick) is int for tick in scale.ticks)):
+                raise TypeError("answers and outputs must be a Scale of plain Fractions and ints")
+        if type(self.rounds) is not bool or type(self.kind) is not str:
+            raise TypeError("kind must be a text, and rounds true or false")
+        if self.labels is not None and not (
+            type(self.labels) is tuple and all(type(name) is str for name in self.labels)
+        ):
+            raise TypeError("labels must be a tuple of texts")
+
+    def __reduce__(self) -> tuple[type["Query"], tuple[Any, ...]]:
+        fields = (self.kind, self.answers, self.outputs, self.neighbours, self.rounds, self.labels)
+        return Query, fields  # copies and pickles are checked anew, and carry nothing that could be written to
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -96,6 +123,27 @@ class Query:
     def steps(self) -> Fraction:
         """The sensitivity in grid steps."""
         return self.sensitivity / self.answers.unit
+
+    @property
+    def covers_one_record(self) -> bool:
+        """Whether the neighbours hold all that one record can do to an answer of this kind, as `ib.count` … make it.
+
+        A maximum can be moved anywhere, one person's value is all of the answer, and a mean of n values is n times as
+        wide as what one of them can do; how far a total or an interval moves, its maker declares. Of other kinds
+        nothing is known.
+        """
+        match self.kind, self.neighbours:
+            case _, Everyone():
+                return True
+            case "count" | "total" | "interval", Reach():
+                return True
+            case "mean", Reach(steps):
+                return self.answers.ticks[-1] % min(steps, self.answers.ticks[-1]) == 0
+            case "ordinal", Metric():
+                return True
+            case _, Reach(steps):
+                return steps >= self.answers.ticks[-1]
+        return False
 
     def cliques(self) -> Iterator[Clique]:
         """All neighbour constraints, as runs of answers that are neighbours of each other."""
@@ -123,37 +171,62 @@ class Query:
     def home(self) -> Ints:
         """home[j]: the output whose cell holds answer j (lower <= answer < upper, or the closed end of a run)."""
         if self.one_output_per_answer:
-            return np.arange(len(self.answers), dtype=np.int64)
-        found, i = [], 0
-        for answer in self.answers:
-            while i + 1 < len(self.outputs) and self.outputs.lowers[i + 1] <= answer:
-                i += 1
-            low, high, _ = self.outputs[i]
-            if not low <= answer <= high:
-                raise ValueError(f"outputs must cover every answer; no cell holds {answer}")
-            found.append(i)
-        return np.array(found, dtype=np.int64)
+            return self._positions
+        answers, lowers, uppers = self._wholes
+        found = [max(bisect_right(lowers, answer) - 1, 0) for answer in answers]
+        for j, i in enumerate(found):
+            if not lowers[i] <= answers[j] <= uppers[i]:
+                raise ValueError(f"outputs must cover every answer; no cell holds {self.answers[j]}")
+        return frozen(np.array(found, dtype=np.int64))
 
     @cached_property
     def below(self) -> Ints:
         """below[i]: how many answers are at or below the upper edge of output i (000 (12))."""
         if self.one_output_per_answer:
-            return np.arange(1, len(self.answers) + 1, dtype=np.int64)
-        return np.array([sum(a <= high for a in self.answers) for high in self.outputs.uppers], dtype=np.int64)
+            return frozen(self._positions + 1)
+        answers, _, uppers = self._wholes
+        return frozen(np.array([bisect_right(answers, high) for high in uppers], dtype=np.int64))
 
     @cached_property
     def above(self) -> Ints:
         """above[i]: the first answer at or above the lower edge of output i (000 (13))."""
         if self.one_output_per_answer:
-            return np.arange(len(self.answers), dtype=np.int64)
-        return np.array([sum(a < low for a in self.answers) for low in self.outputs.lowers], dtype=np.int64)
+            return self._positions
+        answers, lowers, _ = self._wholes
+        return frozen(np.array([bisect_left(answers, low) for low in lowers], dtype=np.int64))
 
-    @cached_property
+    @property
+    def _positions(self) -> Ints:
+        if len(self.answers) > MOST_LISTED:
+            raise TooLarge(f"{len(self.answers)} answers are not written out in an array; use at most {MOST_LISTED}")
+        return frozen(np.arange(len(self.answers), dtype=np.int64))
+
+    @property
+    def _wholes(self) -> list[list[int]]:
+        """Answers, lower and upper edges."""
+        return wholes(self.answers, self.outputs.lowers, self.outputs.uppers)
+
+    @property
     def reported(self) -> NDArray[Any]:
-        """What is published for each output: labels, ints where all values are whole, floats otherwise."""
+        """What is published for each output: labels, ints where all values are whole, floats otherwise.
+
+        Numbers are immutable; objects are a new array each time.
+        """
         if self.labels is not None:
             return np.array(self.labels, dtype=object)
-        return self.outputs.values.numbers()
+        return self.outputs.values.numbers() if self._numbers is None else self._numbers
+
+    @cached_property
+    def _numbers(self) -> NDArray[Any] | None:
+        """The reported numbers in immutable memory; None for whole numbers beyond 64 bits, which have none."""
+        found = self.outputs.values.numbers()
+        return None if found.dtype == object else frozen(found)
+
+    def reported_at(self, outputs: Ints) -> NDArray[Any]:
+        """What is published for these outputs: as `reported`, however many there are."""
+        if self.labels is not None:
+            return np.array(self.labels, dtype=object)[outputs]
+        return self.outputs.values.numbers_at(outputs)
 
     def index(self, answers: Any) -> Ints:
         """Positions of true answers, in their shape. The error for a bad one does not repeat it."""
@@ -274,7 +347,7 @@ def category(labels: Sequence[str]) -> Query:
     if len(set(names)) < len(names):
         raise ValueError("labels must be distinct")
     answers = Scale(Fraction(0), Fraction(1), range(len(names)))
-    return Query("category", answers, Cells.around(answers), Everyone(), labels=names)
+    return Query("category", answers, Cells.around(answers), Everyone(), labels=tuple(map(str, names)))
 
 
 def with_outputs(query: Query, outputs: Outputs) -> Query:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import TooLarge
-from inbounds.exact import TOTAL_BITS, Ints
+from inbounds.exact import TOTAL_BITS, Ints, frozen
 
 Words = NDArray[np.uint64]
 Draws = Callable[[int], Words]
@@ -33,11 +33,14 @@ def simulated(rng: np.random.Generator) -> Draws:
 
 @dataclass(frozen=True, eq=False)
 class AliasTable:
-    """Alias tables of several laws side by side: `packed[law, bin] = threshold << bits | alias`."""
+    """Alias tables of several laws side by side: `packed[law, bin] = threshold << bits | alias`. Immutable."""
 
     packed: Words
     bits: int
     total_bits: int = TOTAL_BITS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "packed", frozen(self.packed))
 
     @classmethod
     def of(cls, weights: Ints, total_bits: int = TOTAL_BITS) -> "AliasTable":
@@ -121,6 +124,12 @@ class NoiseSampler:
     floor: int
     size: int
     remap: Ints | None
+
+    def __post_init__(self) -> None:
+        for name in ("base", "slope"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        if self.remap is not None:
+            object.__setattr__(self, "remap", frozen(self.remap))
 
     @classmethod
     def of(cls, core: Ints, floor: int, end: int, size: int, remap: Ints | None) -> "NoiseSampler":

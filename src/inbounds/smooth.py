@@ -71,6 +71,9 @@ class SmoothRelease:
             raise ValueError("growth must be whole numbers that rise from 2**64")
         check_states(self.weights, windows(span, self.growth), self.epsilon)
 
+    def __reduce__(self) -> tuple[type["SmoothRelease"], tuple[Any, ...]]:
+        return SmoothRelease, (self.epsilon, self.low, self.high, self.growth, self.weights)  # copies are checked anew
+
     def __repr__(self) -> str:
         levels = len(self.growth)
         return (
