@@ -70,6 +70,6 @@ def at(*outer: str | int) -> Iterator[None]:
         yield
     except PlanError as error:
         raise error.under(*outer) from error.__cause__
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, ArithmeticError) as error:
         first, _, rest = str(error).partition(" ")
         raise PlanError(rest if first in outer else str(error), outer) from error

@@ -1,12 +1,12 @@
 """Plans in any of their forms, with the files they were read from: nothing is ever written over those."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from inbounds.intake import from_toml, text_of
 from inbounds.release import reading
 from inbounds.release.plan import Plan
 from inbounds.release.source import Source
@@ -28,7 +28,7 @@ def read_plan(path: str | PathLike[str], *, frame: Any = None) -> Plan:
     """The plan in a TOML file; files it names are relative to its folder. A frame takes the place of its source."""
     file = Path(path)
     plan = reading.read_plan(file, frame=frame)
-    return replace(plan, reads=(str(file), *_source(tomllib.loads(file.read_text("utf-8")), file.parent)))
+    return replace(plan, reads=(str(file), *_source(from_toml(text_of(file)), file.parent)))
 
 
 def _source(content: Mapping[str, Any], folder: Path) -> tuple[str, ...]:

@@ -2,14 +2,13 @@
 
 import difflib
 import os
-import tomllib
 from collections.abc import Mapping
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
 from inbounds.exact import exact
+from inbounds.intake import from_toml, text_of
 from inbounds.release import condition
 from inbounds.release.errors import PlanError, at
 from inbounds.release.facts import Column
@@ -38,12 +37,12 @@ def read_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
     """The plan in a TOML file; files it names are relative to its folder. A frame takes the place of its source."""
     file = Path(path)
     try:
-        text = file.read_text("utf-8")
+        text = text_of(file)
     except UnicodeDecodeError:
         raise PlanError("must be a TOML file in UTF-8", place=file.name) from None
     try:
-        content = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
+        content = from_toml(text)
+    except ValueError as error:
         raise PlanError(f"is not TOML: {error}", place=file.name) from None
     return plan_from(content, folder=file.parent, lines=lines_of(text, file.name), frame=frame)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inbounds.extent import MOST_ROWS_PER_BYTE, MOST_UNFOLDED
+from inbounds.intake import text_of
 from inbounds.release.csvfile import DELIMITERS
 from inbounds.release.texts import folded, looks_like_float, written
 
@@ -27,13 +29,11 @@ def from_file(by: tuple[str, ...], path: Path) -> KeyTable:
     kind = path.suffix.lower()
     with _readable(path):
         if kind == ".parquet":
-            import pyarrow.parquet
-
-            return from_arrow(by, pyarrow.parquet.read_table(path))
+            return _from_parquet(by, path)
         if kind in (".csv", ".tsv"):
-            return _from_csv(by, path.read_text("utf-8-sig"), "\t" if kind == ".tsv" else ",")
+            return _from_csv(by, text_of(path, "utf-8-sig"), "\t" if kind == ".tsv" else ",")
         if kind == ".txt" and len(by) == 1:
-            return _from_lines(by[0], path.read_text("utf-8-sig"))
+            return _from_lines(by[0], text_of(path, "utf-8-sig"))
     way = "; save it as CSV UTF-8, or give pandas.read_excel(…) as keys in Python" if kind.startswith(".xls") else ""
     raise ValueError(f"must be a .csv or .parquet file with the columns of by, or .txt with one key per line{way}")
 
@@ -48,6 +48,8 @@ def _readable(path: Path) -> Iterator[None]:
         raise ValueError(f"must be a readable file, and {path} does not exist") from error
     except OSError as error:
         raise ValueError(f"must be a readable file, got {path}") from error
+    except csv.Error as error:
+        raise ValueError(f"must be a CSV file, and {path} is not: {error}") from error
 
 
 # --- text files -------------------------------------------------------------------------------------------
@@ -100,6 +102,20 @@ def _whole(columns: list[list[str]]) -> Keys:
     """The keys; a column of whole numbers that a program wrote as 1.0, 2.0 is one of 1, 2."""
     plain = [[*map(folded, column)] if all(map(looks_like_float, column)) else column for column in columns]
     return tuple(zip(*plain, strict=True))
+
+
+def _from_parquet(by: tuple[str, ...], path: Path) -> KeyTable:
+    """What a compressed file unfolds to is bounded by its length, as the file itself states it, before it is read."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        about, most = file.metadata, MOST_ROWS_PER_BYTE * path.stat().st_size
+        groups = [about.row_group(k) for k in range(about.num_row_groups)]
+        if max(about.num_rows, *(group.num_rows for group in groups), 0) > most:
+            raise ValueError(f"must be a file with at most {MOST_ROWS_PER_BYTE} rows for each of its bytes")
+        if sum(group.total_byte_size for group in groups) > MOST_UNFOLDED * path.stat().st_size:
+            raise ValueError(f"must be a file that unfolds to at most {MOST_UNFOLDED} times its length")
+        return from_arrow(by, file.read())
 
 
 # --- frames -----------------------------------------------------------------------------------------------

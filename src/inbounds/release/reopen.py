@@ -1,11 +1,11 @@
 """A written release opened again: the record is checked, and the table beside it read back."""
 
-import json
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from inbounds.extras import library
+from inbounds.intake import from_json, text_of
 from inbounds.release.record import check, read
 from inbounds.release.report import page
 
@@ -23,7 +23,7 @@ def table_beside(record: dict[str, Any], path: Path) -> Any:
     if file.suffix.lower() == ".parquet":
         return library("pyarrow.parquet", "tables").read_table(file)
     if file.suffix.lower() == ".json":
-        return library("pyarrow", "tables").Table.from_pylist(json.loads(file.read_text("utf-8")))
+        return library("pyarrow", "tables").Table.from_pylist(from_json(text_of(file)))
     arrow = library("pyarrow.csv", "tables")
     texts = {name: library("pyarrow", "tables").string() for name in record["plan"]["by"]}
     return arrow.read_csv(

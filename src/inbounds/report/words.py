@@ -3,6 +3,7 @@
 import math
 
 from inbounds.exact import EXP_BITS, decimal
+from inbounds.files import objective_value
 from inbounds.law import Matrix
 from inbounds.mechanism import Mechanism
 from inbounds.query import Everyone, Metric, Query
@@ -17,10 +18,40 @@ def promise(mechanism: Mechanism) -> str:
             f"Two true answers {unit} apart give any report with probabilities that differ by a factor of at most "
             f"{factor:.4g} (epsilon {decimal(mechanism.epsilon)}), and by that factor again for every further {unit}."
         )
+    if not mechanism.query.covers_one_record:
+        far = decimal(mechanism.query.sensitivity)
+        return (
+            f"Any report is at most {factor:.4g} times likelier under one true answer than under another at most {far} "
+            f"away (epsilon {decimal(mechanism.epsilon)}). This protects a person whose record cannot move the "
+            f"answer further, and nothing says so of the kind {mechanism.query.kind!r}."
+            f"{_cuts(mechanism.query)}"
+        )
     return (
         f"Whatever one person's record is, any report is at most {factor:.4g} times likelier than it would be "
         f"with another record in its place (epsilon {decimal(mechanism.epsilon)}).{_cuts(mechanism.query)}"
     )
+
+
+def claimed(mechanism: Mechanism) -> list[str]:
+    """What a passport says that no program can check, or that this one does not."""
+    query, best = mechanism.query, mechanism.optimality
+    found = [
+        f"that the question is a {query.kind}, and that {_who_moves(query)}",
+        "where the mechanism comes from",
+    ]
+    if best is None:
+        return found
+    if objective_value(mechanism) is None:
+        found.append(f"that its {best.objective} is {best.value:.9g}")
+    return [*found, f"that no private mechanism has a lower {best.objective} than {best.bound:.9g}"]
+
+
+def _who_moves(query: Query) -> str:
+    if isinstance(query.neighbours, Everyone):
+        return "the answers listed are all there are"
+    if isinstance(query.neighbours, Metric):
+        return "the distance between two answers says how well they must be protected from each other"
+    return f"one person moves its answer by at most {decimal(query.sensitivity)}"
 
 
 def _cuts(query: Query) -> str:
@@ -55,9 +86,9 @@ def relation(query: Query) -> str:
 def proof(mechanism: Mechanism) -> list[str]:
     """What the checker established, step by step."""
     outputs, answers = mechanism.query.shape
-    cliques = sum(1 for _ in mechanism.query.cliques())
     bound = f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step"
     if isinstance(mechanism.law, Matrix):
+        cliques = sum(1 for _ in mechanism.query.cliques())
         return [
             f"{outputs * answers} probabilities are whole multiples of 2^-62, none negative",
             f"each of the {answers} columns sums to exactly 1",
