@@ -22,7 +22,7 @@ MOST_STEPS = 1 << 16
 MOST_DIGITS = 1500
 """Digits of a numerator or a denominator in a file: more than the finest decimal that a plan may hold has."""
 
-MOST_TIMES = 10**6
+MOST_TIMES = 10**5
 """Answers that the record of several answers may add up."""
 
 MOST_GROUPS_PER_VALUE = 500

@@ -22,15 +22,20 @@ _TOML_STRING = re.compile(
 )
 _DOTTED = re.compile(rf"(?:\.[^.=\[\]{{}},\n]*){{{DEEPEST}}}")
 
+CHUNK = 1 << 20
+"""Bytes read at a time."""
+
 Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 
 def text_of(path: str | PathLike[str], encoding: str = "utf-8") -> str:
     """The text of a file; a `ValueError` when it is longer than LONGEST, or not in this encoding."""
+    content = bytearray()
     with Path(path).open("rb") as file:
-        content = file.read(LONGEST + 1)
-    if len(content) > LONGEST:
-        raise ValueError(f"a file must have at most {LONGEST} bytes")
+        while part := file.read(CHUNK):  # a pipe, or a file that grows, has no length to ask for
+            content += part
+            if len(content) > LONGEST:
+                raise ValueError(f"a file must have at most {LONGEST} bytes")
     return content.decode(encoding)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.exact import Floats, Ints, float_above
+from inbounds.extent import MOST_STEPS
 from inbounds.scale import Scale
 
 ON_GRID = 1e-6
@@ -48,7 +49,8 @@ def in_cells(scale: Scale, given: NDArray[Any]) -> Ints:
     not a float is compared as the fraction it is.
     """
     values = _floats(given)
-    if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8 or np.abs(values).max(initial=0.0) > 2**53:
+    far = np.abs(values).max(initial=0.0) > 2**53
+    if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8 or far or scale.ticks[-1] > MOST_STEPS:
         return _positions(scale, _exact_ticks(scale, given, values))
     edges = _edges(scale)
     ticks = np.searchsorted(edges, values, side="right").astype(np.int64) - 1
