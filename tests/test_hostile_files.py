@@ -25,14 +25,14 @@ class Worker:
     def read(self, file: Hostile) -> dict[str, object]:
         for name, content in {**file.beside, file.name: file.content}.items():
             (self.folder / name).write_bytes(content)
-        if self.process is None or self.process.poll() is not None:
+        if self.process is None:
             self.process = self._start()
         self.process.stdin.write(f"{file.kind}\t{self.folder / file.name}\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if line:
             return json.loads(line)
-        return {"refused": False, "seconds": 0.0, "problem": f"the process died: {self.process.wait()}"}
+        return {"refused": False, "seconds": 0.0, "problem": f"the process died: {self.end()}"}
 
     def _start(self) -> subprocess.Popen:
         return subprocess.Popen(
@@ -43,10 +43,13 @@ class Worker:
             env={**os.environ, "MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1"},
         )
 
-    def end(self) -> None:
-        if self.process is not None:
-            self.process.stdin.close()
-            self.process.wait()
+    def end(self) -> int | None:
+        """Close the process's input, so that it ends; its exit code."""
+        if self.process is None:
+            return None
+        process, self.process = self.process, None
+        process.communicate()
+        return process.returncode
 
 
 @pytest.fixture

@@ -26,8 +26,7 @@ OfError = Callable[[Floats], Floats]
 
 def truth(law: Noise, query: Query) -> Floats:
     """Pr[the report is the cell that holds the answer], for every answer; exact but for one rounding."""
-    j = np.arange(law.size + 1)
-    cumulative = np.cumsum(law.weights_of_noise())
+    cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
     if law.remap is None:
         return between(cumulative, j, j, j) / TOTAL
     starts, stops, targets = runs(law.remap)
@@ -44,8 +43,7 @@ def truth(law: Noise, query: Query) -> Floats:
 
 def ends(law: Noise, query: Query) -> Floats:
     """Pr[the report is the first or the last output], for every answer; exact but for one rounding."""
-    j = np.arange(law.size + 1)
-    cumulative = np.cumsum(law.weights_of_noise())
+    cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
     remap = j if law.remap is None else law.remap
     units = np.zeros(law.size + 1, dtype=np.int64)
     for start, stop, _ in zip(*runs(remap, only=(0, len(query.outputs) - 1)), strict=True):

@@ -16,9 +16,10 @@ import numpy as np
 from inbounds.certify import check_matrix, check_noise
 from inbounds.errors import NotADistribution, TooLarge
 from inbounds.exact import EXP_BITS, TOTAL, Ints, frozen, ratio_below
-from inbounds.extent import MOST_LISTED, MOST_STEPS
+from inbounds.extent import MOST_STEPS
 from inbounds.query import Everyone, Query
 from inbounds.sample import MatrixSampler, NoiseSampler
+from inbounds.scale import refuse_beyond_list
 
 MATRIX_LIMIT = 1 << 24
 """Entries of the largest matrix that is written out (4096 × 4096)."""
@@ -120,8 +121,7 @@ class Noise:
 
     def weights_of_noise(self) -> Ints:
         """All weights from -size to size; `TooLarge` beyond MOST_LISTED."""
-        if self.size > MOST_LISTED // 2:
-            raise TooLarge(f"a noise table over {self.size} steps is not written out; use at most {MOST_LISTED // 2}")
+        refuse_beyond_list(2 * self.size + 1)
         run = np.full(self.size - 1 - self.half_width, self.floor, dtype=np.int64)
         return np.concatenate([[self.end], run, self.core, run, [self.end]]).astype(np.int64)
 

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds import locate
-from inbounds.errors import TooLarge
 from inbounds.exact import Clique, Ints, Number, exact, frozen, whole
-from inbounds.extent import MOST_ANSWERS, MOST_LISTED
+from inbounds.extent import MOST_ANSWERS
 from inbounds.neighbours import Everyone, Metric, Neighbours, Reach
-from inbounds.scale import Cells, Scale, bounds, cells, wholes
+from inbounds.scale import Cells, Scale, bounds, cells, refuse_beyond_list, wholes
 
 __all__ = [
     "Cells",
@@ -197,8 +196,7 @@ class Query:
 
     @property
     def _positions(self) -> Ints:
-        if len(self.answers) > MOST_LISTED:
-            raise TooLarge(f"{len(self.answers)} answers are not written out in an array; use at most {MOST_LISTED}")
+        refuse_beyond_list(len(self.answers))
         return frozen(np.arange(len(self.answers), dtype=np.int64))
 
     @property

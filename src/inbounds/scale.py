@@ -15,6 +15,12 @@ from inbounds.exact import Floats, Ints, Number, exact, whole
 from inbounds.extent import MOST_ANSWERS, MOST_LISTED
 
 
+def refuse_beyond_list(size: int) -> None:
+    """`TooLarge` when an array would have more than MOST_LISTED values."""
+    if size > MOST_LISTED:
+        raise TooLarge(f"{size} values are not written out in an array; use at most {MOST_LISTED}")
+
+
 @dataclass(frozen=True)
 class Scale(Sequence[Fraction]):
     """Strictly increasing exact numbers start + unit·tick, kept as whole ticks (the first is 0)."""
@@ -101,8 +107,7 @@ class Scale(Sequence[Fraction]):
 
     def _listed(self) -> Ints:
         """All ticks in an array; `TooLarge` beyond MOST_LISTED."""
-        if len(self) > MOST_LISTED:
-            raise TooLarge(f"{len(self)} values are not written out in an array; use at most {MOST_LISTED}")
+        refuse_beyond_list(len(self))
         return np.asarray(self.ticks, dtype=np.int64)
 
     def __reduce__(self) -> tuple[type["Scale"], tuple[Any, ...]]:

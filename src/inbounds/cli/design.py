@@ -15,6 +15,7 @@ from inbounds.cli.asking import asking
 from inbounds.errors import TooLarge
 from inbounds.exact import decimal
 from inbounds.files import objective_value, passport
+from inbounds.law import Noise
 from inbounds.mechanism import Mechanism
 from inbounds.query import Query
 from inbounds.report import terminal, words
@@ -78,7 +79,8 @@ def describe(mechanism: Mechanism) -> None:
     out.print(
         f"\n[bold]Origin[/], as claimed: {escape(str(mechanism.origin))}  [dim]{escape(mechanism.origin.reference)}[/]"
     )
-    out.print(f"[bold]Tight epsilon[/] {mechanism.effective_epsilon():.9g}")
+    stated = "; the passport states what it was made for" if isinstance(mechanism.law, Noise) else ""
+    out.print(f"[bold]Tight epsilon[/] {mechanism.effective_epsilon():.9g}, rounded up{stated}")
     found = summary(mechanism)
     each = "  ".join(f"{name} {value}" for name, value in found["claims"]["losses"].items())
     out.print(f"[bold]Expected loss[/], every true answer equally likely: {each}")
