@@ -85,7 +85,7 @@ def owned(table: AliasTable, law: int) -> list[int]:
     """How many of all 2**62 draws select each bin's output: the threshold for itself, the rest for its alias."""
     capacity = 1 << (table.total_bits - table.bits)
     counts = [0] * (1 << table.bits)
-    for k, cell in enumerate(table.packed[law].tolist()):
+    for k, cell in enumerate(table.packed.array[law].tolist()):
         threshold, alias = cell >> table.bits, cell & ((1 << table.bits) - 1)
         assert 0 <= threshold <= capacity
         counts[k] += threshold

@@ -6,6 +6,7 @@ Nothing here is trusted by the checker but `exp_below` and `TOTAL`; the repair o
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -75,8 +76,29 @@ def decimal(number: Fraction) -> str:
 
 def frozen(values: NDArray[Any]) -> NDArray[Any]:
     """A copy that nobody can make writable again: it lives in immutable bytes."""
-    array = np.ascontiguousarray(values)
-    return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(np.shape(values))
+    return Sealed.of(values).array
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """The content of an array as immutable bytes.
+
+    `array` is a new view each time: dtype, shape and strides of an array can be assigned to, even where its
+    memory cannot be written.
+    """
+
+    content: bytes
+    dtype: str
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> "Sealed":
+        array = np.ascontiguousarray(values)
+        return cls(array.tobytes(), array.dtype.str, np.shape(values))
+
+    @property
+    def array(self) -> NDArray[Any]:
+        return np.frombuffer(self.content, dtype=self.dtype).reshape(self.shape)
 
 
 def float_above(value: Fraction) -> float:

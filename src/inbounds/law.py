@@ -6,7 +6,7 @@ run that check.
 
 import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from inbounds.certify import check_matrix, check_noise
 from inbounds.errors import NotADistribution, TooLarge
-from inbounds.exact import EXP_BITS, TOTAL, Ints, frozen, ratio_below
+from inbounds.exact import EXP_BITS, TOTAL, Ints, Sealed, ratio_below
 from inbounds.extent import MOST_STEPS
 from inbounds.query import Everyone, Query
 from inbounds.sample import MatrixSampler, NoiseSampler
@@ -27,10 +27,14 @@ MATRIX_LIMIT = 1 << 24
 
 def sealed(values: Any) -> Ints:
     """An int64 copy that nobody can write to: it lives in immutable bytes."""
+    return _sealed_weights(values).array
+
+
+def _sealed_weights(values: Any) -> Sealed:
     array = np.ascontiguousarray(values)
     if array.dtype != np.int64:
         raise NotADistribution(f"weights must be int64, got {array.dtype}")
-    return frozen(array)
+    return Sealed.of(array)
 
 
 def refuse_beyond_limit(query: Query, rows: int = 0) -> None:
@@ -48,17 +52,20 @@ class Matrix:
     """weights[output, answer] over 2**62."""
 
     weights: Ints
+    _sealed: Sealed = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", sealed(self.weights))
+        object.__setattr__(self, "_sealed", _sealed_weights(self.weights))
+        object.__setattr__(self, "weights", self._sealed.array)
 
     def check(self, query: Query, epsilon: Fraction) -> None:
-        if self.weights.shape != query.shape:
-            raise NotADistribution(f"weights must have the shape {query.shape}, got {self.weights.shape}")
-        check_matrix(self.weights, query.cliques(), epsilon)
+        weights = self._sealed.array
+        if weights.shape != query.shape:
+            raise NotADistribution(f"weights must have the shape {query.shape}, got {weights.shape}")
+        check_matrix(weights, query.cliques(), epsilon)
 
     def matrix(self, query: Query) -> Ints:
-        return self.weights.view()
+        return self._sealed.array
 
     def __reduce__(self) -> tuple[type["Matrix"], tuple[Any, ...]]:
         return Matrix, (self.weights,)  # copies and pickles are sealed anew, and carry no sampler
@@ -71,7 +78,7 @@ class Matrix:
 
     @cached_property
     def sampler(self) -> MatrixSampler:
-        return MatrixSampler.of(self.weights)
+        return MatrixSampler.of(self._sealed.array)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +94,15 @@ class Noise:
     end: int
     size: int
     remap: Ints | None = None
+    _sealed: tuple[Sealed, Sealed | None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "core", sealed(self.core))
+        remap = None if self.remap is None else _sealed_weights(self.remap)
+        object.__setattr__(self, "_sealed", (_sealed_weights(self.core), remap))
+        object.__setattr__(self, "core", self._sealed[0].array)
+        object.__setattr__(self, "remap", None if remap is None else remap.array)
         for name in ("floor", "end", "size"):  # the checker needs plain ints: no overflow, no arithmetic of their own
             object.__setattr__(self, name, int(operator.index(getattr(self, name))))
-        if self.remap is not None:
-            object.__setattr__(self, "remap", sealed(self.remap))
 
     @property
     def half_width(self) -> int:
@@ -110,14 +119,15 @@ class Noise:
                 f"a noise table must write out what one person can reach: a core of {len(self.core)} weights is too "
                 f"short for a reach of {reach} steps"
             )
-        if self.remap is None and not query.one_output_per_answer:
+        core, remap = self._sealed
+        if remap is None and not query.one_output_per_answer:
             raise NotADistribution("a noise table without a remap needs one output per answer")
-        if self.remap is not None:
-            if self.remap.shape != (self.size + 1,):
+        if remap is not None:
+            if remap.shape != (self.size + 1,):
                 raise NotADistribution("remap must name an output for every clamped step")
-            if self.remap.min() < 0 or self.remap.max() >= len(query.outputs):
+            if remap.array.min() < 0 or remap.array.max() >= len(query.outputs):
                 raise NotADistribution("remap must name outputs of the query")
-        check_noise(self.core, self.floor, self.end, self.size, reach, distance, epsilon)
+        check_noise(core.array, self.floor, self.end, self.size, reach, distance, epsilon)
 
     def weights_of_noise(self) -> Ints:
         """All weights from -size to size; `TooLarge` beyond MOST_LISTED."""
@@ -176,7 +186,8 @@ class Noise:
 
     @cached_property
     def sampler(self) -> NoiseSampler:
-        return NoiseSampler.of(self.core, self.floor, self.end, self.size, self.remap)
+        core, remap = self._sealed
+        return NoiseSampler.of(core.array, self.floor, self.end, self.size, None if remap is None else remap.array)
 
 
 Law = Matrix | Noise

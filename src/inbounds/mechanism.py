@@ -148,7 +148,7 @@ class Mechanism:
     def effective_epsilon(self) -> float:
         """The tight privacy loss of this very mechanism, at most `epsilon`; exact, and rounded up to a float."""
         law, query = self.law, self.query
-        tight = noise_epsilon(law, query) if isinstance(law, Noise) else worst_ratio(law.weights, query).epsilon
+        tight = noise_epsilon(law, query) if isinstance(law, Noise) else worst_ratio(law.matrix(query), query).epsilon
         return min(tight, float_above(self.epsilon))
 
     def properties(self) -> dict[str, Holding]:

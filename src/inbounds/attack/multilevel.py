@@ -76,6 +76,7 @@ class MultiLevel:
                 raise NotADistribution("a remap must be square, non-negative, its columns summing to 2**62")
         for law, epsilon in zip(self.laws, self.epsilons, strict=True):
             check_private(law, self.first.query, epsilon)
+        self._samplers  # noqa: B018 - drawn from as they were checked
 
     def __reduce__(self) -> tuple[type["MultiLevel"], tuple[Any, ...]]:
         return MultiLevel, (self.first, self.epsilons, self.remaps)  # copies and pickles are checked anew
