@@ -374,7 +374,7 @@ def designed(objective: str, value: float) -> Mechanism:
 @pytest.mark.parametrize(
     "loss",
     [ib.loss.absolute, ib.loss.squared, ib.loss.zero_one, ib.off_by_more_than(1), ib.power("3/2")],
-    ids=lambda l: l.name,
+    ids=lambda loss: loss.name,
 )
 def test_the_value_of_an_objective_with_a_name_is_recomputed(aim, loss):
     made = GEOMETRIC(ib.count(4), 1)
