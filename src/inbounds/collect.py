@@ -15,9 +15,9 @@ from inbounds.errors import PassportError, UnknownVersion
 from inbounds.exact import Ints
 from inbounds.files import digest
 from inbounds.law import Matrix
-from inbounds.locate import ON_GRID
 from inbounds.mechanism import Mechanism
 from inbounds.query import Query
+from inbounds.trusted.door import ON_GRID
 
 FORMAT = "inbounds collection"
 VERSION = 1
@@ -233,7 +233,7 @@ def _value_positions(given: NDArray[Any], query: Query) -> Ints:
     right = np.searchsorted(values, numbers).clip(max=len(values) - 1)
     left = np.maximum(right - 1, 0)
     near = np.where(np.abs(values[left] - numbers) < np.abs(values[right] - numbers), left, right)
-    hit = np.abs(values[near] - numbers) <= ON_GRID * float(scale.unit)
+    hit = np.abs(values[near] - numbers) <= float(ON_GRID * scale.unit)
     return np.where(hit, near, -1)
 
 

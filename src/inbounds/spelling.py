@@ -34,6 +34,7 @@ def query_json(query: Query) -> Json:
         "neighbours": _neighbours_json(query.neighbours),
         "rounds": query.rounds,
         "labels": list(query.labels) if query.labels is not None else None,
+        **({"allowance": str(query.allowance)} if query.allowance else {}),
     }
 
 
@@ -52,7 +53,8 @@ def read_query(part: Json) -> Query:
     if not isinstance(part["rounds"], bool):
         raise TypeError("rounds must be true or false")
     neighbours = _read_neighbours(part["neighbours"])
-    return Query(read_line(part["kind"]), answers, outputs, neighbours, part["rounds"], labels)
+    allowance = read_fraction(part.get("allowance", "0"))
+    return Query(read_line(part["kind"]), answers, outputs, neighbours, part["rounds"], labels, allowance)
 
 
 def _scale_json(scale: Scale) -> Json:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from inbounds.extras import library
 from inbounds.local.client import Randomizer
-from inbounds.local.columns import as_array
+from inbounds.trusted.incoming import as_array
 
 ROWS = 1 << 17
 """Rows read at a time."""
