@@ -185,7 +185,7 @@ def _levels(
     if (epsilon is None) == (ratio is None):
         raise ValueError("a plan needs either epsilon or a ratio (with its radius), and not both")
     distance = Fraction(1) if radius is None else exact(radius, "radius")
-    if not 0 < distance <= query.answers.span:
+    if not 0 < distance <= query.answers.span + (query.answers.unit if query.rounds else 0):
         raise ValueError(f"radius must be positive and within the domain, got {radius!r}")
     metric = _per_unit(query)
     paid = metric.steps_within(distance) * query.answers.unit if query.rounds else distance

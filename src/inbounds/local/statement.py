@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from inbounds.certify import sliding
-from inbounds.exact import Ints, Number, alpha, exact
+from inbounds.exact import Ints, Number, alpha, exact, float_above
 from inbounds.law import Noise
 from inbounds.mechanism import Mechanism
 from inbounds.query import Everyone, Metric
@@ -165,9 +165,9 @@ def _noise_ratio(law: Noise, steps: int) -> float:
 
 
 def _worst(highs: Ints, lows: Ints) -> float:
-    """The largest ratio of weights, divided exactly; infinite beside a zero. Two zeros reveal nothing."""
+    """The largest ratio of weights, rounded up; infinite beside a zero. Two zeros reveal nothing."""
     high, low = highs[highs > 0], lows[highs > 0]
     if (low == 0).any():
         return math.inf
     k = int((high / low).argmax())
-    return int(high.ravel()[k]) / int(low.ravel()[k])
+    return float_above(Fraction(int(high.ravel()[k]), int(low.ravel()[k])))

@@ -6,9 +6,10 @@ the shape of what is given and are -1 for what is no answer. No message here rep
 
 import math
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 from inbounds.exact import Ints, float_above
 from inbounds.scale import Scale
 from inbounds.trusted.incoming import float_type, fraction, numbers, read, sign_of_infinity
+
+Table = tuple[NDArray[Any], float, float]
+"""Edges that numbers of one type are compared with, and the least and the largest number that counts."""
 
 ON_GRID = Fraction(1, 10**6)
 """A numeric answer may miss its grid point by this share of a step: 1/3 arrives as 0.3333333333333333."""
@@ -161,7 +165,10 @@ class Rounding:
             self._refuse_coarse(floats)
         if given.dtype.kind == "O":
             return _one_by_one(given, lambda value: self._of_exact(value, clip))
-        edges, bottom, top = self._floats if given.dtype.kind == "f" else self._wholes(given.dtype.type)
+        if given.dtype.kind == "f":
+            edges, bottom, top = self._floats
+        else:
+            edges, bottom, top = self._signed if given.dtype.kind == "i" else self._unsigned
         found = self.steps.positions[np.searchsorted(edges, given, side="right") - 1]
         below, above = given < bottom, given > top
         if clip:
@@ -184,19 +191,24 @@ class Rounding:
         return Steps.of(self)
 
     @cached_property
-    def _floats(self) -> tuple[NDArray[Any], float, float]:
+    def _floats(self) -> Table:
         """Edges and ends rounded to floats inward: `value >= edge` stays exact for every float."""
         edges = np.array([float_above(Fraction(edge, self.steps.common)) for edge in self.steps.edges])
         return edges, float_above(self.low - self.allowance), -float_above(-self.high - self.allowance)
 
     @cached_property
-    def _whole_edges(self) -> list[int]:
-        return [-(-edge // self.steps.common) for edge in self.steps.edges]
+    def _signed(self) -> Table:
+        return self._wholes(np.int64)
 
-    def _wholes(self, kind: type[np.integer[Any]]) -> tuple[NDArray[Any], int, int]:
+    @cached_property
+    def _unsigned(self) -> Table:
+        return self._wholes(np.uint64)
+
+    def _wholes(self, kind: type[np.integer[Any]]) -> Table:
         """The same for whole numbers: the edges a type can reach; those below all of them count as the least."""
         info = np.iinfo(kind)
-        edges = np.array([max(e, int(info.min)) for e in self._whole_edges if e <= int(info.max)], dtype=kind)
+        ceilings = (-(-edge // self.steps.common) for edge in self.steps.edges)
+        edges = np.array([max(edge, int(info.min)) for edge in ceilings if edge <= int(info.max)], dtype=kind)
         return edges, math.ceil(self.low - self.allowance), math.floor(self.high + self.allowance)
 
     def _of_exact(self, value: Any, clip: bool) -> int:
@@ -255,8 +267,11 @@ def _among(scale: Scale, ticks: Ints) -> Ints:
     return np.where(table[place] == ticks, place, -1)
 
 
-def _one_by_one(given: NDArray[Any], place: Any) -> Ints:
-    flat = [place(value) for value in given.ravel().tolist()]
+def _one_by_one(given: NDArray[Any], place: Callable[[Any], int]) -> Ints:
+    values = given.ravel().tolist()
+    if all(type(value) is str for value in values):
+        place = cache(place)  # a column of text repeats itself, and reading a number takes longer than looking it up
+    flat = [place(value) for value in values]
     return np.array(flat, dtype=np.int64).reshape(given.shape)
 
 

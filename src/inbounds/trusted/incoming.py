@@ -157,7 +157,8 @@ def _decimal(value: Decimal) -> Fraction | None:
 
 def sign_of_infinity(value: Any) -> int:
     """1 or -1 for a number beyond every range, 0 otherwise: what clipping needs to know."""
-    try:
-        return 0 if value is None or math.isfinite(value) else (value > 0) - (value < 0)
-    except (TypeError, ValueError, OverflowError):
-        return 0
+    if isinstance(value, Decimal) and value.is_finite():
+        return (-1 if value.is_signed() else 1) if value.adjusted() > 0 else 0
+    if isinstance(value, Decimal | float | np.floating) and math.isinf(value):
+        return 1 if value > 0 else -1
+    return 0
