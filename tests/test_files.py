@@ -275,11 +275,21 @@ def test_an_optimality_that_is_no_number_is_refused(value, bound):
 # --- not a passport ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [0, 2, 99, "1", None, "2.0"])
+@pytest.mark.parametrize("version", [0, 3, 99, "1", None, "2.0", True])
 def test_an_unknown_version_is_refused_as_such(version):
     content = files.passport(ib.catalog.uniform(ib.count(2), 1))
-    with pytest.raises(ib.UnknownVersion, match="passport version must be 1, got"):
+    with pytest.raises(ib.UnknownVersion, match="passport version must be 1 or 2, got"):
         files.read(signed({**content, "version": version}))
+
+
+def test_a_version_that_does_not_fit_the_query_is_refused():
+    """Version 1 had no allowance: a reader of that time would round differently from what is promised."""
+    plain = files.passport(ib.catalog.uniform(ib.count(2), 1))
+    spare = files.passport(ib.catalog.uniform(ib.interval(0, 2, 1, 2), 1))
+    assert (plain["version"], spare["version"]) == (1, 2)
+    for content, other in ((plain, 2), (spare, 1)):
+        with pytest.raises(ib.PassportError, match="the version does not fit the query"):
+            files.read(signed({**content, "version": other}))
 
 
 @pytest.mark.parametrize("content", [None, [], "text", 5, {}, {"format": "something else"}])

@@ -16,10 +16,10 @@ from inbounds.exact import Ints
 from inbounds.files import digest
 from inbounds.intake import from_json, text_of
 from inbounds.law import Matrix
-from inbounds.locate import ON_GRID
 from inbounds.mechanism import Mechanism
 from inbounds.query import Query
 from inbounds.spelling import whole_numbers
+from inbounds.trusted.door import ON_GRID
 
 FORMAT = "inbounds collection"
 VERSION = 1
@@ -238,7 +238,7 @@ def _value_positions(given: NDArray[Any], query: Query) -> Ints:
     right = np.searchsorted(values, numbers).clip(max=len(values) - 1)
     left = np.maximum(right - 1, 0)
     near = np.where(np.abs(values[left] - numbers) < np.abs(values[right] - numbers), left, right)
-    hit = np.abs(values[near] - numbers) <= ON_GRID * float(scale.unit)
+    hit = np.abs(values[near] - numbers) <= float(ON_GRID * scale.unit)
     return np.where(hit, near, -1)
 
 

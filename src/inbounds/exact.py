@@ -49,13 +49,19 @@ def exact(value: Number, name: str) -> Fraction:
         return value if type(value) is Fraction else Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | str | Decimal | SupportsFloat):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    text = str(value).strip()
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{name} must be a finite number such as 0.5 or '1/2', got {text[:40]!r}")
-    _, slash, denominator = text.partition("/")
-    if slash and int(denominator) == 0:
-        raise ValueError(f"{name} must be a finite number, got {text[:40]!r}")
-    return Fraction(text)
+    number = written(str(value))
+    if number is None:
+        raise ValueError(f"{name} must be a finite number such as 0.5 or '1/2', got {str(value).strip()[:40]!r}")
+    return number
+
+
+def written(text: str) -> Fraction | None:
+    """The number that a text spells, a decimal or a fraction; None when it spells none."""
+    plain = text.strip()
+    if not _NUMBER.fullmatch(plain):
+        return None
+    _, slash, denominator = plain.partition("/")
+    return None if slash and int(denominator) == 0 else Fraction(plain)
 
 
 DIGITS = 6

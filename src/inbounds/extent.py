@@ -13,6 +13,9 @@ MOST_LISTED = 1 << 27
 MOST_RECOMPUTED = 1 << 17
 """Answers up to which the claims about a noise table are recomputed answer by answer; beyond, in closed form."""
 
+MOST_ROUNDED = 1 << 20
+"""Cells that a file may have real answers rounded into: the edges of all of them are written out when one is drawn."""
+
 MOST_CELLS = 1 << 13
 """Output cells other than one per answer that a file may declare, unless its law has a row for each."""
 

@@ -2,7 +2,8 @@
 
 Reading believes nothing: the digest is recomputed, the weights go through the checker, and every claim that
 follows from the weights is computed again and compared. Integers are written as decimal text, because JSON
-readers elsewhere round numbers beyond 2**53. Format 1; fields may be added, never redefined.
+readers elsewhere round numbers beyond 2**53. Fields may be added, never redefined. Version 1 is what 0.1 wrote;
+version 2 says that the query has an allowance for the arithmetic behind real answers, which a reader must know.
 """
 
 import hashlib
@@ -32,7 +33,7 @@ from inbounds.spelling import (
 )
 
 FORMAT = "inbounds mechanism"
-VERSION = 1
+VERSIONS = (1, 2)
 
 
 def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
@@ -84,7 +85,7 @@ def passport(mechanism: Mechanism) -> Json:
     """The mechanism as plain JSON values, with the digest of everything else in it."""
     content: Json = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version_of(mechanism),
         "query": query_json(mechanism.query),
         "epsilon": str(mechanism.epsilon),
         "law": law_json(mechanism.law),
@@ -97,6 +98,11 @@ def passport(mechanism: Mechanism) -> Json:
         "optimality": optimality_json(mechanism.optimality),
     }
     return {**content, "sha256": digest(content)}
+
+
+def version_of(mechanism: Mechanism) -> int:
+    """The oldest version that can say all of it, so that old readers read what they can and refuse the rest."""
+    return 2 if mechanism.query.allowance else 1
 
 
 def digest(content: Json) -> str:
@@ -136,8 +142,8 @@ def read(content: Any) -> Mechanism:
     """A mechanism from a passport's JSON values, certified anew."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise PassportError(f"a passport must be a JSON object with the format {FORMAT!r}")
-    if content.get("version") != VERSION:
-        raise UnknownVersion(f"passport version must be {VERSION}, got {str(content.get('version'))[:20]!r}")
+    if type(content.get("version")) is not int or content["version"] not in VERSIONS:
+        raise UnknownVersion(f"passport version must be 1 or 2, got {str(content.get('version'))[:20]!r}")
     if content.get("sha256") != digest(content):
         raise PassportError("the digest does not match: the file was changed after it was written")
     try:
@@ -147,6 +153,8 @@ def read(content: Any) -> Mechanism:
         raise PassportError(f"the weights are not private: {reason}") from reason
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
         raise PassportError(f"the passport is malformed: {reason}") from reason
+    if content["version"] != version_of(mechanism):
+        raise PassportError("the version does not fit the query: only version 2 has an allowance, and always one")
     if not follows:
         raise PassportError("the claims do not follow from the weights")
     if not _same_objective(mechanism):

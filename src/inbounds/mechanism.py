@@ -174,16 +174,14 @@ class Mechanism:
 
         Moving numbers into a range brings no two of them further apart, so the promise is the same.
         """
-        if self.query.ordered:
-            answer = np.clip(answer, float(self.query.answers[0]), float(self.query.answers[-1]))
-        return self.sample(answer)
+        return self._report(answer, entropy, clip=True)
 
     def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
         """As `sample`, from a seeded generator: for studies and tests, never for a release."""
         return self._report(answers, simulated(rng))
 
-    def _report(self, answers: Any, draws: Draws) -> Any:
-        indices = self.query.index(answers)
+    def _report(self, answers: Any, draws: Draws, *, clip: bool = False) -> Any:
+        indices = self.query.index(answers, clip=clip)
         values = self.query.reported_at(report(self.law.sampler, indices, draws))
         return np.asarray(values).tolist() if indices.ndim == 0 else values
 

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds import locate
 from inbounds.exact import Clique, Ints, Number, exact, frozen, whole
 from inbounds.extent import MOST_ANSWERS
 from inbounds.neighbours import Everyone, Metric, Neighbours, Reach
 from inbounds.scale import Cells, Scale, bounds, cells, refuse_beyond_list, wholes
+from inbounds.trusted.door import Door, Grid, Labels, Rounding
 
 __all__ = [
     "Cells",
@@ -38,6 +39,12 @@ __all__ = [
     "with_outputs",
 ]
 
+ALLOWANCE = Fraction(1, 1 << 20)
+"""Share of the sensitivity that a caller's own arithmetic may add to the distance of two real answers."""
+
+WIDEST = 1 << 10
+"""An allowance is at most the sensitivity over this: the cells stay those that were asked for."""
+
 EVEN = frozenset({"count", "total", "mean", "extreme", "ordinal", "category"})
 """Kinds whose answers have no gaps; only an interval can have holes."""
 
@@ -49,7 +56,8 @@ class Query:
     """A question about a table: its possible answers, the cells it may report, and its neighbours.
 
     kind: what people call it. rounds: real answers are first rounded down into the answers' own cells.
-    labels: the names of the answers when they are categories without order or distance.
+    labels: the names of the answers when they are categories without order or distance. allowance: what the caller's
+    own arithmetic may add to the distance of two real answers without moving them past the reach.
     """
 
     kind: str
@@ -58,6 +66,7 @@ class Query:
     neighbours: Neighbours
     rounds: bool = False
     labels: tuple[str, ...] | None = None
+    allowance: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         self._refuse_lookalikes()
@@ -75,6 +84,11 @@ class Query:
             raise ValueError(f"the answers of a {self.kind} must be evenly spaced")
         if self.kind == "count" and (self.answers.start != 0 or self.answers.unit != 1):
             raise ValueError("the answers of a count must be 0, 1, 2, …")
+        if not 0 <= self.allowance * WIDEST <= self._reached:
+            raise ValueError(
+                f"allowance must be between 0 and 1/{WIDEST} of the sensitivity, and only real answers with a reach "
+                "have one; declare a larger sensitivity instead"
+            )
         if not self.one_output_per_answer:
             self.home  # noqa: B018 - refuses outputs that do not cover the answers
 
@@ -88,15 +102,15 @@ class Query:
             numbers = type(scale) is Scale and type(scale.start) is type(scale.unit) is Fraction
             if not numbers or not (type(scale.ticks) is range or all(type(tick) is int for tick in scale.ticks)):
                 raise TypeError("answers and outputs must be a Scale of plain Fractions and ints")
-        if type(self.rounds) is not bool or type(self.kind) is not str:
-            raise TypeError("kind must be a text, and rounds true or false")
+        if type(self.rounds) is not bool or type(self.kind) is not str or type(self.allowance) is not Fraction:
+            raise TypeError("kind must be a text, rounds true or false, and allowance a Fraction")
         if self.labels is not None and not (
             type(self.labels) is tuple and all(type(name) is str for name in self.labels)
         ):
             raise TypeError("labels must be a tuple of texts")
 
     def __reduce__(self) -> tuple[type["Query"], tuple[Any, ...]]:
-        fields = (self.kind, self.answers, self.outputs, self.neighbours, self.rounds, self.labels)
+        fields = (self.kind, self.answers, self.outputs, self.neighbours, self.rounds, self.labels, self.allowance)
         return Query, fields  # copies and pickles are checked anew, and carry nothing that could be written to
 
     @property
@@ -226,13 +240,44 @@ class Query:
             return np.array(self.labels, dtype=object)[outputs]
         return self.outputs.values.numbers_at(outputs)
 
-    def index(self, answers: Any) -> Ints:
-        """Positions of true answers, in their shape. The error for a bad one does not repeat it."""
-        given = np.asarray(answers)
+    @property
+    def _reached(self) -> Fraction:
+        """How far apart real answers may be that land within the reach, 0 where there is none."""
+        if not (self.rounds and isinstance(self.neighbours, Reach)):
+            return Fraction(0)
+        return self.neighbours.steps * self.answers.unit
+
+    @property
+    def cell(self) -> Fraction:
+        """How wide the cells are that real answers are rounded into: a hair more than the unit of the answers.
+
+        reach · cell = sensitivity + allowance, so that answers no further apart land at most `reach` cells apart.
+        """
+        return self.answers.unit * (1 + self.allowance / self._reached if self.allowance else 1)
+
+    def steps_within(self, distance: Fraction) -> int:
+        """How many grid steps apart two true answers may land that are `distance` apart.
+
+        On a grid as many as fit; where real answers are rounded, one more than fit unless they fit exactly.
+        """
+        return math.ceil(distance / self.cell) if self.rounds else math.floor(distance / self.answers.unit)
+
+    @cached_property
+    def door(self) -> Door:
+        """Where true answers come in."""
         if self.labels is not None:
-            positions = locate.among(self.labels, given)
-        else:
-            positions = (locate.in_cells if self.rounds else locate.on_grid)(self.answers, given)
+            return Labels(self.labels)
+        if self.rounds:
+            return Rounding(self.answers, self.cell, self.allowance, self.cuts)
+        return Grid(self.answers)
+
+    def index(self, answers: Any, *, clip: bool = False) -> Ints:
+        """Positions of true answers, in their shape. The error for a bad one does not repeat it.
+
+        clip: numbers beyond the range count as its nearer end. Moving numbers into a range brings no two of them
+        further apart, so the promise is the same.
+        """
+        positions = self.door.positions(answers, clip=clip)
         if (positions < 0).any():
             raise ValueError(f"true answers must be {self._allowed()}; at least one is not")
         return positions
@@ -318,23 +363,38 @@ def interval(
     *,
     holes: Sequence[tuple[Number, Number]] = (),
     outputs: Outputs = None,
+    allowance: Number | None = None,
 ) -> Query:
     """Any real-valued query in low..high, rounded down into `cells` equal cells and known by their middles.
 
-    Rounding keeps neighbours within ceil(sensitivity / width) cells. `holes` are ranges that no true answer
-    can lie in; their edges must be cell edges.
+    Rounding keeps neighbours within reach = ceil(sensitivity / width) cells. allowance: what the caller's own
+    arithmetic may add to the distance of two answers, by default 2^-20 of the sensitivity; the cells are a hair wider
+    for it, so that answers at most sensitivity + allowance apart stay within the reach. 0 says that answers are
+    exact. `holes` are ranges that no true answer can lie in; their edges must be cell edges. A hole narrower than the
+    reach, which one person can cross, keeps its last cell: with the allowance that cell holds answers beyond the hole.
     """
     lower, upper = bounds(low, high)
-    reach = exact(sensitivity, "sensitivity")
-    if not 0 < reach <= upper - lower:
+    moved = exact(sensitivity, "sensitivity")
+    if not 0 < moved <= upper - lower:
         raise ValueError(f"sensitivity must be positive and at most high - low, got {sensitivity}")
     parts = whole(cells, "cells", 2)
     width = (upper - lower) / parts
+    reach = math.ceil(moved / width)
+    spare = moved * ALLOWANCE if allowance is None else exact(allowance, "allowance")
     ticks = [t for t in range(parts) if not _in_hole(lower + t * width, width, holes)]
     if len(ticks) < 2:
         raise ValueError("holes must leave at least two cells")
+    if spare:
+        ticks = _with_shared_cells(ticks, reach)
     answers = Scale(lower + width / 2 + ticks[0] * width, width, tuple(t - ticks[0] for t in ticks))
-    return _query("interval", answers, Reach(math.ceil(reach / width)), outputs, rounds=True)
+    query = _query("interval", answers, Reach(reach), outputs, rounds=True)
+    return replace(query, allowance=spare)
+
+
+def _with_shared_cells(ticks: list[int], reach: int) -> list[int]:
+    """Also the last cell of every hole that neighbours can cross: a hair wider, it begins below the hole's end."""
+    shared = [b - 1 for a, b in pairwise(ticks) if 1 < b - a <= reach]
+    return sorted({*ticks, *shared})
 
 
 def category(labels: Sequence[str]) -> Query:
@@ -355,7 +415,8 @@ def with_outputs(query: Query, outputs: Outputs) -> Query:
 
 def with_neighbours(query: Query, neighbours: Neighbours) -> Query:
     """The same question under another promise: e.g. a count whose whole value is one person's secret."""
-    return replace(query, neighbours=neighbours)
+    allowance = query.allowance if isinstance(neighbours, Reach) else Fraction(0)
+    return replace(query, neighbours=neighbours, allowance=allowance)
 
 
 def _in_hole(low: Fraction, width: Fraction, holes: Sequence[tuple[Number, Number]]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.exact import Ints
-from inbounds.extent import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_LISTED
+from inbounds.extent import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_LISTED, MOST_ROUNDED
 from inbounds.law import Law, Matrix, Noise
 from inbounds.mechanism import Optimality
 from inbounds.query import Cells, Everyone, Metric, Neighbours, Query, Reach, Scale
@@ -35,6 +35,7 @@ def query_json(query: Query) -> Json:
         "neighbours": _neighbours_json(query.neighbours),
         "rounds": query.rounds,
         "labels": list(query.labels) if query.labels is not None else None,
+        **({"allowance": str(query.allowance)} if query.allowance else {}),
     }
 
 
@@ -43,12 +44,15 @@ def read_query(part: Json, most: int = MOST_CELLS) -> Query:
     answers = _read_scale(part["answers"])
     if answers.ticks[-1] >= (MOST_ANSWERS if answers.regular else MOST_LISTED):
         raise ValueError("the answers must lie closer together: the gaps between them have too many steps")
+    if part["rounds"] and len(answers) > MOST_ROUNDED:
+        raise ValueError(f"a query that rounds must have at most {MOST_ROUNDED} cells in a file")
     outputs = Cells.around(answers) if part["outputs"] is None else _read_cells(part["outputs"], len(answers), most)
     labels = None if part["labels"] is None else _read_labels(part["labels"], len(answers))
     if not isinstance(part["rounds"], bool):
         raise TypeError("rounds must be true or false")
     neighbours = _read_neighbours(part["neighbours"])
-    return Query(read_line(part["kind"]), answers, outputs, neighbours, part["rounds"], labels)
+    allowance = read_fraction(part.get("allowance", "0"))
+    return Query(read_line(part["kind"]), answers, outputs, neighbours, part["rounds"], labels, allowance)
 
 
 def _read_cells(part: Json, answers: int, most: int) -> Cells:

@@ -152,17 +152,9 @@ def sample(
     """
     mechanism = load(file)
     given = answers or [line.strip() for line in sys.stdin if line.strip()]
-    reports = mechanism.sample(given if mechanism.query.labels else _numbers(given)).tolist()
+    reports = mechanism.sample(given).tolist()
     if as_json:
         typer.echo(json.dumps(reports))
         return
     for value in reports:
         typer.echo(value)
-
-
-def _numbers(given: list[str]) -> list[float]:
-    try:
-        return [float(text) for text in given]
-    except ValueError:
-        pass
-    raise ValueError("true answers must be numbers; at least one is not")  # never repeat a true answer
