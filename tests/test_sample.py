@@ -112,7 +112,7 @@ def test_a_large_noise_table_owns_exactly_its_weights():
     assert counts[core : core + 4] == [run * law.floor] * 2 + [law.end] * 2
     assert not any(counts[core + 4 :])
     for k in (core, core + 1):  # the equal weights sit at the start of their own bin and are nobody's alias
-        cells = law.sampler.table.packed[0].tolist()
+        cells = law.sampler.table.packed.array[0].tolist()
         assert cells[k] >> law.sampler.table.bits == run * law.floor
         assert all(cell & ((1 << law.sampler.table.bits) - 1) != k for i, cell in enumerate(cells) if i != k)
 

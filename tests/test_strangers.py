@@ -302,6 +302,7 @@ def test_nothing_that_a_sampler_reads_can_be_written_to(make, again):
         assert type(array) is bytes
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Numpy itself advises against some of them
 @pytest.mark.parametrize("header", [("dtype", ">i8"), ("strides", (0, 0)), ("shape", (-1,))], ids=lambda pair: pair[0])
 def test_an_array_read_with_another_type_or_stride_changes_no_draw(header):
     """The memory is immutable, the description of it in front is not: draws go by their own."""
