@@ -260,7 +260,28 @@ class Query:
 
         On a grid as many as fit; where real answers are rounded, one more than fit unless they fit exactly.
         """
-        return math.ceil(distance / self.cell) if self.rounds else math.floor(distance / self.answers.unit)
+        if not self.rounds:
+            return math.floor(distance / self.answers.unit)
+        if not self.cuts:
+            return math.ceil(distance / self.cell)
+        return math.floor((distance + self._moved_at_cuts) / self.answers.unit) + 1
+
+    def distance_within(self, steps: int) -> Fraction:
+        """How far apart two true answers may be that always land at most so many grid steps apart."""
+        if not self.rounds:
+            return steps * self.answers.unit
+        if not self.cuts:
+            return steps * self.cell
+        return max(Fraction(0), steps * self.answers.unit - self._moved_at_cuts - self.allowance)
+
+    @property
+    def _moved_at_cuts(self) -> Fraction:
+        """How much closer than the cells between them two answers on two sides of a cut may be."""
+        ticks = self.answers.ticks
+        starts = [0, *(ticks[j + 1] for j in self.cuts)]
+        ends = [*(ticks[j] for j in self.cuts), ticks[-1]]
+        longest = max(end - start + 1 for start, end in zip(starts, ends, strict=True))
+        return self.allowance + max(self.allowance, longest * (self.cell - self.answers.unit))
 
     @cached_property
     def door(self) -> Door:
@@ -381,20 +402,29 @@ def interval(
     width = (upper - lower) / parts
     reach = math.ceil(moved / width)
     spare = moved * ALLOWANCE if allowance is None else exact(allowance, "allowance")
-    ticks = [t for t in range(parts) if not _in_hole(lower + t * width, width, holes)]
+    ticks = _outside_holes(lower, width, parts, holes)
     if len(ticks) < 2:
         raise ValueError("holes must leave at least two cells")
     if spare:
-        ticks = _with_shared_cells(ticks, reach)
-    answers = Scale(lower + width / 2 + ticks[0] * width, width, tuple(t - ticks[0] for t in ticks))
+        ticks = _with_shared_cells(ticks, reach, 1 + spare / (reach * width))
+    places = ticks if isinstance(ticks, range) else tuple(tick - ticks[0] for tick in ticks)
+    answers = Scale(lower + width / 2 + ticks[0] * width, width, places)
     query = _query("interval", answers, Reach(reach), outputs, rounds=True)
     return replace(query, allowance=spare)
 
 
-def _with_shared_cells(ticks: list[int], reach: int) -> list[int]:
-    """Also the last cell of every hole that neighbours can cross: a hair wider, it begins below the hole's end."""
-    shared = [b - 1 for a, b in pairwise(ticks) if 1 < b - a <= reach]
-    return sorted({*ticks, *shared})
+def _with_shared_cells(ticks: Sequence[int], reach: int, wider: Fraction) -> Sequence[int]:
+    """Also the cells of a hole that neighbours can cross in which answers beyond it land: cells are a hair wider."""
+    if isinstance(ticks, range):
+        return ticks
+    kept, first = {ticks[0]}, ticks[0]
+    for before, after in pairwise(ticks):
+        if after - before > reach:
+            first = after
+        elif after > before + 1:
+            kept.update(range(first + math.floor((after - first) / wider), after))
+        kept.add(after)
+    return sorted(kept)
 
 
 def category(labels: Sequence[str]) -> Query:
@@ -416,17 +446,21 @@ def with_outputs(query: Query, outputs: Outputs) -> Query:
 def with_neighbours(query: Query, neighbours: Neighbours) -> Query:
     """The same question under another promise: e.g. a count whose whole value is one person's secret."""
     allowance = query.allowance if isinstance(neighbours, Reach) else Fraction(0)
-    return replace(query, neighbours=neighbours, allowance=allowance)
+    changed = replace(query, neighbours=neighbours, allowance=allowance)
+    if allowance and changed.cuts != query.cuts:
+        raise ValueError("neighbours must leave the holes as they are; make the interval again with that sensitivity")
+    return changed
 
 
-def _in_hole(low: Fraction, width: Fraction, holes: Sequence[tuple[Number, Number]]) -> bool:
+def _outside_holes(low: Fraction, width: Fraction, parts: int, holes: Sequence[tuple[Number, Number]]) -> Sequence[int]:
+    """The cells that no hole holds."""
+    inside: set[int] = set()
     for hole in holes:
-        start, stop = bounds(*hole)
-        if low < stop and start < low + width:
-            if low < start or stop < low + width:
-                raise ValueError(f"holes must begin and end on cell edges, got {hole}")
-            return True
-    return False
+        start, stop = (min(max((edge - low) / width, Fraction(0)), Fraction(parts)) for edge in bounds(*hole))
+        if start.denominator != 1 or stop.denominator != 1:
+            raise ValueError(f"holes must begin and end on cell edges, got {hole}")
+        inside.update(range(int(start), int(stop)))
+    return [tick for tick in range(parts) if tick not in inside] if inside else range(parts)
 
 
 def _whole_range(low: int, high: int) -> tuple[int, int]:

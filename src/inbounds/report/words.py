@@ -103,7 +103,8 @@ def relation(query: Query) -> str:
     if isinstance(query.neighbours, Everyone):
         return "any two true answers are neighbours"
     if isinstance(query.neighbours, Metric):
-        return f"every two true answers are compared, epsilon for each {query.neighbours.unit} between them"
+        what = "the cells of every two true answers" if query.rounds else "every two true answers"
+        return f"{what} are compared, epsilon for each {query.neighbours.unit} between them"
     spare = f", and {float(query.allowance):.3g} more for the arithmetic behind them" if query.allowance else ""
     return f"true answers at most {decimal(query.sensitivity)} apart are neighbours{spare}"
 
