@@ -29,7 +29,8 @@ FORMATS = {
 UNNAMED = "unnamed_column_"
 
 WELL_FORMED = (
-    "fields with a quotation mark, the delimiter or a line break stand in quotation marks, and those within are doubled"
+    "fields with a quotation mark, the delimiter or a line break stand in quotation marks, those within are doubled, "
+    "and all lines end alike"
 )
 
 ILL_FORMED = (
@@ -125,16 +126,26 @@ def reading_all(table: Any, names: Sequence[str]) -> Any:
 def check_quotes(source: "Source") -> None:
     """A `SourceError` unless the file is one that a writer of records makes, whatever they hold (RFC 4180).
 
-    There, a field with a quotation mark, the delimiter or a line break stands in quotation marks, and those within are
-    doubled. Then the reader finds the records that were written, so that one changed record is one changed row. In
-    any other file, one mark may take all that follows into its field. The words say nothing about where.
+    There, a field with a quotation mark, the delimiter or a line break stands in quotation marks, those within are
+    doubled, and all lines end alike. Then the reader finds the records that were written, so that one changed record is
+    one changed row. In any other file, one mark may take all that follows into its field, and one line break be two
+    records. The words say nothing about where.
     """
-    mark = re.escape(source.separator.encode())
-    begins, ends = rb"(?:\A|(?<=\A\xef\xbb\xbf)|(?<=[\r\n])|(?<=" + mark + rb"))", rb"(?=\Z|[\r\n]|" + mark + rb")"
-    quoted = rb'"[^"]*+(?:""[^"]*+)*+"'
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        if re.fullmatch(rb'(?:[^"]*+' + begins + quoted + ends + rb')*+[^"]*+', content) is None:
+        if not any(re.fullmatch(_grammar(source.separator, bare), content) for bare in BARE):
             raise SourceError(f"{ILL_FORMED}: {source.path}", WHERE)
+
+
+BARE = (rb'[^"\r]*+', rb'[^"\r\n]*+(?:\r\n[^"\r\n]*+)*+', rb'[^"\n]*+')
+"""What stands outside of quotation marks in a file whose lines all end with LF, CR LF, or CR."""
+
+
+def _grammar(separator: str, bare: bytes) -> bytes:
+    """A whole file: quoted fields, each between delimiters or line breaks, and what is bare around them."""
+    mark = re.escape(separator.encode())
+    begins = rb"(?:\A|(?<=\A\xef\xbb\xbf)|(?<=[\r\n])|(?<=" + mark + rb"))"
+    ends = rb"(?=\Z|[\r\n]|" + mark + rb")"
+    return rb"(?:" + bare + begins + rb'"[^"]*+(?:""[^"]*+)*+"' + ends + rb")*+" + bare
 
 
 def literally(path: str) -> str:
