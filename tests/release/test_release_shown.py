@@ -111,6 +111,14 @@ def test_errors_are_printed_letter_by_letter_too(monkeypatch, capsys, tmp_path):
     assert r"\x1b[31m:smile:.json" in told
 
 
+def test_verify_prints_what_a_record_says_letter_by_letter(command, tmp_path):
+    release(plan(["A"]), FRAME, output=tmp_path / "\x1b[31mred.csv", cache=tmp_path / "cache")
+    done = command(tmp_path, "verify", "\x1b[31mred.csv.release.json")
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    assert r"\x1b[31mred.csv is the table that was released" in done.said
+
+
 # --- a full disk --------------------------------------------------------------------------------------------
 
 
