@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from inbounds.cli.app import MECHANISMS, AsJson, app, out
+from inbounds.cli.app import MECHANISMS, AsJson, app, out, visible
 from inbounds.cli.design import describe, summary
 from inbounds.cli.records import RELEASE, format_of
 from inbounds.errors import PassportError
@@ -62,7 +62,7 @@ def _verify_one(file: Path, as_json: bool) -> None:
     elif isinstance(checked, Mechanism):
         _explain(file, checked)
     else:
-        typer.echo(f"checked {file}: {checked}")
+        typer.echo(visible(f"checked {file}: {checked}"))
 
 
 def _checked(file: Path) -> Mechanism | str:

@@ -42,8 +42,14 @@ def groups(
     name, given = ("size", size) if size is not None else ("maximum", maximum)
     with at(name):
         numbers = sizes(given, table, name)
-    file = str((folder or Path()) / keys) if isinstance(keys, str | Path) else ""
-    return Groups(names, table.keys, numbers, public=size is not None, file=file)
+    return Groups(names, table.keys, numbers, public=size is not None, register=register_of(keys, folder))
+
+
+def register_of(keys: Any, folder: Path | None = None) -> Any:
+    """The file or frame that keys are read from; None for a list."""
+    if isinstance(keys, str | Path):
+        return str((folder or Path()) / keys)
+    return keys if hasattr(keys, "__arrow_c_stream__") else None
 
 
 def _table(by: tuple[str, ...], keys: Any, folder: Path) -> KeyTable:

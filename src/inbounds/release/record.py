@@ -19,12 +19,12 @@ from inbounds.files import content_of
 from inbounds.release.answer import Designed
 from inbounds.release.designs import Design
 from inbounds.release.plan import ADD_OR_REMOVE, CHANGE
-from inbounds.release.words import composition, handling, number, promised, statement
+from inbounds.release.words import RECORD_BEFORE, composition, handling, number, promised, record_of, statement
 from inbounds.release.write import own_digest
 from inbounds.spelling import query_json, read_fraction, read_query
 
-FORMAT, VERSION = "inbounds release", 1
-"""Fields may be added, never redefined."""
+FORMAT, VERSION = "inbounds release", 2
+"""Fields may be added, never redefined. Version 2 says what a record is; version 1 is read for ever."""
 
 RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)}
 """What a plan may say about sizes and neighbours."""
@@ -152,9 +152,9 @@ def _content(file: Path) -> dict[str, Any]:
     content: dict[str, Any] = content_of(file, "release record")
     if content["format"] != FORMAT:
         raise PassportError(f"{file.name} is not a release record")
-    if content["version"] != VERSION or isinstance(content["version"], bool):
+    if content["version"] not in range(1, VERSION + 1) or isinstance(content["version"], bool):
         raise UnknownVersion(
-            f"{file.name} is a release record of version {str(content['version'])[:20]!r}, not {VERSION}"
+            f"{file.name} is a release record of version {str(content['version'])[:20]!r}, not 1 or {VERSION}"
         )
     return content
 
@@ -189,7 +189,8 @@ def _check_promise(content: Mapping[str, Any]) -> list[str]:
         raise PassportError("the record names a relation that no release has")
     if total != read_fraction(plan["epsilon"]) or not 0 < spent <= total:
         raise PassportError("the record spends another epsilon than its plan")
-    if content["statement"] != promised(public, neighbours, spent):
+    meant = RECORD_BEFORE if content["version"] == 1 else record_of(plan["source"]["kind"])
+    if content["statement"] != promised(public, neighbours, spent, meant):
         raise PassportError("the statement is not what the plan and the account promise")
     parts = _check_account(content, total, spent)
     _check_mechanisms(content)

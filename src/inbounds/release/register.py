@@ -11,7 +11,8 @@ from typing import Any
 from inbounds.extent import MOST_ROWS_PER_BYTE, MOST_UNFOLDED
 from inbounds.intake import text_of
 from inbounds.release.csvfile import DELIMITERS
-from inbounds.release.texts import folded, looks_like_float, written
+from inbounds.release.source import is_ibis, quiet
+from inbounds.release.texts import FLOATS, folded, looks_like_float, written
 
 Keys = tuple[tuple[str, ...], ...]
 
@@ -126,11 +127,15 @@ def from_arrow(by: tuple[str, ...], frame: Any) -> KeyTable:
     import pyarrow
 
     try:
-        table = pyarrow.table(frame)
+        with quiet():
+            table = frame.to_pyarrow() if is_ibis(frame) else pyarrow.table(frame)
     except (pyarrow.ArrowException, TypeError) as error:
         raise ValueError("must be a frame in which every column holds values of one type") from error
     if any(name not in table.column_names for name in by):
         raise ValueError(f"must hold the columns: {', '.join(by)}; it has: {', '.join(table.column_names)}")
     columns = {name: table[name].to_pylist() for name in table.column_names}
     rows = zip(*(columns[name] for name in by), strict=True)
-    return KeyTable(tuple(tuple(written(part) for part in row) for row in rows), columns)
+    try:
+        return KeyTable(tuple(tuple(written(part) for part in row) for row in rows), columns)
+    except ValueError:  # its words quote a value
+        raise ValueError(f"must hold texts, whole numbers, booleans or dates in the columns of by; {FLOATS}") from None
