@@ -353,6 +353,12 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.fixture(scope="session")
+def brute() -> Any:
+    """The answers of a statistic about one group's records, by plain Python."""
+    return _answers
+
+
+@pytest.fixture(scope="session")
 def checks(tmp_path_factory: pytest.TempPathFactory) -> Checks:
     return Checks(tmp_path_factory.mktemp("designs"))
 
