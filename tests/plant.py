@@ -32,6 +32,10 @@ class Fault:
     breaks: str
 
 
+ANSWERS = "tests/release/test_release_answer.py"
+ENTROPY = "tests/test_entropy.py"
+FILES = "tests/test_files.py"
+WRITE = "tests/release/test_release_write.py"
 TABLES = "tests/release/test_release_every_small_table.py"
 
 FAULTS = [
@@ -106,6 +110,120 @@ FAULTS = [
         "steps.floor()",
         TABLES,
         "values are half a step too low",
+    ),
+    Fault(
+        "one mechanism for all sizes",
+        "report(design.mechanism.law.sampler, positions[members], draws)",
+        "report(designs[0].mechanism.law.sampler, positions[members], draws)",
+        ANSWERS,
+        "a group is answered by the mechanism of another size: another range, another law",
+    ),
+    Fault(
+        "error without the prior",
+        "design.mechanism.loss('absolute', prior_of(request.wishes, request.query))",
+        "design.mechanism.loss('absolute', None)",
+        ANSWERS,
+        "the expected error of a plan with a prior is that of another plan",
+    ),
+    Fault(
+        "product of keys in the mapping's order",
+        "[[written(value) for value in listed(keys[name])] for name in by]",
+        "[[written(value) for value in listed(keys[name])] for name in keys]",
+        "tests/release/test_release_plan.py",
+        "schools are looked up among years",
+    ),
+    # --- randomness
+    Fault(
+        "a release drawn from Numpy's generator",
+        "draws: Draws = entropy, progress",
+        "draws: Draws = __import__('inbounds.sample').sample.simulated(np.random.default_rng()), progress",
+        ENTROPY,
+        "reports follow from 128 bits of state, and repeat after a fork",
+    ),
+    Fault(
+        "Numpy's generator in the one place",
+        "np.frombuffer(os.urandom(8 * count), dtype=np.uint64)",
+        "np.random.default_rng().integers(0, 1 << 63, count, dtype=np.uint64)",
+        ENTROPY,
+        "all reports follow from a generator's state",
+    ),
+    Fault(
+        "a person's client drawn from Numpy's generator",
+        "report(self.mechanism.law.sampler, positions, entropy)",
+        "report(self.mechanism.law.sampler, positions, lambda n: np.arange(n, dtype=np.uint64) << np.uint64(50))",
+        ENTROPY,
+        "the same people report the same values in every batch",
+    ),
+    # --- files
+    Fault(
+        "bound above the value",
+        "return best.bound <= best.value",
+        "return True",
+        FILES,
+        "a passport proves less than nothing is left to gain",
+    ),
+    Fault(
+        "cells of a passport unchecked",
+        "Cells.of(list(zip(outputs.lowers, outputs.uppers, outputs.values, strict=True)))",
+        "list(zip(outputs.lowers, outputs.uppers, outputs.values, strict=True))",
+        FILES,
+        "outputs that overlap or do not hold their value",
+    ),
+    Fault(
+        "old passport removed first",
+        "unfinished.replace(target)",
+        "target.unlink(missing_ok=True), unfinished.replace(target)",
+        FILES,
+        "a kill in between costs the passport",
+    ),
+    Fault(
+        "passport written in place",
+        "unfinished.replace(target)",
+        "target.write_bytes(unfinished.read_bytes())",
+        FILES,
+        "a kill in between leaves half a passport",
+    ),
+    Fault(
+        "collection written in place",
+        "os.replace(file.name, target)",
+        "target.write_text(text, 'utf-8'), os.unlink(file.name)",
+        FILES,
+        "a kill in between costs all reports that were collected",
+    ),
+    Fault(
+        "released table written in place",
+        "os.replace(table_part, target)",
+        "target.write_bytes(content)",
+        WRITE,
+        "a kill in between leaves half a table under its name",
+    ),
+    Fault(
+        "table before its record",
+        "os.replace(record_part, record_path(target))",
+        "os.replace(table_part, target), table_part.write_bytes(content), os.replace(record_part, record_path(target))",
+        WRITE,
+        "a kill in between leaves a table whose epsilon nobody remembers",
+    ),
+    Fault(
+        "old table left beside the new record",
+        "target.unlink(missing_ok=True)",
+        "target.exists()",
+        WRITE,
+        "a kill in between leaves a record that names another table",
+    ),
+    Fault(
+        "record in the place of an input",
+        'check_place(record_path(target), "output", inputs)',
+        "record_path(target)",
+        WRITE,
+        "--overwrite replaces the keys by the record",
+    ),
+    Fault(
+        "rights of a release",
+        "os.chmod(name, 0o666 & ~_umask())",
+        "_umask()",
+        WRITE,
+        "nobody but its owner can read it",
     ),
 ]
 
