@@ -33,6 +33,8 @@ class Fault:
 
 
 ANSWERS = "tests/release/test_release_answer.py"
+DUALITY = "tests/design/test_duality.py"
+ESTIMATE = "tests/test_estimate.py"
 ENTROPY = "tests/test_entropy.py"
 FILES = "tests/test_files.py"
 WRITE = "tests/release/test_release_write.py"
@@ -153,6 +155,63 @@ FAULTS = [
         "report(self.mechanism.law.sampler, positions, lambda n: np.arange(n, dtype=np.uint64) << np.uint64(50))",
         ENTROPY,
         "the same people report the same values in every batch",
+    ),
+    # --- bounds and certificates
+    Fault(
+        "multipliers of the wrong sign",
+        "np.maximum(duals.values, 0.0), R.size",
+        "duals.values, R.size",
+        DUALITY,
+        "the bound is above the optimum: a gap that is not there",
+    ),
+    Fault(
+        "cliques out of balance",
+        "return rise * shrink[:, None] * room, fall",
+        "return rise * room, fall",
+        DUALITY,
+        "the bound is above the optimum",
+    ),
+    Fault(
+        "margin of the bound",
+        "return math.fsum(terms) - UNIT * (2 * size + problem.shape[1] * abs(math.fsum(terms)))",
+        "return math.fsum(terms)",
+        DUALITY,
+        "the bound is above the optimum by some units in the last place",
+    ),
+    Fault(
+        "residual as a mean",
+        "return float(self.r.max() - 1)",
+        "return float(self.r.mean() - 1)",
+        ESTIMATE,
+        "an estimate is called the maximum when it is not",
+    ),
+    Fault(
+        "extrapolation always kept",
+        "if trial.log_likelihood >= once.log_likelihood:",
+        "if True:",
+        ESTIMATE,
+        "the likelihood falls",
+    ),
+    Fault(
+        "last update for the best",
+        "if update.log_likelihood >= best.log_likelihood or update.residual <= tolerance:",
+        "if True:",
+        ESTIMATE,
+        "a worse estimate than the best one seen",
+    ),
+    Fault(
+        "last Newton step for the best",
+        "best = now if now.residual <= best.residual else best",
+        "best = now",
+        ESTIMATE,
+        "a worse estimate than the best one seen",
+    ),
+    Fault(
+        "sum of a Newton step",
+        "q = q / q.sum()  # what rounding took from the constraint",
+        "q = q * 1",
+        ESTIMATE,
+        "probabilities that do not sum to one",
     ),
     # --- files
     Fault(
