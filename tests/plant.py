@@ -33,6 +33,7 @@ class Fault:
 
 
 ANSWERS = "tests/release/test_release_answer.py"
+COMPOSE = "tests/test_compose.py"
 DUALITY = "tests/design/test_duality.py"
 ESTIMATE = "tests/test_estimate.py"
 ENTROPY = "tests/test_entropy.py"
@@ -212,6 +213,38 @@ FAULTS = [
         "q = q * 1",
         ESTIMATE,
         "probabilities that do not sum to one",
+    ),
+    # --- composition
+    Fault(
+        "delta above one", "return min(1.0, max(float(pmf", "return max(0.0, max(float(pmf", COMPOSE, "no probability"
+    ),
+    Fault(
+        "delta below nothing",
+        "max(float(pmf.get_delta_for_epsilon(epsilon)), 0.0) + self.slack",
+        "float(pmf.get_delta_for_epsilon(epsilon)) + self.slack",
+        COMPOSE,
+        "a transform's error is taken from the slack",
+    ),
+    Fault(
+        "delta without the slack",
+        "max(float(pmf.get_delta_for_epsilon(epsilon)), 0.0) + self.slack",
+        "max(float(pmf.get_delta_for_epsilon(epsilon)), 0.0)",
+        COMPOSE,
+        "a delta that floating point does not allow to promise",
+    ),
+    Fault(
+        "delta rounded to the nearest",
+        "return math.nextafter(float(delta), 0.0)",
+        "return float(delta)",
+        COMPOSE,
+        "more than the delta that was given",
+    ),
+    Fault(
+        "losses on the grid without a margin",
+        "steps = (losses + LOG_ERROR) / grid.step + ROUNDING * (1 + grid.points)",
+        "steps = losses / grid.step",
+        COMPOSE,
+        "a loss below the true one",
     ),
     # --- files
     Fault(
