@@ -164,6 +164,16 @@ def test_what_is_no_distribution_is_refused(weights):
         Mechanism(ib.count(1), Fraction(1), Matrix(weights), HAND)
 
 
+@pytest.mark.parametrize("outputs", [1, 2, 4, 5])
+def test_weights_with_rows_for_other_outputs_are_refused(outputs):
+    """Private as they are, but nobody could say which row reports what."""
+    weights = np.full((outputs, 3), TOTAL // outputs)
+    weights[0] += TOTAL - weights.sum(axis=0)
+    check_matrix(weights, ib.count(2).cliques(), Fraction(1))
+    with pytest.raises(ib.NotADistribution, match=r"weights must have the shape \(3, 3\)"):
+        Mechanism(ib.count(2), Fraction(1), Matrix(weights), HAND)
+
+
 def test_column_sums_that_wrap_around_to_the_total_are_refused():
     """Six weights of 2**62 - 1 and fill sum to 2**62 modulo 2**64, not to 2**62."""
     column = [2**62, 2**62, 2**62, 2**62, 2**62]
@@ -335,6 +345,14 @@ def test_a_noise_table_that_is_no_distribution_is_refused(size, bad, reason):
     rest = table["floor"], table["end"], table["size"]
     with pytest.raises(ib.NotADistribution, match=reason):
         Mechanism(ib.count(size), Fraction(40), Noise(core, *rest), HAND)
+
+
+def test_a_noise_table_whose_sum_wraps_around_to_the_total_is_refused():
+    """The core sums to 2**64 too much, which an int64 does not see; the epsilon is the largest there is."""
+    core = [2**62, 2**62, 2**62 - 2, 2**62, 2**62]
+    assert (sum(core) + 2) % 2**64 == TOTAL
+    with pytest.raises(ib.NotADistribution, match=f"they miss by {-(2**64)}"):
+        Mechanism(ib.count(3), Fraction(64), Noise(np.array(core), 1, 1, 3), HAND)
 
 
 @pytest.mark.parametrize("convert", [np.int64, np.int32, np.uint8])
