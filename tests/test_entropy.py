@@ -17,6 +17,8 @@ import inbounds as ib
 import inbounds.local
 import inbounds.release  # the package loads it lazily
 from inbounds.cli import main
+from inbounds.sensitivity import median
+from inbounds.smooth import smooth_release
 
 MANY = 400
 ID_BYTES = 16
@@ -82,6 +84,7 @@ def command(words):
 
 TRUTHS = [50] * MANY
 LEVELS = ib.multilevel(ib.count(20), [1, "1/2", "1/4"])
+SMOOTH, MEDIAN = smooth_release(0, 3, 1, "0.3"), median([0, 1, 2, 3, 3], 0, 3)
 
 DRAWN = {
     "sample, matrix": (lambda *_: NOISY.sample(TRUTHS).tolist(), MANY),
@@ -89,6 +92,8 @@ DRAWN = {
     "sample, one by one": (lambda *_: [NOISY.sample(50) for _ in TRUTHS], MANY),
     "randomise": (lambda *_: [NOISY.randomise(50) for _ in TRUTHS], MANY),
     "several levels": (lambda *_: [level.tolist() for level in LEVELS.sample([10] * MANY)], 3 * MANY),
+    "a smooth release": (lambda *_: [SMOOTH.sample(MEDIAN) for _ in TRUTHS], MANY),
+    "a column of a table": (lambda *_: ib.local.randomizer(NOISY)(pa.array(TRUTHS)).to_pylist(), MANY),
     "a person's client": (lambda *_: ib.local.randomizer(NOISY)(TRUTHS).tolist(), MANY),
     "a release": (released, 3 * MANY),
     "the command release": (released_by_command, MANY),
