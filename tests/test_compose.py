@@ -309,6 +309,19 @@ def test_a_record_that_says_more_than_its_mechanisms_is_refused(tmp_path, change
         load_record(tmp_path / "r.json")
 
 
+@pytest.mark.parametrize("share", [0.5, 1 - 1e-6, 1 + 1e-6, 100.0])
+def test_a_record_with_an_epsilon_of_its_own_choice_is_refused_unless_it_is_true(tmp_path, share):
+    """Statement and digest are made to fit: less than the answers have is a lie, more than the sum is no promise."""
+    true = Record.of(compose(SMALL["exponential"], 2), "1e-3")
+    chosen = Record(true.composition, true.delta, true.epsilon * share)
+    chosen.save(tmp_path / "r.json")
+    if true.epsilon <= chosen.epsilon <= float(true.basic):
+        assert load_record(tmp_path / "r.json").epsilon == chosen.epsilon
+    else:
+        with pytest.raises(PassportError, match="the guarantee does not follow from the mechanisms"):
+            load_record(tmp_path / "r.json")
+
+
 def test_a_record_with_another_digest_or_version_is_refused(tmp_path):
     content = Record.of(compose(SMALL["fair"], 2), "1e-3").content()
     (tmp_path / "a.json").write_text(json.dumps(content | {"delta": "1/2"}), "utf-8")
