@@ -180,12 +180,9 @@ def test_keys_come_from_lists_products_texts_and_tables_in_their_order(tmp_path)
         found = groups(["s"], name, "n", folder=tmp_path)
         assert found.keys == wanted
         assert found.sizes.tolist() == [3, 4]
-    assert groups(["s", "y"], {"s": ["b", "a"], "y": [1, 2]}, 3).keys == (
-        ("b", "1"),
-        ("b", "2"),
-        ("a", "1"),
-        ("a", "2"),
-    )
+    product = (("b", "1"), ("b", "2"), ("a", "1"), ("a", "2"))
+    assert groups(["s", "y"], {"s": ["b", "a"], "y": [1, 2]}, 3).keys == product
+    assert groups(["s", "y"], {"y": [1, 2], "s": ["b", "a"]}, 3).keys == product  # `by` says which part is which
 
 
 def test_epsilon_is_shared_exactly_and_what_is_not_said_is_shared_equally():
