@@ -178,6 +178,12 @@ def test_a_delta_below_all_floats_is_rounded_up_to_the_least_of_them():
     assert total.delta(2) == 0.0
 
 
+def test_a_delta_is_a_probability():
+    for epsilon, times in ((20, 3), (8, 40), (64, 2)):
+        total = compose(ib.catalog.randomized_response(ib.category(["a", "b"]), epsilon), times)
+        assert 1 - 1e-3 < total.delta(0) <= 1
+
+
 @pytest.mark.parametrize("name", ["geometric", "exponential"])
 def test_a_budget_allows_as_many_answers_as_fit_and_not_one_more(name):
     m, budget, delta = SMALL[name], 4, "1e-3"
@@ -280,6 +286,19 @@ def test_a_record_that_says_more_than_its_mechanisms_is_refused(tmp_path, change
     (tmp_path / "r.json").write_text(json.dumps(forged), "utf-8")
     with pytest.raises(PassportError, match=reason):
         load_record(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize("share", [0.5, 1 - 1e-6, 1 + 1e-6, 100.0])
+def test_a_record_with_an_epsilon_of_its_own_choice_is_refused_unless_it_is_true(tmp_path, share):
+    """Statement and digest are made to fit: less than the answers have is a lie, more than the sum is no promise."""
+    true = Record.of(compose(SMALL["exponential"], 2), "1e-3")
+    chosen = Record(true.composition, true.delta, true.epsilon * share)
+    chosen.save(tmp_path / "r.json")
+    if true.epsilon <= chosen.epsilon <= float(true.basic):
+        assert load_record(tmp_path / "r.json").epsilon == chosen.epsilon
+    else:
+        with pytest.raises(PassportError, match="the guarantee does not follow from the mechanisms"):
+            load_record(tmp_path / "r.json")
 
 
 def test_a_record_with_another_digest_or_version_is_refused(tmp_path):
