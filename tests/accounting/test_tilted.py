@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 
 import inbounds as ib
-from inbounds.accounting import compose
+from inbounds.accounting import compose, epsilon_of_rho
 from inbounds.accounting.directed import exp_above, log_above
 from inbounds.accounting.dominating import Curve, Part, dominating, response
 from inbounds.accounting.tilted import Plan
@@ -239,6 +239,13 @@ def test_a_large_loss_does_not_coarsen_the_grid_of_many_small_ones():
     delta = Fraction(1, 10**9)
     assert small.epsilon(delta) < mixed.epsilon(delta) <= 50 + small.epsilon(delta) * Fraction(1001, 1000)
     assert mixed.delta(Fraction(51)) <= small.delta(Fraction(1)) * Fraction(1001, 1000)
+
+
+def test_more_answers_than_any_window_holds_keep_the_renyi_bound():
+    """10^11 answers at 10^-9 are concentrated with rho = 5e-8; no transform is longer for it."""
+    found = Plan([response(Fraction(1, 10**9), 10**11)]).epsilon(Fraction(1, 10**9))
+    concentrated = epsilon_of_rho(5 * 10**7, Fraction(1, 10**9))
+    assert concentrated * Fraction(7, 10) < found < concentrated * Fraction(101, 100)
 
 
 def test_a_dominating_curve_is_found_only_where_there_is_one():

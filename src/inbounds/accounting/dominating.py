@@ -31,6 +31,9 @@ LEAST_MASS = 1e-290
 LEAST_LOSS = Fraction(1, 10**9)
 """Grids reach at least so far: floats, which choose the tilt, resolve nothing finer."""
 
+FEW_WEIGHTS = 300
+"""Curves with more weights in all are not compared in whole numbers: that takes the square of as many steps."""
+
 LOWEST = 4
 """Losses below -LOWEST times the largest are moved up to there."""
 
@@ -166,10 +169,12 @@ def unlike(curves: Iterable[Curve]) -> tuple[Curve, ...]:
 
 
 def dominating(curves: Sequence[Curve]) -> Curve | None:
-    """The one of the curves that lies above all others everywhere, if there is one.
+    """The one of a few small curves that lies above all others everywhere, if there is one.
 
     Curves are straight between their ratios, so they are compared there, in whole numbers.
     """
+    if sum(len(c.upper) for c in curves) > FEW_WEIGHTS:
+        return None
     likely = max(curves, key=lambda c: sum(abs(p - q) for p, q in zip(c.upper, c.lower, strict=True)))
     ratios = {Fraction(p, q) for c in curves for p, q in zip(c.upper, c.lower, strict=True)}
     above = all(_height(likely, x) >= _height(other, x) for x in ratios for other in curves)

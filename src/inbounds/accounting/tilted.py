@@ -59,7 +59,7 @@ class Plan:
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = tuple(parts)
         self.cumulants = Cumulants(self.parts)
-        self._masses: dict[Fraction, list[Floats]] = {}
+        self._masses: dict[tuple[Fraction, tuple[int, ...]], list[Floats]] = {}
         self._last: dict[tuple[int, int], Tilted] = {}
 
     @cached_property
@@ -69,9 +69,11 @@ class Plan:
 
     def tilted(self, tilt: float, longest: int = LONGEST) -> "Tilted":
         step, points, size = grid(self.parts, self.cumulants.deviation(tilt), longest)
-        if step not in self._masses:
-            self._masses = {step: [p.masses(step, n) for p, n in zip(self.parts, points, strict=True)]}
-        return Tilted(self._masses[step], points, tuple(p.times for p in self.parts), step, size, Fraction(tilt))
+        if (step, points) not in self._masses:
+            self._masses = {(step, points): [p.masses(step, n) for p, n in zip(self.parts, points, strict=True)]}
+        return Tilted(
+            self._masses[step, points], points, tuple(p.times for p in self.parts), step, size, Fraction(tilt)
+        )
 
     def delta(self, epsilon: Fraction, longest: int = LONGEST) -> Fraction:
         """A delta for which the plan is (epsilon, delta)-private; 0 from the sum of the largest losses on."""
@@ -150,7 +152,7 @@ class Cumulants:
         return self._least(lambda t: self.value(t) + log_peak(t) - t * epsilon)
 
     def _least(self, cost: Callable[[float], float]) -> float:
-        low, most = 1e-6 * self._most, self._most
+        low, most = 1e-10 * self._most, self._most
         for points in (60, 24, 24):
             tilts = np.geomspace(low, most, points).tolist()
             i = int(np.argmin([cost(t) for t in tilts]))
@@ -182,7 +184,7 @@ def grid(parts: Sequence[Part], deviation: float, longest: int) -> tuple[Fractio
     step = Fraction(float_above(max(p.top * LIFT / n for p, n in zip(parts, best, strict=True))))
     support = sum(p.times * (n + p.below(step)) for p, n in zip(parts, best, strict=True)) + 2
     needed = max(WIDTH * deviation / float(step), 8 * max(best))
-    return step, best, 1 << (int(min(support, needed)) - 1).bit_length()
+    return step, best, min(1 << (int(min(support, needed)) - 1).bit_length(), LONGEST)
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,7 @@ class Tilted:
         norm = _norm(product) * (1 + 2 * size * ROUNDOFF)
         rounded = math.expm1(sum(self.times) * PRODUCT)
         if not rounded < 0.5:
-            return np.full(size, math.inf), math.inf
+            return np.zeros(size), math.inf  # so many answers that only the Rényi bound is left
         error = linear * math.exp(log_radius) + (rounded / (1 - rounded) + phi) * norm
         return np.maximum(fourier_back(product).real, 0.0), error * (1 + 1e-9) / math.sqrt(size) + TINY
 
