@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.collect import Collector, fingerprint, tally
+from inbounds.local.collector import Collector, fingerprint, tally
 
 MECHANISM = ib.catalog.truncated_geometric(ib.ordinal(0, 6), 1)
 LABELS = ib.catalog.randomized_response(ib.category(["tea", "coffee", "water"]), 1)
@@ -184,7 +184,7 @@ COLLECTING = """
 import sys
 import numpy as np
 import inbounds as ib
-from inbounds.collect import Collector
+from inbounds.local.collector import Collector
 mechanism = ib.catalog.truncated_geometric(ib.ordinal(0, 6), 1)
 path, resume = sys.argv[1], sys.argv[2] == "resume"
 collector = Collector.load(path, mechanism) if resume else Collector(mechanism)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.exact import Floats, Number, exact
+from inbounds.numbers import Floats, Number, exact
 from inbounds.query import Query, Scale
 
 Errors = Callable[[NDArray[Any]], NDArray[Any]]

@@ -13,8 +13,8 @@ import numpy as np
 from inbounds import files
 from inbounds.attack.multilevel import MultiLevel
 from inbounds.errors import InboundsError, PassportError, UnknownVersion
-from inbounds.exact import Ints, as_epsilon
-from inbounds.spelling import Json
+from inbounds.files.spelling import Json
+from inbounds.numbers import Ints, as_epsilon
 
 FORMAT = "inbounds multi-level release"
 VERSION = 1

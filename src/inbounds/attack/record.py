@@ -14,8 +14,8 @@ from typing import Any
 from inbounds import files
 from inbounds.attack.compose import Composition, as_delta
 from inbounds.errors import PassportError, UnknownVersion
-from inbounds.exact import Number, exact
-from inbounds.spelling import Json
+from inbounds.files.spelling import Json
+from inbounds.numbers import Number, exact
 
 FORMAT = "inbounds release record"
 VERSION = 1

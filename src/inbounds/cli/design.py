@@ -13,12 +13,12 @@ from inbounds import loss as losses
 from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
 from inbounds.cli.asking import asking
 from inbounds.errors import TooLarge
-from inbounds.exact import decimal
 from inbounds.files import passport
+from inbounds.files.spelling import Json
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import decimal
 from inbounds.query import Query
 from inbounds.report import terminal, words
-from inbounds.spelling import Json
 
 T = TypeVar("T")
 PATIENCE = 2.0

@@ -84,7 +84,7 @@ def report(
     """
     check_page(to, [file, *([prior] if prior else ())])
     if format_of(file) == RELEASE:
-        from inbounds.release.reopen import page_of
+        from inbounds.tables.reopen import page_of
 
         if prior is not None or level != LEVEL:
             raise ValueError("--prior and --level are for mechanisms; a release has the intervals of its plan")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.exact import written
+from inbounds.numbers import written
 
 NO_NUMBERS = "true answers must be numbers"
 FINEST = 10_000
