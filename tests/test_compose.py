@@ -19,7 +19,7 @@ from inbounds.attack.compose import as_delta
 from inbounds.attack.pairs import Grid, mass, neighbours
 from inbounds.attack.record import up
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
-from inbounds.exact import TOTAL
+from inbounds.trusted.bounds import TOTAL
 
 SMALL = {
     "geometric": ib.catalog.truncated_geometric(ib.count(6), "0.5"),

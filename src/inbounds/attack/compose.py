@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from inbounds.attack.pairs import DOMINATED, Grid, Long, columns, curve, envelope, mass, neighbours, response_mass
-from inbounds.exact import Floats, Number, exact, whole
 from inbounds.extras import library
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats, Number, exact, whole
 from inbounds.query import Metric, Query
 
 LENGTH = 1 << 19

@@ -13,8 +13,9 @@ from itertools import combinations_with_replacement, product
 from inbounds.attack.compose import Composition
 from inbounds.attack.pairs import Pair, neighbours
 from inbounds.errors import TooLarge
-from inbounds.exact import EXP_BITS, TOTAL_BITS, Number, exact, exp_below
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Number, exact
+from inbounds.trusted.bounds import EXP_BITS, TOTAL_BITS, exp_below
 
 Losses = Mapping[Fraction, int]
 """Ratio of the two probabilities to weight under the first."""

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import TooLarge
-from inbounds.exact import TOTAL, Floats, Ints
-from inbounds.law import MATRIX_LIMIT
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.law import MATRIX_LIMIT
+from inbounds.numbers import Floats, Ints
 from inbounds.query import Metric, Query
+from inbounds.trusted.bounds import TOTAL
 
 Long = NDArray[np.longdouble]
 Pair = tuple[int, int]

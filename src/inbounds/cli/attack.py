@@ -15,9 +15,9 @@ from inbounds.attack.record import Record, up
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, loss_named, patiently, weights_in
 from inbounds.cli.records import RELEASE, add_up, format_of
-from inbounds.exact import decimal, exact, whole
 from inbounds.files import load
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import decimal, exact, whole
 from inbounds.report import terminal, words
 
 ROWS = 14
