@@ -12,11 +12,11 @@ from inbounds.cli.app import MECHANISMS, AsJson, app, out, visible
 from inbounds.cli.design import describe, summary
 from inbounds.cli.records import RELEASE, format_of
 from inbounds.errors import PassportError
-from inbounds.exact import decimal
 from inbounds.files import load
+from inbounds.files.spelling import Json
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import decimal
 from inbounds.report import words
-from inbounds.spelling import Json
 
 
 @app.command(rich_help_panel=MECHANISMS)
@@ -127,7 +127,7 @@ def _read_together(file: Path) -> str | None:
     """What is proved of a file about several answers, or None when it is not one: then `load` says what is wrong."""
     kind = format_of(file)
     if kind == RELEASE:
-        from inbounds.release.record import check
+        from inbounds.tables.record import check
 
         return "; ".join(check(file))
     from inbounds.accounting import chain, record
