@@ -4,13 +4,16 @@ import math
 import re
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Wholes = NDArray[Any]
+"""Python integers of any size in an object array."""
+
 Number = int | float | str | Fraction | Decimal | SupportsFloat
 """An exact number: a float means the decimal it prints as, a string a decimal or a fraction."""
 

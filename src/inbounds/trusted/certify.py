@@ -1,42 +1,87 @@
-"""The checker: integers only. With `exact.exp_below` it is all that has to be trusted.
+"""The checkers: integers only. With `bounds.exp_below` they are all that has to be trusted of a law.
 
-It knows nothing of how weights were made. A matrix W of weights stands for Pr[i | j] = W[i, j] / 2**62.
+They know nothing of how weights were made. A matrix W of weights stands for Pr[i | j] = W[i, j] / 2**62.
 It passes when every weight is non-negative, every column sums to exactly 2**62, and for any two neighbouring
 answers j, k and every output i,
 
     W[i, j] · 2**128 <= p · W[i, k]      with  p / 2**128 <= exp(epsilon · distance),
 
-hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere.
+hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere. One checker
+for each kind of law: a matrix, a noise table, a matrix over states, a product of matrices. All compare with `_keep`.
 """
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
 
 import numpy as np
 
 from inbounds.errors import NotADistribution, PrivacyViolation
-from inbounds.numbers import Ints
+from inbounds.numbers import Ints, Wholes
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, ratio_below
+
+Window = tuple[int, int, int, int]
+"""Answers start..stop-1 at levels first..last are neighbours of each other."""
 
 
 def check_matrix(weights: Ints, cliques: Iterable[Clique], epsilon: Fraction) -> None:
     """Raise unless the weights are a distribution in every column and private for every clique."""
     if weights.dtype != np.int64 or weights.ndim != 2 or weights.size == 0:
         raise NotADistribution("weights must be a two-dimensional array of int64")
+    _check_columns(weights)
+    for start, stop, distance in cliques:
+        _check_rows(weights[:, start:stop], range(start, stop), ratio_below(epsilon, distance))
+
+
+def check_states(weights: Ints, windows: Iterable[Window], epsilon: Fraction) -> None:
+    """As `check_matrix` where the law depends on a level beside the answer: weights[output, level, answer]."""
+    if weights.dtype != np.int64 or weights.ndim != 3 or weights.size == 0:
+        raise NotADistribution("weights must be outputs × levels × answers in int64")
+    _check_columns(weights.reshape(len(weights), -1))
+    p = ratio_below(epsilon, Fraction(1))
+    for start, stop, first, last in windows:
+        block = weights[:, first : last + 1, start:stop].reshape(len(weights), -1)
+        _check_rows(block, [*range(start, stop)] * (last + 1 - first), p)
+
+
+def check_product(law: Wholes, cliques: Iterable[Clique], epsilon: Fraction) -> None:
+    """As `check_matrix` for whole numbers of any size over one total: products of matrices, joint laws."""
+    if (law < 0).any() or len(set(law.sum(axis=0))) != 1:
+        raise NotADistribution("a law must be non-negative, with the same sum for every answer")
+    for start, stop, distance in cliques:
+        _check_rows(law[:, start:stop], range(start, stop), ratio_below(epsilon, distance))
+
+
+def _check_columns(weights: Ints) -> None:
+    """Raise unless every column is a distribution over 2**62."""
     if (weights < 0).any():
         raise NotADistribution("weights must not be negative")
     for j, column_sum in enumerate(weights.sum(axis=0, dtype=object)):
         if column_sum != TOTAL:
             raise NotADistribution(f"column {j} must sum to 2**62, it misses by {TOTAL - column_sum}")
-    for start, stop, distance in cliques:
-        p = ratio_below(epsilon, distance)
-        block = weights[:, start:stop]
-        highs, lows = block.max(axis=1).tolist(), block.min(axis=1).tolist()
-        for i, (high, low) in enumerate(zip(highs, lows, strict=True)):
-            if high << EXP_BITS > p * low:
-                worst = (start + int(block[i].argmax()), start + int(block[i].argmin()))
-                raise PrivacyViolation(i, worst, high / low if low else float("inf"), p / 2**EXP_BITS)
+
+
+def _check_rows(block: Ints | Wholes, answers: Sequence[int], p: int) -> None:
+    """Raise where a row of neighbours holds two weights further apart than p / 2**128; column c is answers[c]."""
+    highs, lows = block.max(axis=1).tolist(), block.min(axis=1).tolist()
+    for i, (high, low) in enumerate(zip(highs, lows, strict=True)):
+        if not _keep(high, low, p):
+            pair = answers[int(block[i].argmax())], answers[int(block[i].argmin())]
+            raise PrivacyViolation(i, pair, _times(high, low), p / 2**EXP_BITS)
+
+
+def _keep(high: int, low: int, p: int) -> bool:
+    """high <= (p / 2**128) · low, in whole numbers of any size."""
+    return high << EXP_BITS <= p * low
+
+
+def _times(high: int, low: int) -> float:
+    """How many times `high` is `low`, for a message."""
+    try:
+        return high / low
+    except (ZeroDivisionError, OverflowError):
+        return math.inf
 
 
 def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distance: Fraction, epsilon: Fraction) -> None:
@@ -59,7 +104,7 @@ def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distanc
     table = np.pad(core, min(run, reach), constant_values=floor)
     width = min(reach, len(table) - 1)
     highs, lows = sliding(np.maximum, table, width), sliding(np.minimum, table, width)
-    _compare(zip(highs.tolist(), lows.tolist(), strict=True), width, p)
+    _check_pairs(zip(highs.tolist(), lows.tolist(), strict=True), width, p)
     half = len(core) // 2 + 1
     for tail in (core[:half].tolist(), core[::-1][:half].tolist()):
         # The row of an end of the range: S[m + reach] <= ratio · S[m], S[m] = the m + 1 outermost weights.
@@ -67,13 +112,14 @@ def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distanc
         skip = max(0, run - reach)
         sums = list(accumulate([end + skip * floor, *[floor] * (run - skip), *tail]))
         pairs = zip(sums[min(reach, len(sums) - 1) :], sums, strict=False)
-        _compare([*pairs, (end + reach * floor, end)] if skip else pairs, reach, p)
+        _check_pairs([*pairs, (end + reach * floor, end)] if skip else pairs, reach, p)
 
 
-def _compare(pairs: Iterable[tuple[int, int]], reach: int, p: int) -> None:
+def _check_pairs(pairs: Iterable[tuple[int, int]], reach: int, p: int) -> None:
+    """Raise where two noise weights, or two tail sums, `reach` apart are further apart than p / 2**128."""
     for d, (high, low) in enumerate(pairs):
-        if high << EXP_BITS > p * low:
-            raise PrivacyViolation(d, (d, d + reach), high / low, p / 2**EXP_BITS)
+        if not _keep(high, low, p):
+            raise PrivacyViolation(d, (d, d + reach), _times(high, low), p / 2**EXP_BITS)
 
 
 def sliding(best: Callable[[Ints, Ints], Ints], table: Ints, reach: int) -> Ints:
