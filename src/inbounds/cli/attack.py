@@ -13,9 +13,10 @@ from inbounds.attack.collude import Estimator
 from inbounds.attack.compose import Composition, answers_allowed, as_delta
 from inbounds.attack.record import Record, up
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
-from inbounds.cli.design import LossName, PriorFile, loss_named, patiently, weights_in
+from inbounds.cli.design import LossName, PriorFile, patiently, weights_in
 from inbounds.cli.records import RELEASE, add_up, format_of
 from inbounds.files import load
+from inbounds.loss import loss_named
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import decimal, exact, whole
 from inbounds.report import terminal, words

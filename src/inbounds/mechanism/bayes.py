@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism.measures import output_index
+from inbounds.mechanism.remap import fairest
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Query
 
@@ -194,8 +195,6 @@ def worst_remap(mechanism: "Mechanism", loss: LossLike = "absolute") -> Floats:
     guess and output (risk-averse users, 004 OPT2). The deterministic `remap` serves average losses; here mixing
     can be strictly better.
     """
-    from inbounds.design.remap import fairest
-
     return fairest(mechanism.matrix, as_loss(loss).guesses(mechanism.query))
 
 

@@ -1,13 +1,12 @@
 """Mechanisms for one question side by side: losses, worst cases, Bayesian users, properties, tight epsilons."""
 
-import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from inbounds import catalog
+from inbounds.catalog.registry import REGISTRY, Family, families
 from inbounds.errors import InboundsError, TooLarge
 from inbounds.extras import library
 from inbounds.loss import Loss, LossLike, Prior, as_loss, as_prior
@@ -16,8 +15,7 @@ from inbounds.mechanism.law import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Query
 
-Family = Callable[[Query, Number], Mechanism]
-"""A way to make a mechanism: (query, epsilon) to Mechanism, such as every function of the catalog."""
+__all__ = ["CODES", "TIE", "Comparison", "Family", "Row", "compare", "families", "fitting", "named", "shown", "usual"]
 
 TIE = 1e-9
 """Values within this share of the best are as good."""
@@ -34,8 +32,6 @@ CODES = {
     "weakly_honest": "WH",
     "symmetric": "S",
 }
-COMPACT = ("truncated_geometric", "variant_1")
-"""What can be made without a matrix; beyond its limit nothing else is tried."""
 
 
 @dataclass(frozen=True)
@@ -183,18 +179,6 @@ def compare(
     return found.sorted() if isinstance(what, Query) else found
 
 
-def families() -> dict[str, Callable[..., Mechanism]]:
-    """Every function of the catalog that needs nothing but a query and epsilon."""
-    found = {}
-    for name in catalog.__all__:
-        make = getattr(catalog, name)
-        signature = inspect.signature(make)
-        needed = [p for p in signature.parameters.values() if p.default is p.empty]
-        if len(needed) == 2 and signature.return_annotation in (Mechanism, "Mechanism"):
-            found[name] = make
-    return found
-
-
 def fitting(query: Query, epsilon: Number, loss: Loss | None = None) -> tuple[dict[str, Mechanism], dict[str, str]]:
     """All mechanisms of the catalog that fit a query, and for the others the reason why they do not.
 
@@ -202,15 +186,18 @@ def fitting(query: Query, epsilon: Number, loss: Loss | None = None) -> tuple[di
     """
     bound = as_epsilon(epsilon)
     made: dict[str, Mechanism] = {}
-    left_out = {"prerounded_geometric": "needs cell edges of your choice"}
+    left_out: dict[str, str] = {}
     large = query.shape[0] * query.shape[1] > MATRIX_LIMIT
-    for name, make in families().items():
-        if large and name not in COMPACT:
+    for name, row in REGISTRY.items():
+        if row.needs:
+            left_out[name] = f"needs {row.needs}"
+            continue
+        if large and not row.compact:
             left_out[name] = f"needs a matrix of {query.shape[0]} × {query.shape[1]}, over the limit"
             continue
-        chosen = {"loss": loss or usual(query)[0]} if "loss" in inspect.signature(make).parameters else {}
+        chosen = {"loss": loss or usual(query)[0]} if row.takes_loss else {}
         try:
-            made[name] = make(query, bound, **chosen)
+            made[name] = row.make(query, bound, **chosen)
         except (ValueError, InboundsError) as reason:
             left_out[name] = str(reason)
     return made, left_out

@@ -11,13 +11,13 @@ from typing import Literal
 
 import numpy as np
 
+from inbounds.catalog.registry import Family, families
 from inbounds.errors import Infeasible
 from inbounds.loss import Loss, LossLike, Prior, as_loss, off_by_more_than
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.law import Noise
 from inbounds.numbers import EPSILON_RANGE, Number, as_epsilon, exact
 from inbounds.query import Query
-from inbounds.read.compare import Family, families
 
 CLEAR = 1e-9
 """A float measure this far from the bound, relative to it, has decided; its own error is below 10^-11."""

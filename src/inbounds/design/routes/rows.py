@@ -14,8 +14,8 @@ import highspy
 import numpy as np
 from scipy.sparse import coo_array, csc_array, csr_array, vstack
 
-from inbounds.catalog.fair import fair_matrix
 from inbounds.design.bounds.duality import Duals, lower_bound, trivial_bound
+from inbounds.design.closed.fair import fair_matrix
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
 from inbounds.design.routes.chains import Chain, Pass, chain, completed, is_chain, rays
 from inbounds.design.routes.comparisons import (
