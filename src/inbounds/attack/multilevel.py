@@ -28,7 +28,7 @@ from inbounds.catalog.grid import decay, square
 from inbounds.errors import NotADistribution, PrivacyViolation, TooLarge
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Origin, certified
-from inbounds.mechanism.law import Matrix, sealed
+from inbounds.mechanism.law import sealed
 from inbounds.numbers import Floats, Ints, Number, Wholes, as_epsilon
 from inbounds.query import Query
 from inbounds.trusted.bounds import TOTAL
@@ -181,8 +181,6 @@ def multilevel(query: Query, epsilons: Sequence[Number]) -> MultiLevel:
     if not levels or len(set(levels)) < len(levels):
         raise ValueError("epsilons must be at least one, all different; equal ones may share one report")
     first = truncated_geometric(query, levels[0])
-    if not isinstance(first.law, Matrix):
-        first = Mechanism(query, levels[0], Matrix(first.weights), first.origin)
     law, remaps = first.weights.astype(object), []
     for finer, coarser in pairwise(levels):
         proposal = degradation(len(query.answers), decay(query, finer), decay(query, coarser))

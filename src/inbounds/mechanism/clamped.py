@@ -8,13 +8,16 @@ in integers; expectations of the error are cumulative sums of t[d]·h(d), one fo
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inbounds.mechanism.law import Noise
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Query
 from inbounds.trusted.bounds import TOTAL
+
+if TYPE_CHECKING:
+    from inbounds.mechanism.law import Noise
 
 BLOCK = 1 << 15
 """Steps at a time."""
@@ -23,7 +26,7 @@ OfError = Callable[[Floats], Floats]
 """Signed errors (reported - true) to what they count for."""
 
 
-def truth(law: Noise, query: Query) -> Floats:
+def truth(law: "Noise", query: Query) -> Floats:
     """Pr[the report is the cell that holds the answer], for every answer; exact but for one rounding."""
     j = np.arange(law.size + 1)
     cumulative = np.cumsum(law.weights_of_noise())
@@ -41,7 +44,7 @@ def truth(law: Noise, query: Query) -> Floats:
     return units / TOTAL
 
 
-def ends(law: Noise, query: Query) -> Floats:
+def ends(law: "Noise", query: Query) -> Floats:
     """Pr[the report is the first or the last output], for every answer; exact but for one rounding."""
     j = np.arange(law.size + 1)
     cumulative = np.cumsum(law.weights_of_noise())
@@ -52,7 +55,25 @@ def ends(law: Noise, query: Query) -> Floats:
     return units / TOTAL
 
 
-def expected(law: Noise, query: Query, of: OfError) -> Floats:
+def likelihood(law: "Noise", output: int) -> Floats:
+    """Pr[the report is `output`] for every answer: the noise that leads there, and what the ends gather."""
+    steps = [output] if law.remap is None else np.flatnonzero(law.remap == output).tolist()
+    table = law.weights_of_noise().astype(np.float64)
+    rows = [_row(table, law.size, step) for step in steps]
+    return np.asarray(np.sum(rows, axis=0) / TOTAL) if rows else np.zeros(law.size + 1)
+
+
+def _row(table: Floats, size: int, step: int) -> Floats:
+    """Weights of the clamped value `step` under every answer; the ends gather the tails."""
+    answers = np.arange(size + 1)
+    if step == 0:
+        return np.cumsum(table)[size - answers]
+    if step == size:
+        return np.cumsum(table[::-1])[answers]
+    return table[size + step - answers]
+
+
+def expected(law: "Noise", query: Query, of: OfError) -> Floats:
     """E[of(reported - true)] for every answer, in O(n + moved · core).
 
     moved: the steps that the remap reports as something else. Their noise outside the core is taken as not
@@ -63,21 +84,21 @@ def expected(law: Noise, query: Query, of: OfError) -> Floats:
     result = _clamped(table, of, steps - steps[0])
     if law.remap is None:
         return result
-    spoken = query.outputs.values.floats()[law.remap]
+    reported = query.outputs.values.floats()[law.remap]
     cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
     for end in (0, law.size):
         share = _between(cumulative, np.full_like(j, end), np.full_like(j, end), j) / TOTAL
-        result += share * (of(spoken[end] - steps) - of(steps[end] - steps))
-    _add_moved(result, law, of, steps, spoken)
+        result += share * (of(reported[end] - steps) - of(steps[end] - steps))
+    _add_moved(result, law, of, steps, reported)
     return result
 
 
-def _add_moved(result: Floats, law: Noise, of: OfError, steps: Floats, spoken: Floats) -> None:
+def _add_moved(result: Floats, law: "Noise", of: OfError, steps: Floats, reported: Floats) -> None:
     """What the remap of inner steps adds to the expectation, block by block: the arrays stay in the cache."""
     k, n = law.half_width, law.size
     noise = np.arange(-k, k + 1)
     unmoved = of(np.sign(noise) * (steps[np.abs(noise)] - steps[0]))
-    moved = np.flatnonzero(spoken[1:-1] != steps[1:-1]) + 1
+    moved = np.flatnonzero(reported[1:-1] != steps[1:-1]) + 1
     for block in np.split(moved, np.searchsorted(moved, range(BLOCK, n, BLOCK))):
         if not len(block):
             continue
@@ -85,7 +106,7 @@ def _add_moved(result: Floats, law: Noise, of: OfError, steps: Floats, spoken: F
         for d, weight, before in zip(noise.tolist(), law.core.tolist(), unmoved.tolist(), strict=True):
             low, high = max(first, d), min(last, n + d + 1)  # answers s - d within 0..n
             if low < high:
-                after = of(spoken[low:high] - steps[low - d : high - d])
+                after = of(reported[low:high] - steps[low - d : high - d])
                 result[low - d : high - d] += weight / TOTAL * (after - before)
 
 

@@ -1,7 +1,7 @@
 """The two ways to hold a mechanism's probabilities: an integer matrix, or an integer noise table.
 
-Both are immutable and know how to have themselves checked; neither is a mechanism before `Mechanism` has
-run that check.
+Both are immutable, know how to have themselves checked and measured, and answer to the same names, so that nobody
+has to ask which of the two a law is; neither is a mechanism before `Mechanism` has run its check.
 """
 
 import math
@@ -9,12 +9,16 @@ import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
 from inbounds.errors import NotADistribution, TooLarge
-from inbounds.numbers import Ints
+from inbounds.loss import ErrorLoss, Loss
+from inbounds.mechanism import clamped
+from inbounds.mechanism.ratios import largest_ratio, ratio_in_matrix, ratio_in_noise
+from inbounds.numbers import Floats, Ints
 from inbounds.query import Everyone, Query
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
 from inbounds.trusted.certify import check_matrix, check_noise
@@ -22,6 +26,8 @@ from inbounds.trusted.sample import MatrixSampler, NoiseSampler
 
 MATRIX_LIMIT = 1 << 24
 """Entries of the largest matrix that is written out (4096 × 4096)."""
+
+RATIO_BOUND = f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step"
 
 
 def sealed(values: Any) -> Ints:
@@ -48,6 +54,11 @@ class Matrix:
 
     weights: Ints
 
+    measured_exactly: ClassVar[bool] = True
+    """Whether losses are known as exact Fractions."""
+    noise_table: ClassVar[None] = None
+    """The noise that is added to the answer, where the law is that."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", sealed(self.weights))
 
@@ -58,6 +69,68 @@ class Matrix:
 
     def matrix(self, query: Query) -> Ints:
         return self.weights.view()
+
+    # --- measures, for every true answer ------------------------------------------------------------------
+
+    @cached_property
+    def _floats(self) -> Floats:
+        return _probabilities(self.weights)
+
+    def probabilities(self, query: Query) -> Floats:
+        """P[output, answer] as floats."""
+        return self._floats
+
+    def likelihood(self, query: Query, output: int) -> Floats:
+        """Pr[output | answer]."""
+        return np.asarray(self._floats[output])
+
+    def losses(self, query: Query, loss: Loss) -> Floats:
+        """sum_i P[i, j] · loss[i, j]."""
+        return np.asarray(np.einsum("ij,ij->j", self._floats, loss.table(query)))
+
+    def truth(self, query: Query) -> Floats:
+        """Pr[the report is the cell that holds the answer]."""
+        return self._floats[query.home, np.arange(len(query.answers))]
+
+    def ends(self, query: Query) -> Floats:
+        """Pr[the report is the first or the last output]."""
+        matrix = self._floats
+        return np.asarray(matrix[0] + matrix[-1] if len(matrix) > 1 else matrix[0].copy())
+
+    def bias(self, query: Query) -> Floats:
+        """E[reported - true]."""
+        return np.asarray(np.einsum("ij,ij->j", self._floats, _errors(query)))
+
+    def variance(self, query: Query) -> Floats:
+        """Of the report, around each column's own mean, so that nothing cancels."""
+        around = _errors(query) - self.bias(query)
+        return np.asarray(np.einsum("ij,ij,ij->j", self._floats, around, around))
+
+    # --- what it reveals ----------------------------------------------------------------------------------
+
+    def ratio_within(self, query: Query, steps: int) -> float:
+        """The worst ratio of any output's probabilities under answers at most `steps` grid steps apart."""
+        return ratio_in_matrix(self.weights, query.answers, steps) if steps else 1.0
+
+    def neighbour_ratios(self, query: Query) -> list[float]:
+        """For every answer and the next one the worst ratio of any output's probabilities."""
+        return [largest_ratio(np.maximum(a, b), np.minimum(a, b)) for a, b in pairwise(self.weights.T)]
+
+    def proof_steps(self, query: Query) -> list[str]:
+        """What `check` established, for a reader."""
+        outputs, answers = query.shape
+        cliques = sum(1 for _ in query.cliques())
+        return [
+            f"{outputs * answers} probabilities are whole multiples of 2^-62, none negative",
+            f"each of the {answers} columns sums to exactly 1",
+            f"in each of {cliques} groups of neighbours and for each of {outputs} outputs, "
+            "the largest probability is at most p/2^128 times the smallest",
+            RATIO_BOUND,
+        ]
+
+    def canonical_bytes(self) -> bytes:
+        """The numbers of the law, for digests."""
+        return self.weights.astype("<i8").tobytes()
 
     def __reduce__(self) -> tuple[type["Matrix"], tuple[Any, ...]]:
         return Matrix, (self.weights,)  # copies and pickles are sealed anew, and carry no sampler
@@ -86,6 +159,8 @@ class Noise:
     end: int
     size: int
     remap: Ints | None = None
+
+    measured_exactly: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "core", sealed(self.core))
@@ -124,15 +199,78 @@ class Noise:
         steps = self.size + 1
         lower = np.cumsum(table)[: self.size + 1][::-1]  # output 0: sum of noise -size..-j, for j = 0..size
         upper = np.cumsum(table[::-1])[: self.size + 1]  # output size: noise size..size-j
-        clamped = np.empty((steps, steps), dtype=np.int64)
+        steps_given_answer = np.empty((steps, steps), dtype=np.int64)
         for j in range(steps):
-            clamped[:, j] = table[self.size - j : 2 * self.size - j + 1]
-        clamped[0], clamped[-1] = lower, upper
+            steps_given_answer[:, j] = table[self.size - j : 2 * self.size - j + 1]
+        steps_given_answer[0], steps_given_answer[-1] = lower, upper
         if self.remap is None:
-            return clamped
+            return steps_given_answer
         weights = np.zeros(query.shape, dtype=np.int64)
-        np.add.at(weights, self.remap, clamped)
+        np.add.at(weights, self.remap, steps_given_answer)
         return weights
+
+    # --- measures, for every true answer; linear in the size ----------------------------------------------
+
+    @property
+    def noise_table(self) -> "Noise":
+        return self
+
+    def probabilities(self, query: Query) -> Floats:
+        """P[output, answer] as floats; `TooLarge` beyond MATRIX_LIMIT entries."""
+        return _probabilities(self.matrix(query))
+
+    def likelihood(self, query: Query, output: int) -> Floats:
+        """Pr[output | answer], without writing out the matrix."""
+        return clamped.likelihood(self, output)
+
+    def losses(self, query: Query, loss: Loss) -> Floats:
+        """Expected losses of the error; a table or function would need the matrix."""
+        if not isinstance(loss, ErrorLoss):
+            raise TooLarge("a loss table or function needs a matrix of this size; use a loss of the error")
+        if loss.name == "zero-one":
+            return 1.0 - self.truth(query)
+        return clamped.expected(self, query, lambda error: np.asarray(loss.of(np.abs(error)), dtype=np.float64))
+
+    def truth(self, query: Query) -> Floats:
+        """Pr[the report is the cell that holds the answer]."""
+        return clamped.truth(self, query)
+
+    def ends(self, query: Query) -> Floats:
+        """Pr[the report is the first or the last output]."""
+        return clamped.ends(self, query)
+
+    def bias(self, query: Query) -> Floats:
+        """E[reported - true]."""
+        return clamped.expected(self, query, lambda error: error)
+
+    def variance(self, query: Query) -> Floats:
+        """E[error²] - bias², right to 10^-15 of the squared range."""
+        return np.maximum(clamped.expected(self, query, np.square) - self.bias(query) ** 2, 0.0)
+
+    # --- what it reveals ----------------------------------------------------------------------------------
+
+    def ratio_within(self, query: Query, steps: int) -> float:
+        """The worst ratio of any output's probabilities under answers at most `steps` grid steps apart."""
+        return ratio_in_noise(self.weights_of_noise(), min(steps, self.size)) if steps else 1.0
+
+    def neighbour_ratios(self, query: Query) -> list[float]:
+        """For every answer and the next one the worst ratio: the same all along the grid."""
+        return [self.ratio_within(query, 1)] * self.size
+
+    def proof_steps(self, query: Query) -> list[str]:
+        """What `check` established, for a reader."""
+        return [
+            f"{len(self.core)} noise probabilities are whole multiples of 2^-62, all positive, and with the "
+            "constant tails they sum to exactly 1",
+            "any two noise values within the reach, and any two tail sums, differ at most by the factor p/2^128",
+            RATIO_BOUND,
+            "clamping and renaming outputs look only at the noisy value, so they reveal nothing more",
+        ]
+
+    def canonical_bytes(self) -> bytes:
+        """The numbers of the law, for digests."""
+        remap = b"" if self.remap is None else self.remap.astype("<i8").tobytes()
+        return f"|{self.floor}|{self.end}|{self.size}|".encode() + self.core.astype("<i8").tobytes() + remap
 
     def __reduce__(self) -> tuple[type["Noise"], tuple[Any, ...]]:
         return Noise, (self.core, self.floor, self.end, self.size, self.remap)
@@ -155,6 +293,16 @@ class Noise:
 
 
 Law = Matrix | Noise
+
+
+def _probabilities(weights: Ints) -> Floats:
+    floats = weights / TOTAL
+    floats.setflags(write=False)
+    return floats
+
+
+def _errors(query: Query) -> Floats:
+    return query.outputs.values.floats()[:, None] - query.answers.floats()[None, :]
 
 
 def noise_steps(query: Query) -> tuple[int, Fraction]:

@@ -126,9 +126,7 @@ class Mechanism:
     @cached_property
     def matrix(self) -> Floats:
         """The weights as float probabilities P[output, answer]: a view to look at, not to release with."""
-        floats = self.weights / TOTAL
-        floats.setflags(write=False)
-        return floats
+        return self.law.probabilities(self.query)
 
     def effective_epsilon(self) -> float:
         """The tight privacy loss of this very mechanism, at most `epsilon`."""

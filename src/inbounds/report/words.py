@@ -3,10 +3,8 @@
 import math
 
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.law import Matrix
 from inbounds.numbers import decimal
 from inbounds.query import Everyone, Metric, Query
-from inbounds.trusted.bounds import EXP_BITS
 
 
 def promise(mechanism: Mechanism) -> str:
@@ -81,24 +79,7 @@ def relation(query: Query) -> str:
 
 def proof(mechanism: Mechanism) -> list[str]:
     """What the checker established, step by step."""
-    outputs, answers = mechanism.query.shape
-    cliques = sum(1 for _ in mechanism.query.cliques())
-    bound = f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step"
-    if isinstance(mechanism.law, Matrix):
-        return [
-            f"{outputs * answers} probabilities are whole multiples of 2^-62, none negative",
-            f"each of the {answers} columns sums to exactly 1",
-            f"in each of {cliques} groups of neighbours and for each of {outputs} outputs, "
-            "the largest probability is at most p/2^128 times the smallest",
-            bound,
-        ]
-    return [
-        f"{len(mechanism.law.core)} noise probabilities are whole multiples of 2^-62, all positive, and with the "
-        "constant tails they sum to exactly 1",
-        "any two noise values within the reach, and any two tail sums, differ at most by the factor p/2^128",
-        bound,
-        "clamping and renaming outputs look only at the noisy value, so they reveal nothing more",
-    ]
+    return mechanism.law.proof_steps(mechanism.query)
 
 
 MEANING = {
