@@ -120,7 +120,11 @@ def loss_named(name: str) -> Loss:
         if spelled.startswith(prefix):
             return make(spelled.removeprefix(prefix))
     if name not in NAMED:
-        raise ValueError(f"loss must be one of {', '.join(LOSS_NAMES)}, a table or a function, got {name!r}")
+        known = f"{', '.join(map(repr, NAMED))}, ib.off_by_more_than(d), ib.power(p)"
+        raise ValueError(
+            f"loss must be one of {known}, in words 'off-by-more-than-D' and 'power-P', a table or a function, "
+            f"got {name!r}"
+        )
     return NAMED[name]
 
 

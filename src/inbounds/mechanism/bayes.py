@@ -62,7 +62,7 @@ def credible_set(mechanism: "Mechanism", output: Any, level: float = 0.9, prior:
     """
     p = posterior(mechanism, output, prior)
     members = _members(mechanism.query, p, _proper(level))
-    return CredibleSet(tuple(spoken(mechanism.query)[members].tolist()), float(p[members].sum()))
+    return CredibleSet(tuple(answer_values(mechanism.query)[members].tolist()), float(p[members].sum()))
 
 
 # --- every output -----------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def credible_set(mechanism: "Mechanism", output: Any, level: float = 0.9, prior:
 
 def remap(mechanism: "Mechanism", loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """The best guess for every output, in the order of the outputs; of several as good the lowest."""
-    return spoken(mechanism.query)[_guesses(mechanism, loss, prior)]
+    return answer_values(mechanism.query)[_guesses(mechanism, loss, prior)]
 
 
 def bayes_loss(mechanism: "Mechanism", loss: LossLike = "absolute", prior: Prior = None) -> float:
@@ -124,7 +124,7 @@ def readings(
     if not 0 <= doubt < 1:
         raise ValueError(f"doubt must be at least 0 and below 1, got {doubt}")
     query, weights = mechanism.query, as_prior(prior, mechanism.query)
-    names = spoken(query)
+    names = answer_values(query)
     guesses = names[_guesses(mechanism, loss, prior)].tolist()
     rows = []
     for i, (likelihood, value) in enumerate(zip(mechanism.matrix, query.reported.tolist(), strict=True)):
@@ -261,7 +261,7 @@ def _proper(level: float) -> float:
     return level
 
 
-def spoken(query: Query) -> NDArray[Any]:
+def answer_values(query: Query) -> NDArray[Any]:
     """The answers as people write them: labels, whole numbers, or decimals."""
     return np.array(query.labels, dtype=object) if query.labels is not None else query.answers.numbers()
 

@@ -15,7 +15,19 @@ from inbounds.mechanism.law import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Query
 
-__all__ = ["CODES", "TIE", "Comparison", "Family", "Row", "compare", "families", "fitting", "named", "shown", "usual"]
+__all__ = [
+    "CODES",
+    "TIE",
+    "Comparison",
+    "Family",
+    "Row",
+    "by_short_name",
+    "compare",
+    "families",
+    "fitting",
+    "shown",
+    "usual",
+]
 
 TIE = 1e-9
 """Values within this share of the best are as good."""
@@ -65,7 +77,7 @@ class Comparison:
 
     def sorted(self, by: str | None = None) -> "Comparison":
         """The rows in the order of a column, the best first."""
-        column = self._known(by or self.losses[0])
+        column = self._checked_column(by or self.losses[0])
 
         def rank(row: Row) -> float:
             value = row.values[column]
@@ -75,7 +87,7 @@ class Comparison:
 
     def best(self, column: str | None = None) -> tuple[str, ...]:
         """The names of the mechanisms that are best in a column, ties included."""
-        chosen = self._known(column or self.losses[0])
+        chosen = self._checked_column(column or self.losses[0])
         return tuple(row.name for row in self.rows if self.marks(row, chosen))
 
     def marks(self, row: Row, column: str) -> bool:
@@ -141,7 +153,7 @@ class Comparison:
 
         return comparison_table(self)
 
-    def _known(self, column: str) -> str:
+    def _checked_column(self, column: str) -> str:
         if column not in self.columns:
             raise ValueError(f"column must be one of {', '.join(self.columns)}, got {column!r}")
         return column
@@ -170,7 +182,7 @@ def compare(
         first = as_loss(losses[0]) if losses else None
         mechanisms, left_out = fitting(what, epsilon, first)
     else:
-        mechanisms = dict(what) if isinstance(what, Mapping) else named(what)
+        mechanisms = dict(what) if isinstance(what, Mapping) else by_short_name(what)
     query = _one_question(mechanisms)
     chosen = [as_loss(loss) for loss in losses or usual(query)]
     weights = as_prior(prior, query)
@@ -251,7 +263,7 @@ def _one_question(mechanisms: Mapping[str, Mechanism]) -> Query:
     return question
 
 
-def named(mechanisms: Iterable[Mechanism]) -> dict[str, Mechanism]:
+def by_short_name(mechanisms: Iterable[Mechanism]) -> dict[str, Mechanism]:
     """Short names from the origins; the full origin, then a number, where the short one is taken."""
     named: dict[str, Mechanism] = {}
     for mechanism in mechanisms:
