@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism.measures import output_index
@@ -196,28 +196,6 @@ def worst_remap(mechanism: "Mechanism", loss: LossLike = "absolute") -> Floats:
     can be strictly better.
     """
     return fairest(mechanism.matrix, as_loss(loss).guesses(mechanism.query))
-
-
-def followed_by(mechanism: "Mechanism", remap: ArrayLike) -> "Mechanism":
-    """The mechanism whose report is passed through a remap: post-processing, certified again.
-
-    remap: for every output the value reported instead, or a matrix R[new output, output] whose columns sum to one.
-    A table of values keeps the integers exactly; a matrix is rounded to them.
-    """
-    from inbounds.mechanism import Mechanism, Origin, certified
-    from inbounds.mechanism.law import Matrix
-
-    query, origin = mechanism.query, Origin("followed_by", {"of": str(mechanism.origin)})
-    table = np.asarray(remap)
-    outputs = query.shape[0]
-    if table.ndim == 1 and len(table) == outputs:
-        targets = [output_index(query, value) for value in table.tolist()]
-        weights = np.zeros_like(mechanism.weights)
-        np.add.at(weights, targets, mechanism.weights)
-        return Mechanism(query, mechanism.epsilon, Matrix(weights), origin)
-    if table.shape != (outputs, outputs) or not (table >= 0).all() or not np.allclose(table.sum(axis=0), 1):
-        raise ValueError(f"remap must be {outputs} reported values, or a {outputs} × {outputs} stochastic matrix")
-    return certified(table @ mechanism.matrix, query, mechanism.epsilon, origin)
 
 
 # --- shared -----------------------------------------------------------------------------------------------

@@ -186,7 +186,23 @@ class Mechanism:
     mutual_information = bayes.mutual_information
     posterior_entropy = bayes.posterior_entropy
     worst_remap = bayes.worst_remap
-    followed_by = bayes.followed_by
+
+    def followed_by(self, remap: ArrayLike) -> "Mechanism":
+        """The mechanism whose report is passed through a remap: post-processing, certified again.
+
+        remap: for every output the value reported instead, or a matrix R[new output, output] whose columns sum to
+        one. A table of values keeps the integers exactly; a matrix is rounded to them.
+        """
+        query, origin = self.query, Origin("followed_by", {"of": str(self.origin)})
+        table, outputs = np.asarray(remap), self.query.shape[0]
+        if table.ndim == 1 and len(table) == outputs:
+            targets = [utility.output_index(query, value) for value in table.tolist()]
+            weights = np.zeros_like(self.weights)
+            np.add.at(weights, targets, self.weights)
+            return Mechanism(query, self.epsilon, Matrix(weights), origin)
+        if table.shape != (outputs, outputs) or not (table >= 0).all() or not np.allclose(table.sum(axis=0), 1):
+            raise ValueError(f"remap must be {outputs} reported values, or a {outputs} × {outputs} stochastic matrix")
+        return certified(table @ self.matrix, query, self.epsilon, origin)
 
     @property
     def exactly(self) -> Exactly:

@@ -7,9 +7,9 @@ import numpy as np
 
 from inbounds.design.closed.fair import fair_matrix
 from inbounds.design.closed.response import response_matrix
+from inbounds.design.comparisons import floors, names, property_comparisons
 from inbounds.design.problem import Floats, Problem, Proposal
 from inbounds.design.routes import geometric
-from inbounds.design.routes.comparisons import floors, names, property_comparisons
 from inbounds.design.routes.fill import Limits, filled
 
 HOLDS = 1e-14  # a comparison of formulas that fails by less is rounding

@@ -16,9 +16,7 @@ from scipy.sparse import coo_array, csc_array, csr_array, vstack
 
 from inbounds.design.bounds.duality import Duals, lower_bound, trivial_bound
 from inbounds.design.closed.fair import fair_matrix
-from inbounds.design.problem import Floats, Ints, Problem, Proposal
-from inbounds.design.routes.chains import Chain, Pass, chain, completed, is_chain, rays
-from inbounds.design.routes.comparisons import (
+from inbounds.design.comparisons import (
     NOTHING,
     Comparisons,
     classes,
@@ -31,6 +29,8 @@ from inbounds.design.routes.comparisons import (
     property_comparisons,
     stages,
 )
+from inbounds.design.problem import Floats, Ints, Problem, Proposal
+from inbounds.design.routes.chains import Chain, Pass, chain, completed, is_chain, rays
 from inbounds.design.routes.fallback import at_hand
 from inbounds.design.solver import highs
 from inbounds.design.solver.polish import normalized

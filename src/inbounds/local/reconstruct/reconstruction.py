@@ -2,21 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from inbounds.errors import NotConverged
-from inbounds.local.reconstruct import ibu
+from inbounds.local.reconstruct import ibu, uncertainty
 from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.local.reconstruct.newton import Found, Likelihood, Squares, Watch, minimize
 from inbounds.local.reconstruct.problem import Given, ReconstructionProblem
+from inbounds.local.reconstruct.uncertainty import Intervals
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Floats
-
-if TYPE_CHECKING:
-    from inbounds.local.reconstruct.uncertainty import Intervals
 
 Method = Literal["ibu", "inverse", "least-squares"]
 Acceleration = Literal["newton", "squarem", "none"]
@@ -66,15 +64,11 @@ class Reconstruction:
 
     def standard_errors(self) -> Floats:
         """Approximate standard error of every probability, from the curvature of the likelihood on its support."""
-        from inbounds.local.reconstruct.uncertainty import standard_errors
+        return uncertainty.standard_errors(self)
 
-        return standard_errors(self)
-
-    def bootstrap(self, rng: np.random.Generator, runs: int = 200, level: float = 0.95) -> "Intervals":
+    def bootstrap(self, rng: np.random.Generator, runs: int = 200, level: float = 0.95) -> Intervals:
         """Percentile intervals from `runs` reconstructions of resampled reports."""
-        from inbounds.local.reconstruct.uncertainty import bootstrap
-
-        return bootstrap(self, rng, runs, level)
+        return uncertainty.bootstrap(self, again, rng, runs, level)
 
     def __repr__(self) -> str:
         state = "" if self.converged else "not converged, "
