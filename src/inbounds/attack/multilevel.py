@@ -32,7 +32,7 @@ from inbounds.mechanism.law import sealed
 from inbounds.numbers import Floats, Ints, Number, Wholes, as_epsilon
 from inbounds.query import Query
 from inbounds.trusted.bounds import TOTAL
-from inbounds.trusted.certify import check_product
+from inbounds.trusted.certify import check_distributions, check_product
 from inbounds.trusted.sample import Draws, MatrixSampler, entropy, report, simulated
 
 if TYPE_CHECKING:
@@ -65,8 +65,9 @@ class MultiLevel:
                 "epsilons must fall strictly from the first mechanism's, with a remap to each but the first"
             )
         for remap in self.remaps:
-            if remap.shape != (size, size) or (remap < 0).any() or (remap.sum(axis=0, dtype=object) != TOTAL).any():
-                raise NotADistribution("a remap must be square, non-negative, its columns summing to 2**62")
+            if remap.shape != (size, size):
+                raise NotADistribution(f"a remap must be {size} × {size}, got {remap.shape}")
+            check_distributions(remap)
         for law, epsilon in zip(self.laws, self.epsilons, strict=True):
             check_private(law, self.first.query, epsilon)
 

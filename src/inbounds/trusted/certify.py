@@ -7,7 +7,7 @@ answers j, k and every output i,
     W[i, j] · 2**128 <= p · W[i, k]      with  p / 2**128 <= exp(epsilon · distance),
 
 hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere. One checker
-for each kind of law: a matrix, a noise table, a matrix over states, a product of matrices. All compare with `_keep`.
+for each kind of law: a matrix, a noise table, a matrix over states, a product of matrices; `_within_ratio` for all.
 """
 
 import math
@@ -29,7 +29,7 @@ def check_matrix(weights: Ints, cliques: Iterable[Clique], epsilon: Fraction) ->
     """Raise unless the weights are a distribution in every column and private for every clique."""
     if weights.dtype != np.int64 or weights.ndim != 2 or weights.size == 0:
         raise NotADistribution("weights must be a two-dimensional array of int64")
-    _check_columns(weights)
+    check_distributions(weights)
     for start, stop, distance in cliques:
         _check_rows(weights[:, start:stop], range(start, stop), ratio_below(epsilon, distance))
 
@@ -38,7 +38,7 @@ def check_states(weights: Ints, windows: Iterable[Window], epsilon: Fraction) ->
     """As `check_matrix` where the law depends on a level beside the answer: weights[output, level, answer]."""
     if weights.dtype != np.int64 or weights.ndim != 3 or weights.size == 0:
         raise NotADistribution("weights must be outputs × levels × answers in int64")
-    _check_columns(weights.reshape(len(weights), -1))
+    check_distributions(weights.reshape(len(weights), -1))
     p = ratio_below(epsilon, Fraction(1))
     for start, stop, first, last in windows:
         block = weights[:, first : last + 1, start:stop].reshape(len(weights), -1)
@@ -53,8 +53,8 @@ def check_product(law: Wholes, cliques: Iterable[Clique], epsilon: Fraction) -> 
         _check_rows(law[:, start:stop], range(start, stop), ratio_below(epsilon, distance))
 
 
-def _check_columns(weights: Ints) -> None:
-    """Raise unless every column is a distribution over 2**62."""
+def check_distributions(weights: Ints) -> None:
+    """Raise unless every column holds weights that are not negative and sum to exactly 2**62."""
     if (weights < 0).any():
         raise NotADistribution("weights must not be negative")
     for j, column_sum in enumerate(weights.sum(axis=0, dtype=object)):
@@ -66,12 +66,12 @@ def _check_rows(block: Ints | Wholes, answers: Sequence[int], p: int) -> None:
     """Raise where a row of neighbours holds two weights further apart than p / 2**128; column c is answers[c]."""
     highs, lows = block.max(axis=1).tolist(), block.min(axis=1).tolist()
     for i, (high, low) in enumerate(zip(highs, lows, strict=True)):
-        if not _keep(high, low, p):
+        if not _within_ratio(high, low, p):
             pair = answers[int(block[i].argmax())], answers[int(block[i].argmin())]
             raise PrivacyViolation(i, pair, _times(high, low), p / 2**EXP_BITS)
 
 
-def _keep(high: int, low: int, p: int) -> bool:
+def _within_ratio(high: int, low: int, p: int) -> bool:
     """high <= (p / 2**128) · low, in whole numbers of any size."""
     return high << EXP_BITS <= p * low
 
@@ -118,7 +118,7 @@ def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distanc
 def _check_pairs(pairs: Iterable[tuple[int, int]], reach: int, p: int) -> None:
     """Raise where two noise weights, or two tail sums, `reach` apart are further apart than p / 2**128."""
     for d, (high, low) in enumerate(pairs):
-        if not _keep(high, low, p):
+        if not _within_ratio(high, low, p):
             raise PrivacyViolation(d, (d, d + reach), _times(high, low), p / 2**EXP_BITS)
 
 
