@@ -7,7 +7,7 @@ certified mechanism at the two positions compared in exact integers.
 import math
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -300,7 +300,8 @@ def test_columns_of_every_engine_reach_the_mechanism_exactly(kind):
 
 
 def test_numbers_that_would_fill_the_memory_are_no_answers():
-    for value in (Decimal("1e999999999"), Decimal("1e-999999999"), Decimal("nan"), Decimal("-inf")):
+    assert ib.interval(0, 1, 1, 2).index(Decimal("1e-999999999")) == 0
+    for value in (Decimal("1e999999999"), Decimal("-1e-999999999") - 1, Decimal("nan"), Decimal("-inf")):
         with pytest.raises(ValueError, match="at least one is not"):
             ib.interval(0, 1, 1, 2).index(value)
 
@@ -406,3 +407,141 @@ def test_an_interval_without_allowance_says_that_answers_must_be_exact(tmp_path)
 def test_an_odd_allowance_is_refused(allowance):
     with pytest.raises(ValueError, match="allowance must be"):
         ib.interval(0, 10, 1, 10, allowance=allowance)
+
+
+# --- what a hostile reader of this page tried -------------------------------------------------------------
+
+
+def test_arrow_scalars_are_the_numbers_they_hold():
+    """A sum by Arrow is a scalar of Arrow, which knows how to become a float; it must not."""
+    pa, pc = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.compute")
+    lo = 2**60
+    query = ib.interval(Fraction(2 * lo - 1, 2), Fraction(2 * lo + 399, 2), 1, 200, allowance=0)
+    assert [int(query.index(pc.sum(pa.array([lo, k])))) for k in (0, 28, 129)] == [0, 28, 129]
+    assert int(ib.total(2000, 2**51, 2**51 + 1).index(pa.scalar(2000 * 2**51 + 129))) == 129
+    assert int(ib.interval(0, 1, "0.1", 10).index(pa.scalar(Decimal("0.35")))) == 3
+    with pytest.raises(ValueError, match="float32 may round these answers"):
+        ib.interval(1000, 1100, "0.1", 1000).index(pa.scalar(1000.3, pa.float32()))
+    with pytest.raises(ValueError, match="at least one is not"):
+        query.index(pa.scalar(None, pa.int64()))
+
+
+class OnlyIndex:
+    """A whole number of somebody else's."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+def test_foreign_whole_numbers_are_whole_numbers():
+    query = ib.total(1, 2**60, 2**60 + 9)
+    assert query.index([OnlyIndex(2**60 + 3), 2**60]).tolist() == [3, 0]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: [f], lambda f: [list(f)], lambda f: memoryview(f), lambda f: [f[0], 3.0]])
+def test_short_floats_stay_short_inside_lists_and_buffers(wrap):
+    short = np.array([1000 + k / 10 for k in range(10)], dtype=np.float32)
+    with pytest.raises(ValueError, match="float32 may round these answers"):
+        ib.interval(1000, 1100, "0.1", 1000).index(wrap(short))
+
+
+def test_cells_that_drift_past_a_cut_stay_in_order():
+    """A large allowance over thousands of cells: the run before the hole ends where the hole begins."""
+    query = ib.interval(0, 3000, 1, 3000, holes=[(2980, 2981)], allowance=Fraction(1, 1024))
+    edges = query.door.steps.edges
+    assert all(a < b for a, b in pairwise(edges))
+    below, *above = (query.answers.ticks[int(query.index(v))] for v in (2979, 2981, 2982, 2983.5))
+    assert below < 2980
+    assert above == [2981, 2981, 2983]
+
+
+def test_answers_beyond_a_hole_that_neighbours_cross_are_never_refused():
+    query = ib.interval(0, 10_000, 4, 10_000, holes=[(5000, 5003)], allowance=Fraction(4, 1024))
+    values = [Fraction(k, 4) for k in range(4 * 4990, 4 * 5030) if not 5000 <= Fraction(k, 4) < 5003]
+    ticks = [query.answers.ticks[j] for j in query.index(values).tolist()]
+    for (x, i), (y, j) in product(list(zip(values, ticks, strict=True))[::3], zip(values, ticks, strict=True)):
+        if abs(x - y) <= 4 + query.allowance:
+            assert abs(i - j) <= query.neighbours.steps
+
+
+def test_other_neighbours_must_leave_the_holes_as_they_are():
+    holed = ib.interval(0, 10, 1, 10, holes=[(4, 6)])
+    with pytest.raises(ValueError, match="neighbours must leave the holes as they are"):
+        with_neighbours(holed, ib.Reach(5))
+    assert with_neighbours(holed, ib.Everyone()).allowance == 0
+
+
+@pytest.mark.parametrize("value", ["12." + "0" * 10_001, "12", "0012.0", "1.2e1", "1200e-2"])
+def test_equal_decimals_land_alike_however_long(value):
+    query = ib.interval(0, 100, 1, 100)
+    for answer in (Decimal(value), value):
+        assert int(query.index(answer)) == int(query.index(answer, clip=True)) == int(query.index(12))
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [("0e20000", 0), ("-0e-20000", 0), ("1e-10001", 0), ("1e10001", 99), ("-1e999999", 0), ("9" * 41, 99)],
+)
+def test_huge_and_tiny_decimals_are_clipped_by_their_size(value, place):
+    query = ib.interval(0, 100, 1, 100)
+    assert int(query.index(Decimal(value), clip=True)) == int(query.index(value, clip=True)) == place
+
+
+def test_a_single_number_is_clipped_like_a_list_of_one():
+    query = ib.total(3, 2**62, 2**62 + 50)
+    for value in (5, "5", Fraction(5), 2**64, 2**80):
+        assert query.index(value, clip=True) == query.index([value], clip=True)[0]
+
+
+def test_tables_and_masked_arrays_are_refused():
+    pd, pl, pa = pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    for table in (pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]}), pa.table({"a": [1]})):
+        with pytest.raises(TypeError, match="one column, got a table"):
+            ib.count(5).index(table)
+    with pytest.raises(ValueError, match="must not be missing"):
+        ib.count(5).index(np.ma.array([3, 4], mask=[True, False]))
+
+
+def test_one_long_text_does_not_widen_all_others():
+    labels = ib.category(["a", "b"])
+    with pytest.raises(ValueError, match="at least one is not"):
+        labels.index(["a"] * 20_000 + ["x" * 20_000])
+    with pytest.raises(ValueError, match="at least one is not"):
+        labels.index(["a\0"])
+
+
+class Talkative:
+    """Its errors say what it holds."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("31337")
+
+
+def test_errors_of_foreign_numbers_do_not_get_through():
+    with pytest.raises(TypeError, match=r"^true answers must be numbers$") as caught:
+        ib.count(5).index([Talkative()])
+    assert caught.value.__context__ is None
+
+
+def test_ratios_across_a_cut_are_not_better_than_they_are():
+    """Answers in a hole count to its edges: 4.0 and 6.0 land four cells apart, though two would fit between them."""
+    query = ib.interval(0, 10, 1, 10, holes=[(4, 6)])
+    mechanism = ib.catalog.truncated_geometric(query, 1)
+    found = ib.local.privacy(mechanism)
+    values = [Fraction(k, 8) + e * query.allowance / 2 for k in range(81) for e in (-1, 0, 1)]
+    valid = [v for v in values if 0 <= v <= 10 and not 4 + query.allowance < v < 6 - query.allowance]
+    places = query.index(valid)
+    weights = mechanism.weights.astype(object)
+    for d in (Fraction(1, 4), Fraction(1), Fraction(2), Fraction(3)):
+        worst = max(
+            max(Fraction(int(a), int(b)) for a, b in zip(weights[:, i], weights[:, j], strict=True))
+            for x, i in zip(valid, places.tolist(), strict=True)
+            for y, j in zip(valid, places.tolist(), strict=True)
+            if abs(x - y) <= d and i != j
+        )
+        assert found.ratio(d) >= worst
+    for ratio in (3, 8, 30):
+        assert found.radius(ratio) == 0 or found.ratio(found.radius(ratio)) <= ratio

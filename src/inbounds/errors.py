@@ -13,6 +13,11 @@ Misuse of an argument is a plain `ValueError` or `TypeError`. No message ever co
 """
 
 
+def one_line(text: str) -> str:
+    """The text with whatever is not printable, such as line breaks and terminal controls, written as its escape."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 class InboundsError(Exception):
     """Base of the errors that state a fact about a mechanism rather than a misuse of the interface."""
 
@@ -49,7 +54,10 @@ class NotConverged(InboundsError):
 
 
 class PassportError(InboundsError):
-    """A mechanism file that cannot be trusted."""
+    """A mechanism file that cannot be trusted; what is quoted from it cannot move a terminal's cursor."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
 
 
 class UnknownVersion(PassportError):

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, SupportsFloat
@@ -27,8 +28,8 @@ _NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3
 
 def exact(value: Number, name: str) -> Fraction:
     """The exact rational meant by `value`; floats mean the decimal they print as (0.1 is 1/10)."""
-    if isinstance(value, Fraction):
-        return value
+    if isinstance(value, Fraction):  # a subclass could calculate differently later
+        return value if type(value) is Fraction else Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | str | Decimal | SupportsFloat):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     number = written(str(value))
@@ -62,9 +63,39 @@ def decimal(number: Fraction) -> str:
     return text.rstrip("0").rstrip(".")
 
 
+def frozen(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that nobody can make writable again: it lives in immutable bytes."""
+    return Sealed.of(values).array
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """The content of an array as immutable bytes.
+
+    `array` is a new view each time: dtype, shape and strides of an array can be assigned to, even where its
+    memory cannot be written.
+    """
+
+    content: bytes
+    dtype: str
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> "Sealed":
+        array = np.ascontiguousarray(values)
+        return cls(array.tobytes(), array.dtype.str, np.shape(values))
+
+    @property
+    def array(self) -> NDArray[Any]:
+        return np.frombuffer(self.content, dtype=self.dtype).reshape(self.shape)
+
+
 def float_above(value: Fraction) -> float:
-    """The least float at or above an exact number."""
-    near = float(value)
+    """The least float at or above an exact number; `inf` beyond the largest."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.nextafter(math.inf, 0.0)
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -110,7 +109,7 @@ def release(
     from inbounds.tables import release as run
     from inbounds.tables.oneline import one_line
     from inbounds.tables.report import page
-    from inbounds.tables.write import check_report, record_path
+    from inbounds.tables.write import check_report, naming, record_path
 
     asked = {
         "count": count, "histogram": histogram, "mean": mean, "sum": sum_,
@@ -126,7 +125,7 @@ def release(
         _refuse_options({**asked, **facts, **column})
         plan = read_plan(source)
     else:
-        plan = replace(one_line(source, asked, facts, column), reads=(keys,) if keys else ())
+        plan = one_line(source, asked, facts, column)
     target = Path(output or plan.output or f"{_stem(source)}.released.csv")
     if report is not None:
         check_report(report, overwrite=overwrite, inputs=(*plan.inputs, str(target), str(record_path(target))))
@@ -138,7 +137,8 @@ def release(
             else run(plan, output=target, overwrite=overwrite, progress=progress, **settings)
         )
     if report is not None:
-        report.write_text(page(found.record, getattr(found, "table", None)), "utf-8")
+        with naming(report):
+            report.write_text(page(found.record, getattr(found, "table", None)), "utf-8")
     if isinstance(found, Preview):
         tell_preview(found, as_json)
     else:

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from inbounds.errors import PassportError, UnknownVersion
 from inbounds.files import digest
+from inbounds.files.intake import from_json, text_of
+from inbounds.files.spelling import whole_numbers
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Ints
 from inbounds.query import Query
@@ -133,8 +135,8 @@ def _restored(mechanism: Mechanism, counts: Ints) -> Collector:
 
 def _read_counts(path: str | os.PathLike[str], collector: Collector) -> Ints:
     try:
-        content = json.loads(Path(path).read_text("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as reason:
+        content = from_json(text_of(path))
+    except ValueError as reason:
         raise PassportError(f"{path} is not a collection: it is not JSON text") from reason
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise PassportError(f"a collection must be a JSON object with the format {FORMAT!r}")
@@ -144,8 +146,11 @@ def _read_counts(path: str | os.PathLike[str], collector: Collector) -> Ints:
         raise PassportError("the digest does not match: the file was changed after it was written")
     if content.get("mechanism") != fingerprint(collector.mechanism):
         raise PassportError("the collection was made with another mechanism; load that one")
-    counts = np.array([int(word) for word in content["counts"].split(" ")], dtype=np.int64)
-    if counts.shape != collector._counts.shape or (counts < 0).any() or int(content["reports"]) != counts.sum():
+    try:
+        counts, reports = np.array(whole_numbers(content["counts"]), dtype=np.int64), whole_numbers(content["reports"])
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
+        raise PassportError(f"the collection is malformed: {reason}") from reason
+    if counts.shape != collector._counts.shape or (counts < 0).any() or reports != [int(counts.sum(dtype=object))]:
         raise PassportError("the collection is malformed: its counts do not fit the mechanism")
     return counts
 

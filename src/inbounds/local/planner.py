@@ -32,6 +32,11 @@ PROMISES_DIFFER = (
     "for any two values, the geometric's grows with their distance, up to the worst ratio."
 )
 
+ROUNDED = (
+    "Values are first rounded into cells, and epsilon per unit counts the distance of the cells: two values, however "
+    "close, may lie in neighbouring ones."
+)
+
 MOST_REPORTS = 10**12
 """Where the search for a number of reports ends."""
 
@@ -123,7 +128,7 @@ class CollectionPlan:
             f"  {o.mechanism:20} epsilon {o.promise}, worst ratio over the range {o.spoken_ratio}: error {o.error:.4g}"
             for o in self.options
         ]
-        return "\n".join([*lines, PROMISES_DIFFER])
+        return "\n".join([*lines, PROMISES_DIFFER, *([ROUNDED] if self.query.rounds else [])])
 
 
 def plan(

@@ -53,7 +53,8 @@ class Statement:
 
     @property
     def ldp(self) -> float:
-        return math.log(self.worst_ratio())
+        """Rounded up."""
+        return math.nextafter(math.log(self.worst_ratio()), math.inf) if self.worst_ratio() > 1 else 0.0
 
     @property
     def per_unit(self) -> float | None:
@@ -96,7 +97,7 @@ class Statement:
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if self._within(middle) <= bound else (low, middle - 1)
-        return low * (query.cell if query.rounds else query.answers.unit)
+        return query.distance_within(low)
 
     def __str__(self) -> str:
         query, bound = self.mechanism.query, self.mechanism.epsilon
@@ -105,8 +106,8 @@ class Statement:
             rate = float(bound * query.answers.unit / query.neighbours.unit)
             return (
                 f"values are first rounded down into cells of {query.cell}: values d apart give any report with "
-                f"probabilities within a ratio of e^({rate:.6g}·ceil(d/{query.cell})), {rate:.6g} however close they "
-                f"are; {worst} ({self.ldp:.6g}-LDP)"
+                f"probabilities within a ratio of e^({rate:.6g}·k), where k = ceil(d / ({query.cell})), so at least "
+                f"e^{rate:.6g} however close they are; {worst} ({self.ldp:.6g}-LDP)"
             )
         if isinstance(query.neighbours, Metric):
             unit = query.neighbours.unit

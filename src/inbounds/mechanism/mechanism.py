@@ -14,12 +14,12 @@ from inbounds.errors import PrivacyViolation
 from inbounds.loss import LossLike
 from inbounds.mechanism import bayes
 from inbounds.mechanism import measures as utility
-from inbounds.mechanism.audit import COLUMN_SLACK, audit, transposed, worst_ratio
+from inbounds.mechanism.audit import COLUMN_SLACK, audit, noise_epsilon, transposed, worst_ratio
 from inbounds.mechanism.exactly import Exactly
 from inbounds.mechanism.law import Law, Matrix, Noise, refuse_beyond_limit, sealed
 from inbounds.mechanism.repair import mirrored_weights, weights_near
-from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal
-from inbounds.properties import Layout, holding, meaningful
+from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above
+from inbounds.properties import Layout, holding, meaningful, square
 from inbounds.query import Query
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.sample import Draws, entropy, report, simulated
@@ -52,7 +52,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class Optimality:
-    """What is proved about a designed mechanism: its value of the objective and a bound no other can beat."""
+    """What its designer proved about a mechanism: its value of the objective and a bound no other can beat.
+
+    In a mechanism that was read from a file the bound is claimed, and so is a value that `Mechanism.claimed` names.
+    """
 
     objective: str
     value: float
@@ -62,6 +65,11 @@ class Optimality:
     def gap(self) -> float:
         """The most that any other mechanism could still gain."""
         return max(0.0, self.value - self.bound)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.objective} {self.value:.9g}; claimed, not checked: no private mechanism is below {self.bound:.9g}"
+        )
 
 
 @dataclass(frozen=True)
@@ -129,17 +137,21 @@ class Mechanism:
         return self.law.probabilities(self.query)
 
     def effective_epsilon(self) -> float:
-        """The tight privacy loss of this very mechanism, at most `epsilon`."""
-        if isinstance(self.law, Noise):
-            return float(self.epsilon)
-        return min(worst_ratio(self.weights, self.query).epsilon, float(self.epsilon))
+        """The tight privacy loss of this very mechanism, at most `epsilon`; exact, and rounded up to a float."""
+        law, query = self.law, self.query
+        tight = noise_epsilon(law, query) if isinstance(law, Noise) else worst_ratio(law.matrix(query), query).epsilon
+        return min(tight, float_above(self.epsilon))
 
     def properties(self) -> dict[str, Holding]:
         """Which structural properties hold, exactly or within how many units of 2**-62."""
-        query = self.query
-        layout = Layout(len(query.outputs), query.home, query.below, query.above)
+        query, law = self.query, self.law
+        refuse_beyond_limit(query)
+        if isinstance(law, Noise) and law.remap is None:
+            weights, layout = law.shortened().clamped(), square(law.shortened().size + 1)
+        else:
+            weights, layout = self.weights, Layout(len(query.outputs), query.home, query.below, query.above)
         names = [n for n in meaningful(ordered=query.ordered) if n != "symmetric" or layout.mirrors]
-        units = holding(self.weights, layout, TOTAL, names)
+        units = holding(weights, layout, TOTAL, names, outputs=len(query.outputs))
         return {name: Holding(units[name]) for name in names}
 
     # --- reports ------------------------------------------------------------------------------------------
@@ -161,7 +173,7 @@ class Mechanism:
 
     def _report(self, answers: Any, draws: Draws, *, clip: bool = False) -> Any:
         indices = self.query.index(answers, clip=clip)
-        values = self.query.reported[report(self.law.sampler, indices, draws)]
+        values = self.query.reported_at(report(self.law.sampler, indices, draws))
         return np.asarray(values).tolist() if indices.ndim == 0 else values
 
     # --- usefulness: the functions of `utility` and `bayes`, as methods -----------------------------------
@@ -218,6 +230,13 @@ class Mechanism:
         from inbounds.report.html import card
 
         return card(self)
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """What the mechanism's passport says and no reader has checked, sentence by sentence."""
+        from inbounds.mechanism.claims import claimed
+
+        return tuple(claimed(self))
 
     # --- files --------------------------------------------------------------------------------------------
 

@@ -15,8 +15,9 @@ def largest_ratio(highs: Ints, lows: Ints) -> float:
     high, low = highs[highs > 0], lows[highs > 0]
     if (low == 0).any():
         return math.inf
-    k = int((high / low).argmax())
-    return float_above(Fraction(int(high.ravel()[k]), int(low.ravel()[k])))
+    ratios = high / low
+    near = np.flatnonzero(ratios >= ratios.max(initial=0.0) * (1 - 1e-12))
+    return float_above(max(Fraction(int(high[k]), int(low[k])) for k in near.tolist()))
 
 
 def ratio_in_matrix(weights: Ints, answers: Scale, steps: int) -> float:

@@ -1,5 +1,6 @@
 """The output cells around answers, and the bounds of a range."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -47,6 +48,18 @@ class Cells(Sequence[tuple[Fraction, Fraction, Fraction]]):
         lowers, uppers, values = zip(*rows, strict=True)
         return cls(Scale.of(lowers), Scale.of(uppers), Scale.of(values))
 
+    @classmethod
+    def checked(cls, lowers: Scale, uppers: Scale, values: Scale) -> "Cells":
+        """The cells with these edges and values, refused as by `of`."""
+        if not len(lowers) == len(uppers) == len(values):
+            raise ValueError("cells must have as many edges as values")
+        low, high, value = wholes(lowers, uppers, values)
+        if not all(a < c and a <= b <= c for a, b, c in zip(low, value, high, strict=True)):
+            raise ValueError("a cell must satisfy lower < upper and hold its value")
+        if any(end > start for end, start in zip(high, low[1:], strict=False)):
+            raise ValueError("cells must be disjoint and in increasing order")
+        return cls(lowers, uppers, values)
+
     @overload
     def __getitem__(self, index: int) -> tuple[Fraction, Fraction, Fraction]: ...
     @overload
@@ -61,6 +74,13 @@ class Cells(Sequence[tuple[Fraction, Fraction, Fraction]]):
 
     def __repr__(self) -> str:
         return f"{len(self)} cells over {self.lowers[0]}..{self.uppers[-1]}"
+
+
+def wholes(*scales: Scale) -> list[list[int]]:
+    """The values of several scales as whole multiples of one unit: comparing them is exact, and quick."""
+    common = math.lcm(*(part.denominator for scale in scales for part in (scale.start, scale.unit)))
+    ends = [(int(scale.start * common), int(scale.unit * common), scale.ticks) for scale in scales]
+    return [[start + unit * tick for tick in ticks] for start, unit, ticks in ends]
 
 
 def cells(lower: Number, upper: Number, count: int) -> Cells:

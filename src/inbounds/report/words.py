@@ -3,8 +3,11 @@
 import math
 
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.claims import claimed
 from inbounds.numbers import decimal
 from inbounds.query import Everyone, Metric, Query
+
+__all__ = ["LEGEND", "MEANING", "accuracy", "claimed", "promise", "proof", "relation", "subject"]
 
 
 def promise(mechanism: Mechanism) -> str:
@@ -19,6 +22,13 @@ def promise(mechanism: Mechanism) -> str:
             f"{factor:.4g} (epsilon {decimal(mechanism.epsilon)}), and by that factor again for every further {unit}."
         )
     query = mechanism.query
+    if not query.covers_one_record:
+        return (
+            f"Any report is at most {factor:.4g} times likelier under one true answer than under another at most "
+            f"{decimal(query.sensitivity)} away (epsilon {decimal(mechanism.epsilon)}). This protects a person whose "
+            f"record cannot move the answer further, and nothing says so of the kind {query.kind!r}."
+            f"{_cuts(query)}{_arithmetic(query)}"
+        )
     return (
         f"Whatever one person's record is, any report is at most {factor:.4g} times likelier than it would be "
         f"with another record in its place (epsilon {decimal(mechanism.epsilon)}).{_cuts(query)}{_arithmetic(query)}"
@@ -72,7 +82,8 @@ def relation(query: Query) -> str:
     if isinstance(query.neighbours, Everyone):
         return "any two true answers are neighbours"
     if isinstance(query.neighbours, Metric):
-        return f"every two true answers are compared, epsilon for each {query.neighbours.unit} between them"
+        what = "the cells of every two true answers" if query.rounds else "every two true answers"
+        return f"{what} are compared, epsilon for each {query.neighbours.unit} between them"
     spare = f", and {float(query.allowance):.3g} more for the arithmetic behind them" if query.allowance else ""
     return f"true answers at most {decimal(query.sensitivity)} apart are neighbours{spare}"
 

@@ -28,7 +28,7 @@ from inbounds.tables.record import record as recorded
 from inbounds.tables.source import Source
 from inbounds.tables.wishes import Wishes
 from inbounds.tables.words import composition, number, statement
-from inbounds.tables.write import check_report, check_target, record_path
+from inbounds.tables.write import check_report, check_target, naming, record_path
 from inbounds.tables.write import write as written
 
 __all__ = [
@@ -82,7 +82,8 @@ class Release:
         from inbounds.tables.report import page
 
         check_report(Path(path), overwrite=overwrite, inputs=(*self.plan.inputs, *_own(self.path)))
-        Path(path).write_text(page(self.record, self.table), "utf-8")
+        with naming(Path(path)):
+            Path(path).write_text(page(self.record, self.table), "utf-8")
 
     def write_mechanisms(self, folder: str | PathLike[str]) -> list[Path]:
         """Write the passports that readers need: `<statistic>-<size>.json`. They hold nothing about the data."""

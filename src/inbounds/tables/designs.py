@@ -20,6 +20,7 @@ from inbounds.catalog.geometric import GHOSH
 from inbounds.catalog.registry import REGISTRY
 from inbounds.errors import InboundsError
 from inbounds.files import digest, load, passport, save
+from inbounds.files.intake import from_json, text_of
 from inbounds.loss import as_prior, loss_named
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.law import geometric_noise, noise_steps
@@ -110,7 +111,7 @@ def kept(request: Request, folder: Path) -> Design:
 
 
 def _sha256(path: Path) -> str:
-    return str(json.loads(path.read_text("utf-8"))["sha256"])
+    return str(from_json(text_of(path))["sha256"])
 
 
 def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from inbounds.numbers import as_epsilon
 from inbounds.tables import condition
+from inbounds.tables.apart import check_apart
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.facts import LARGEST, Column, Groups, positive_at
 from inbounds.tables.grammar import parse
@@ -94,6 +95,7 @@ class Plan:
         with self.located():
             with at("privacy", "epsilon"):
                 object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
+            check_apart(self.groups.register, self.source, self.reads)
             self._check_relation()
             self._check_statistics()
             self.epsilons  # noqa: B018 - refuses an epsilon shared to more than its total

@@ -11,7 +11,7 @@ for each kind of law: a matrix, a noise table, a matrix over states, a product o
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 
@@ -23,6 +23,8 @@ from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, ratio_below
 
 Window = tuple[int, int, int, int]
 """Answers start..stop-1 at levels first..last are neighbours of each other."""
+
+Pairs = Iterable[tuple[int, int]]
 
 
 def check_matrix(weights: Ints, cliques: Iterable[Clique], epsilon: Fraction) -> None:
@@ -101,10 +103,17 @@ def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distanc
     if missing:
         raise NotADistribution(f"noise weights must sum to 2**62, they miss by {missing}")
     p = ratio_below(epsilon, distance)
+    for width, pairs in neighbouring_weights(core, floor, end, size, reach):
+        _check_pairs(pairs, width, p)
+
+
+def neighbouring_weights(core: Ints, floor: int, end: int, size: int, reach: int) -> Iterator[tuple[int, Pairs]]:
+    """(width, (high, low), …): pairs of weights of one output under answers `width` apart, the worst among them."""
+    run = size - 1 - len(core) // 2
     table = np.pad(core, min(run, reach), constant_values=floor)
     width = min(reach, len(table) - 1)
     highs, lows = sliding(np.maximum, table, width), sliding(np.minimum, table, width)
-    _check_pairs(zip(highs.tolist(), lows.tolist(), strict=True), width, p)
+    yield width, zip(highs.tolist(), lows.tolist(), strict=True)
     half = len(core) // 2 + 1
     for tail in (core[:half].tolist(), core[::-1][:half].tolist()):
         # The row of an end of the range: S[m + reach] <= ratio · S[m], S[m] = the m + 1 outermost weights.
@@ -112,10 +121,10 @@ def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distanc
         skip = max(0, run - reach)
         sums = list(accumulate([end + skip * floor, *[floor] * (run - skip), *tail]))
         pairs = zip(sums[min(reach, len(sums) - 1) :], sums, strict=False)
-        _check_pairs([*pairs, (end + reach * floor, end)] if skip else pairs, reach, p)
+        yield reach, [*pairs, (end + reach * floor, end)] if skip else pairs
 
 
-def _check_pairs(pairs: Iterable[tuple[int, int]], reach: int, p: int) -> None:
+def _check_pairs(pairs: Pairs, reach: int, p: int) -> None:
     """Raise where two noise weights, or two tail sums, `reach` apart are further apart than p / 2**128."""
     for d, (high, low) in enumerate(pairs):
         if not _within_ratio(high, low, p):

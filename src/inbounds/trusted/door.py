@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.numbers import Ints, float_above
+from inbounds.numbers import Ints, float_above, frozen
 from inbounds.trusted.incoming import float_type, fraction, numbers, read, sign_of_infinity
 from inbounds.trusted.scale import Scale
 
@@ -55,15 +55,17 @@ class Grid:
     def positions(self, answers: Any, *, clip: bool = False) -> Ints:
         """clip: what lies beyond the range counts as its nearer end."""
         raw = read(answers)
-        floats, given = float_type(raw), numbers(raw)
+        floats, given = float_type(raw), numbers(raw).ravel()
         if floats is not None:
             self._refuse_coarse(floats)
         if given.dtype.kind in "iu" and self._whole_steps == 1:
-            return self._of_ints(given, clip)
-        if given.dtype.kind == "f":
-            return self._of_floats(given, floats or np.float64, clip)
-        slack = self._slack(floats or np.float64)
-        return _one_by_one(given, lambda value: self._of_exact(value, slack, clip))
+            found = self._of_ints(given, clip)
+        elif given.dtype.kind == "f":
+            found = self._of_floats(given, floats or np.float64, clip)
+        else:
+            slack = self._slack(floats) if floats is not None else ON_GRID
+            found = _one_by_one(given, lambda value: self._of_exact(value, slack, clip))
+        return found.reshape(raw.shape)
 
     @cached_property
     def _common(self) -> int:
@@ -130,7 +132,7 @@ class Grid:
         tick = round(steps)
         if clip and not self.scale[0] <= number <= self.scale[-1]:
             return (0, end)[number > self.scale[-1]]
-        near = abs(steps - tick) <= (slack if isinstance(value, float | np.floating) else ON_GRID)
+        near = abs(steps - tick) <= slack
         return int(_among(self.scale, np.array(tick if near and 0 <= tick < 1 << 62 else -1, dtype=np.int64)))
 
 
@@ -141,7 +143,7 @@ class Rounding:
     Cell k holds low + k·cell <= x < low + (k+1)·cell, so answers at most r·cell apart land at most r cells apart:
     floor(y/cell) <= floor(x/cell + r) = floor(x/cell) + r. `allowance` is what the caller's own arithmetic may add to
     the distance of two answers; so much beyond the range, or inside a hole at `cuts` (which no neighbours straddle),
-    is moved back.
+    is moved back. After a cut the cells begin anew.
     """
 
     scale: Scale
@@ -191,10 +193,14 @@ class Rounding:
         return Steps.of(self)
 
     @cached_property
+    def _top(self) -> Fraction:
+        return self.high + self.allowance
+
+    @cached_property
     def _floats(self) -> Table:
         """Edges and ends rounded to floats inward: `value >= edge` stays exact for every float."""
         edges = np.array([float_above(Fraction(edge, self.steps.common)) for edge in self.steps.edges])
-        return edges, float_above(self.low - self.allowance), -float_above(-self.high - self.allowance)
+        return frozen(edges), float_above(self.low - self.allowance), -float_above(-self.high - self.allowance)
 
     @cached_property
     def _signed(self) -> Table:
@@ -209,16 +215,17 @@ class Rounding:
         info = np.iinfo(kind)
         ceilings = (-(-edge // self.steps.common) for edge in self.steps.edges)
         edges = np.array([max(edge, int(info.min)) for edge in ceilings if edge <= int(info.max)], dtype=kind)
-        return edges, math.ceil(self.low - self.allowance), math.floor(self.high + self.allowance)
+        return frozen(edges), math.ceil(self.low - self.allowance), math.floor(self.high + self.allowance)
 
     def _of_exact(self, value: Any, clip: bool) -> int:
         number, end = fraction(value), len(self.scale) - 1
         if number is None:
             sign = sign_of_infinity(value)
             return (0, end)[sign > 0] if clip and sign else -1
-        if not self.low - self.allowance <= number <= self.high + self.allowance:
+        scaled = number.numerator * self.steps.common // number.denominator
+        if scaled < self.steps.edges[0] or number > self._top:
             return (0, end)[number > self.high] if clip else -1
-        at = bisect_right(self.steps.edges, math.floor(number * self.steps.common))
+        at = bisect_right(self.steps.edges, scaled)
         return int(self.steps.positions[at - 1])
 
 
@@ -226,28 +233,42 @@ class Rounding:
 class Steps:
     """Position as a step function of the answer: positions[i] from edges[i] / common on; the first reaches down."""
 
-    edges: list[int]
+    edges: tuple[int, ...]
     positions: Ints
     common: int
 
     @classmethod
     def of(cls, door: Rounding) -> "Steps":
-        """Cells in a row share their edges; at a hole the cell ends, and the next begins."""
+        """Cells in a row share their edges. After a cut they start anew at the nominal edge."""
         low, cell, unit = door.low, door.cell, door.scale.unit
         common = math.lcm(low.denominator, cell.denominator, unit.denominator, door.allowance.denominator)
         start, width, nominal, spare = (int(x * common) for x in (low, cell, unit, door.allowance))
-        edges, positions = [start - spare], [0]
+        edges, positions, cuts = [start - spare], [0], set(door.cuts)
+        first = 0
         for j, (tick, after) in enumerate(pairwise(door.scale.ticks)):
-            end, begin = start + (tick + 1) * width, start + after * width
-            if j in door.cuts:
-                end = max(end, start + (tick + 1) * nominal + spare)
-                begin = min(begin, start + after * nominal - spare)
+            end = begin = start + first * nominal + (after - first) * width
+            if j in cuts:
+                begin = start + after * nominal - spare
+                end = min(max(end - (after - tick - 1) * width, start + (tick + 1) * nominal + spare), begin)
+                first = after
+            elif after > tick + 1:
+                end -= (after - tick - 1) * width
             if end < begin:
                 edges.append(end)
                 positions.append(-1)
             edges.append(begin)
             positions.append(j + 1)
-        return cls(edges, np.array(positions, dtype=np.int64), common)
+        return cls(*_rising(edges, positions), common)
+
+
+def _rising(edges: list[int], positions: list[int]) -> tuple[tuple[int, ...], Ints]:
+    """Without the steps that a later one covers: where cells have drifted past the end of their run."""
+    kept: list[tuple[int, int]] = []
+    for edge, position in zip(edges, positions, strict=True):
+        while kept and kept[-1][0] >= edge:
+            kept.pop()
+        kept.append((edge, position))
+    return tuple(edge for edge, _ in kept), frozen(np.array([place for _, place in kept], dtype=np.int64))
 
 
 def _spacing(size: Fraction, floats: type[np.floating[Any]]) -> float:
@@ -271,8 +292,7 @@ def _one_by_one(given: NDArray[Any], place: Callable[[Any], int]) -> Ints:
     values = given.ravel().tolist()
     if all(type(value) is str for value in values):
         place = cache(place)  # a column of text repeats itself, and reading a number takes longer than looking it up
-    flat = [place(value) for value in values]
-    return np.array(flat, dtype=np.int64).reshape(given.shape)
+    return np.array([place(value) for value in values], dtype=np.int64).reshape(given.shape)
 
 
 Door = Labels | Grid | Rounding

@@ -1,12 +1,18 @@
 """What callers and engines hand over, as arrays of exact numbers.
 
-An array that comes out has dtype int64, uint64 or float64, or holds Python objects that `fraction` reads one by one.
-A float is the binary number it is; whole numbers never pass through floats. No message repeats a value.
+An array that comes out has dtype int64, uint64 or float64, or holds objects that `fraction` reads one by one. A float
+is the binary number it is; whole numbers never pass through floats; how coarse the floats were is not forgotten. No
+message repeats a value, and no error has one that does behind it.
 """
 
 import math
-from decimal import Decimal
+import operator
+import re
+from array import array
+from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -15,8 +21,16 @@ from numpy.typing import NDArray
 from inbounds.numbers import written
 
 NO_NUMBERS = "true answers must be numbers"
+ONE_COLUMN = "true answers must be one column, got a table; choose a column of it"
+MISSING = "values must not be missing; fill them, or declare a value or label for them"
+
 FINEST = 10_000
-"""Decimals whose last digit lies further from the point than this are no answers: their fractions fill the memory."""
+"""Digits behind the point that are read; finer decimals are rounded down, which keeps their order."""
+
+LONGEST = 2 * FINEST
+"""Characters of a number in text."""
+
+_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,9})?")
 
 _COLUMNS = {
     ("pyarrow", "Array"): "arrow",
@@ -24,6 +38,11 @@ _COLUMNS = {
     ("polars", "Series"): "polars",
     ("pandas", "Series"): "pandas",
 }
+_TABLES = {
+    *(("pyarrow", "Table"), ("pyarrow", "RecordBatch"), ("pandas", "DataFrame")),
+    *(("polars", "DataFrame"), ("polars", "LazyFrame")),
+}
+_ARROW_FLOATS: dict[str, type[np.floating[Any]]] = {"float": np.float32, "halffloat": np.float16}
 
 
 def kind_of(values: Any) -> str | None:
@@ -38,12 +57,16 @@ def kind_of(values: Any) -> str | None:
 def as_array(kind: str, column: Any) -> NDArray[Any]:
     """The values of a column, which must not have missing ones: engines turn columns with gaps into floats."""
     if _missing(kind, column):
-        raise ValueError("values must not be missing; fill them, or declare a value or label for them")
-    if kind == "arrow" and type(column).__name__ != "ChunkedArray":
-        found = column.to_numpy(zero_copy_only=False)
-    else:
-        found = column.to_numpy()
-    values = np.asarray(found)
+        raise ValueError(MISSING)
+    found = _attempted(_as_numpy, column)
+    if found is None:
+        raise TypeError(NO_NUMBERS)
+    return np.asarray(found)
+
+
+def _as_numpy(column: Any) -> NDArray[Any]:
+    plain = type(column).__module__.startswith("pyarrow") and type(column).__name__ != "ChunkedArray"
+    values = np.asarray(column.to_numpy(zero_copy_only=False) if plain else column.to_numpy())
     decimals = values.dtype.kind == "f" and "ecimal" in str(getattr(column, "dtype", ""))
     return np.array(column.to_list(), dtype=object) if decimals else values
 
@@ -54,38 +77,52 @@ def _missing(kind: str, column: Any) -> int:
     return int(column.null_count() if kind == "polars" else column.null_count)
 
 
-def read(answers: Any) -> NDArray[Any]:
-    """An array of numbers, in the shape of what was given; `float_type` says how coarse its floats were."""
-    kind = kind_of(answers)
-    if kind is not None:
-        return as_array(kind, answers)
-    if isinstance(answers, np.ndarray | np.generic) or hasattr(answers, "__array__"):
-        return np.asarray(answers)
-    given = _objects(answers)
-    if given is None:
-        raise TypeError(NO_NUMBERS)
-    return _narrowed(given)
-
-
-def _objects(answers: Any) -> NDArray[Any] | None:
-    """As they are: in a list of ints and floats the ints must not become floats. None for a ragged list."""
+def _attempted(read_it: Callable[[Any], Any], value: Any) -> Any:
+    """What a foreign object gives, None where it fails: its own error may repeat what it holds."""
     try:
-        return np.array(answers, dtype=object)
-    except ValueError:
+        return read_it(value)
+    except Exception:
         return None
 
 
-def _narrowed(given: NDArray[Any]) -> NDArray[Any]:
-    """Objects of one plain type as an array of that type, where nothing is lost."""
+def read(answers: Any) -> NDArray[Any]:
+    """An array in the shape of what was given, its types as they were."""
+    kind = kind_of(answers)
+    if kind is not None:
+        return as_array(kind, answers)
+    if any((base.__module__.partition(".")[0], base.__name__) in _TABLES for base in type(answers).__mro__):
+        raise TypeError(ONE_COLUMN)
+    if isinstance(answers, np.ma.MaskedArray):
+        raise ValueError(MISSING)
+    if isinstance(answers, array | memoryview | np.ndarray | np.generic) or hasattr(answers, "__array__"):
+        found = _attempted(np.asarray, answers)
+    else:
+        found = _attempted(_objects, answers)
+    if found is None:
+        raise TypeError(NO_NUMBERS)
+    return np.asarray(found)
+
+
+def _objects(answers: Any) -> NDArray[Any]:
+    """As they are: in a list of ints and floats the ints must not become floats, nor short floats long ones."""
+    given = np.array(_listed(answers), dtype=object)
     types = set(map(type, given.ravel().tolist()))
-    try:
-        if types == {int}:
-            return given.astype(np.int64)
-        if types == {str}:
-            return given.astype(np.str_)
-    except OverflowError:
-        pass
+    if types == {int}:
+        fitting = _attempted(lambda values: values.astype(np.int64), given)
+        return given if fitting is None else fitting
     return given.astype(np.float64) if types == {float} else given
+
+
+def _listed(answers: Any) -> Any:
+    """Lists of lists; arrays and columns among them as lists of their own scalars."""
+    if isinstance(answers, list | tuple):
+        return [_listed(value) for value in answers]
+    if isinstance(answers, str | bytes | np.generic) or not (
+        isinstance(answers, array | memoryview) or hasattr(answers, "__array__")
+    ):
+        return answers
+    values = read(answers)
+    return values[()] if values.ndim == 0 else [_listed(value) for value in values]
 
 
 def numbers(given: NDArray[Any]) -> NDArray[Any]:
@@ -108,13 +145,21 @@ def float_type(given: NDArray[Any]) -> type[np.floating[Any]] | None:
         return np.float64 if given.dtype.itemsize >= 8 else given.dtype.type
     if given.dtype.kind != "O":
         return None
-    found = {type(value) for value in given.ravel().tolist()}
-    floats = [kind for kind in found if issubclass(kind, float | np.floating)]
-    return max((_rounded_type(kind) for kind in floats), key=lambda kind: np.finfo(kind).eps, default=None)
+    floats = [kind for kind in map(_float_type_of, given.ravel().tolist()) if kind is not None]
+    return max(set(floats), key=lambda kind: np.finfo(kind).eps, default=None)
 
 
-def _rounded_type(kind: type) -> type[np.floating[Any]]:
-    return kind if issubclass(kind, np.float16 | np.float32) else np.float64
+def _float_type_of(value: Any) -> type[np.floating[Any]] | None:
+    """The type of float that a number is, or passes through."""
+    if isinstance(value, np.float16 | np.float32):
+        return np.float16 if isinstance(value, np.float16) else np.float32
+    if isinstance(value, float | np.floating):
+        return np.float64
+    if isinstance(value, int | np.integer | str | Rational | Decimal | None):
+        return None
+    if hasattr(value, "as_py"):
+        return _ARROW_FLOATS.get(str(value.type), np.float64 if isinstance(value.as_py(), float) else None)
+    return None if hasattr(value, "__index__") else np.float64
 
 
 def fraction(value: Any) -> Fraction | None:
@@ -122,43 +167,57 @@ def fraction(value: Any) -> Fraction | None:
 
     What only knows how to become a float counts as that float.
     """
-    if isinstance(value, Fraction):
-        return value
     if isinstance(value, bool | np.bool_ | bytes | complex | np.complexfloating):
         raise TypeError(NO_NUMBERS)
-    if isinstance(value, int | np.integer):
-        return Fraction(int(value))
-    if isinstance(value, Decimal):
-        return _decimal(value)
     if value is None:
         return None
-    if isinstance(value, float | np.floating):
-        return Fraction(*value.as_integer_ratio()) if np.isfinite(value) else None
-    found = written(value) if isinstance(value, str) else _ratio(value)
+    if isinstance(value, float | np.floating) and not np.isfinite(value):
+        return None
+    if isinstance(value, Decimal):
+        return _decimal(value)
+    if hasattr(value, "as_py"):
+        return fraction(value.as_py())
+    found = _text(value) if isinstance(value, str) else _attempted(_ratio, value)
     if found is None:
         raise TypeError(NO_NUMBERS)  # outside any handler: an error's context would repeat the value
-    return found
+    return found if isinstance(found, Fraction) else fraction(found)
 
 
-def _ratio(value: Any) -> Fraction | None:
-    try:
-        plain = value if hasattr(value, "as_integer_ratio") else float(value)
-        return Fraction(*plain.as_integer_ratio())
-    except (OverflowError, TypeError, ValueError):
-        return None
+def _ratio(value: Any) -> Fraction:
+    """The exact number, by the most exact way that its type knows."""
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if hasattr(value, "__index__"):
+        return Fraction(operator.index(value))
+    plain = value if hasattr(value, "as_integer_ratio") else float(value)
+    return Fraction(*plain.as_integer_ratio())
+
+
+def _text(value: str) -> Any:
+    plain = value.strip()
+    if len(plain) <= LONGEST and _DECIMAL.fullmatch(plain):
+        return Decimal(plain)
+    return written(plain)
 
 
 def _decimal(value: Decimal) -> Fraction | None:
-    exponent = value.as_tuple().exponent
-    if not isinstance(exponent, int) or abs(exponent) > FINEST:
+    if not value.is_finite() or (value and value.adjusted() > FINEST):
         return None
-    return Fraction(value)
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)
+    if not value or exponent >= -FINEST:
+        return Fraction(value) if value else Fraction(0)
+    exactly = Context(prec=max(1, value.adjusted() + FINEST + 2), Emin=MIN_EMIN, Emax=MAX_EMAX, rounding=ROUND_FLOOR)
+    return Fraction(value.quantize(Decimal(1).scaleb(-FINEST, exactly), context=exactly))
 
 
 def sign_of_infinity(value: Any) -> int:
     """1 or -1 for a number beyond every range, 0 otherwise: what clipping needs to know."""
     if isinstance(value, Decimal) and value.is_finite():
-        return (-1 if value.is_signed() else 1) if value.adjusted() > 0 else 0
+        return (-1 if value.is_signed() else 1) if value and value.adjusted() > FINEST else 0
+    if isinstance(value, str):
+        found = _text(value)
+        return sign_of_infinity(found) if isinstance(found, Decimal) else 0
     if isinstance(value, Decimal | float | np.floating) and math.isinf(value):
         return 1 if value > 0 else -1
-    return 0
+    return sign_of_infinity(value.as_py()) if hasattr(value, "as_py") else 0
