@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Wholes = NDArray[Any]
+"""Python integers of any size in an object array."""
+
 Number = int | float | str | Fraction | Decimal | SupportsFloat
 """An exact number: a float means the decimal it prints as, a string a decimal or a fraction."""
 
