@@ -13,8 +13,10 @@ from inbounds.compare import Comparison, compare
 from inbounds.errors import (
     InboundsError,
     Infeasible,
+    LedgerError,
     NotADistribution,
     NotConverged,
+    OverBudget,
     PassportError,
     PrivacyViolation,
     TooLarge,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from inbounds.design.derive import derivable, refines
     from inbounds.design.optimal import optimal
     from inbounds.estimate import Reconstruction, reconstruct
+    from inbounds.ledger import Ledger
     from inbounds.release import release
     from inbounds.sideinfo import preround
 
@@ -56,6 +59,7 @@ __version__ = "0.1.0"
 
 _LOADED_ON_USE = {
     "Collector": "inbounds.collect",
+    "Ledger": "inbounds.ledger",
     "Reconstruction": "inbounds.estimate",
     "compose": "inbounds.attack.compose",
     "derivable": "inbounds.design.derive",
@@ -91,10 +95,13 @@ __all__ = [
     "Everyone",
     "InboundsError",
     "Infeasible",
+    "Ledger",
+    "LedgerError",
     "Mechanism",
     "Metric",
     "NotADistribution",
     "NotConverged",
+    "OverBudget",
     "PassportError",
     "PrivacyViolation",
     "Query",

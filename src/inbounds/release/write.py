@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from inbounds.files import same_file
+from inbounds.files import same_file, settle
 
 FORMATS = (".csv", ".parquet", ".json")
 
@@ -82,11 +82,11 @@ def write(
     with _part(target, content) as table_part, _part(record_path(target), text.encode("utf-8")) as record_part:
         if overwrite:
             target.unlink(missing_ok=True)
-            _settle(target.parent)
+            settle(target.parent)
         os.replace(record_part, record_path(target))
-        _settle(target.parent)
+        settle(target.parent)
         os.replace(table_part, target)
-        _settle(target.parent)
+        settle(target.parent)
     return full
 
 
@@ -133,18 +133,6 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _settle(folder: Path) -> None:
-    """Make a rename survive a loss of power, where the system can."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _digest(content: bytes) -> str:
