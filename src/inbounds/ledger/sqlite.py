@@ -54,8 +54,7 @@ def standard() -> Driver:
 def is_ledger(path: Path) -> bool:
     """Whether a file is an SQLite database with a ledger's application_id, which is in bytes 68..71."""
     try:
-        with path.open("rb") as file:
-            head = file.read(100)
+        head = _start_of(path)
     except OSError:
         return False
     return head.startswith(MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
@@ -171,13 +170,18 @@ class Sqlite:
             raise LedgerError(f"{sentence} ({reason})") from reason
 
 
+def _start_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(100)
+
+
 def _check_file(path: Path, create: bool) -> None:
     if not path.exists():
         if not create:
             raise LedgerError(f"{path} must be a ledger, got no file; make one: inbounds ledger create {path}")
         if not path.absolute().parent.is_dir():
             raise ValueError(f"a ledger must be in a folder that is there, got {path}")
-    elif path.stat().st_size and path.open("rb").read(len(MAGIC)) != MAGIC:
+    elif path.stat().st_size and not _start_of(path).startswith(MAGIC):
         raise LedgerError(f"{path} is no ledger; give another name")
 
 
