@@ -85,10 +85,8 @@ def _tell_values(record: Any) -> None:
 def tell_release(done: "Release", report: Path | None, mechanisms: Path | None, as_json: bool) -> None:
     """The table, the promise, where everything is, and that it adds up."""
     if as_json:
-        typer.echo(json.dumps({"output": str(done.path), **done.record}))
+        typer.echo(json.dumps({"output": str(done.path), "stored": done.stored, **done.record}))
         return
-    from inbounds.release.words import number
-
     _tell_table(done)
     out.print(f"\n{done.record['statement']}\n", markup=False)
     _tell_values(done.record)
@@ -97,8 +95,22 @@ def tell_release(done: "Release", report: Path | None, mechanisms: Path | None, 
     for name, place in places.items():
         if place is not None:
             out.print(f"{name:{width}}  [bold]{escape(str(place))}[/]")
-    spent = f"epsilon {number(done.plan.spent)} is spent on these people"
-    out.print(f"\n{spent}; another release about them adds its own: inbounds compose *.release.json", markup=False)
+    _tell_spending(done)
+
+
+def _tell_spending(done: "Release") -> None:
+    """What this cost, and the running total of these people in their ledger, by the ledger's own rule."""
+    from inbounds.release import ANEW
+    from inbounds.release.words import number
+
+    entry = done.record["ledger"]
+    if done.stored:
+        out.print(f"\nThis is the stored table of {done.record['time']}; nothing was drawn or spent now: {ANEW}.")
+    else:
+        out.print(f"\nepsilon {number(done.plan.spent)} was spent on these people by this release.")
+    total = f"{entry['unit']} {entry['spent']}"
+    room = f" of {entry['budget']}, {entry['left']} left" if entry["budget"] else ", counted without a cap"
+    out.print(f"{entry['people']}: {total} in all{room} (entry {entry['entry']} of their ledger)", markup=False)
 
 
 def _tell_table(done: "Release") -> None:

@@ -184,6 +184,11 @@ class Ledger:
         with self._store.reading() as run:
             return _people(run)
 
+    def about(self, name: str) -> People:
+        """The people of this name; a `LedgerError` if there are none."""
+        with self._store.reading() as run:
+            return _known(run, name, self.place)
+
     # --- charges and answers ------------------------------------------------------------------------------
 
     def charge(

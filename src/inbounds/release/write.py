@@ -65,6 +65,16 @@ def check_place(target: Path, what: str, inputs: Iterable[str]) -> None:
         raise ValueError(f"{what} must not be a file that the release reads{own}, got {target}; give another name")
 
 
+def same_release(record: Mapping[str, Any], target: Path) -> bool:
+    """Whether a table with this record is there already, whole and unchanged."""
+    try:
+        beside = json.loads(record_path(target).read_text("utf-8"))
+        there = beside.pop("table"), beside.pop("sha256"), _digest(target.read_bytes())
+    except (OSError, ValueError, KeyError, AttributeError):
+        return False
+    return bool(beside == json.loads(json.dumps(record)) and there[0].get("sha256") == there[2])
+
+
 def write(
     table: Any,
     record: dict[str, Any],
