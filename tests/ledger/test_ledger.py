@@ -4,6 +4,7 @@ import json
 import pickle
 import shutil
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -577,7 +578,7 @@ def test_an_exported_ledger_is_checked_like_the_ledger_itself(ledger, tmp_path):
     content = exported(ledger.head(), ledger.entries(), ledger.people())
     path = tmp_path / "ledger.json"
     path.write_text(json.dumps(content))
-    assert load_export(path, ledger.head()) == ledger.verify(ledger.head())
+    assert load_export(path, ledger.head()) == replace(ledger.verify(ledger.head()), whole=False)
     for change in (
         lambda c: c["entries"].pop(),
         lambda c: c["entries"][1].update(units="1"),

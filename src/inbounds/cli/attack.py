@@ -12,11 +12,13 @@ from inbounds.attack import limits, repeated
 from inbounds.attack.collude import Estimator
 from inbounds.attack.compose import Composition, answers_allowed, as_delta
 from inbounds.attack.record import Record, up
+from inbounds.cli import ledger
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, loss_named, patiently, weights_in
 from inbounds.cli.records import RELEASE, add_up, format_of
 from inbounds.exact import decimal, exact, whole
 from inbounds.files import load
+from inbounds.ledger.sqlite import is_ledger
 from inbounds.mechanism import Mechanism
 from inbounds.report import terminal, words
 
@@ -94,14 +96,18 @@ def compose(
 ) -> None:
     """Say what several answers about the same people promise together: the sum, and the tight epsilon at delta.
 
-    Records of released tables are added up: the epsilons of all releases about the same people.
+    Records of released tables are added up: the epsilons of all releases about the same people. Entries of a ledger
+    add up by its own rule only.
 
     Example: [bold]inbounds compose m1.json m2.json --times 10 --delta 1e-6 --save composition.json[/]
 
     Example: [bold]inbounds compose 2025.csv.release.json 2026.csv.release.json[/]
     """
+    options = {"--same-question": same_question, "--budget": budget, "--save": save, "--figure": figure}
+    if len(files) == 1 and is_ledger(files[0]):
+        ledger.totals(files[0], {"--times": times != "1", "--delta": delta != "1e-6", **options}, as_json)
+        return
     if any(format_of(file) == RELEASE for file in files):
-        options = {"--same-question": same_question, "--budget": budget, "--save": save, "--figure": figure}
         add_up(files, {"--times": times != "1", **options}, as_json)
         return
     mechanisms = tuple(load(file) for file in files)

@@ -52,11 +52,15 @@ class Verified:
     charges: int
     answers: int
     compared: Head | None = None
+    whole: bool = True
+    """Whether the bytes of the answers were there to be checked; an export has only their digests."""
 
     def sentences(self) -> list[str]:
         chain = f"{self.head.entries} entries form one chain, which ends in {self.head.sha256}"
         spent = f"{self.charges} charges add up to what is said to be spent, within every budget"
-        kept = f"{self.answers} stored answers have the digests stated, none without its charge"
+        kept = (
+            f"{self.answers} stored answers have {'the digests stated' if self.whole else 'digests'}, each its charge"
+        )
         if self.compared is None:
             cut = "no head was compared: only one kept elsewhere can show that the end was not cut off"
         else:
@@ -169,7 +173,7 @@ def verified(
         _compare(place, account, head, mark)
     found = Head(account.id, account.count, account.last)
     counts = len(account.charged), len(account.answered)
-    return Verified(found, tuple(account.people.values()), *counts, compared=head)
+    return Verified(found, tuple(account.people.values()), *counts, compared=head, whole=answers is not None)
 
 
 def _compare(place: str, account: _Account, head: Head, mark: str) -> None:

@@ -1,8 +1,10 @@
-"""A ledger in one SQLite file: write-ahead log and synchronous=FULL, or refused.
+"""A ledger in one SQLite file: write-ahead log and synchronous=FULL or EXTRA, or refused.
 
 In this mode a transaction is on the disk before it is acknowledged, and a loss of power at any moment leaves a
 database from which none is missing (SQLite's documentation, "Write-Ahead Logging" and PRAGMA synchronous). NORMAL
-may lose the last ones; so may other journals on file systems that reorder a deletion.
+may lose the last ones; so may other journals on file systems that reorder a deletion. EXTRA is what is asked for:
+with a write-ahead log it is FULL, and while the file is made, before there is one, a journal that came back after a
+loss of power would undo all that followed.
 """
 
 import os
@@ -25,7 +27,7 @@ FULL = 2
 OLDEST = (3, 37)
 """The first SQLite whose STRICT tables refuse a sum that outgrew a whole number."""
 
-SETTINGS = ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON")
+SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON")
 
 
 class Driver(NamedTuple):
@@ -84,12 +86,12 @@ class Sqlite:
     def _prepare(self) -> None:
         """Settings of this connection; the journal mode, which is the file's, only of a new file."""
         self._run("PRAGMA busy_timeout = 60000")
+        for setting in SETTINGS:
+            self._run(f"PRAGMA {setting}")
         if not self._run("SELECT 1 FROM sqlite_master LIMIT 1"):
             self._start_log()
         elif self._pragma("application_id") != APPLICATION:
             raise LedgerError(f"{self.place} is a database but no ledger; give another name")
-        for setting in SETTINGS:
-            self._run(f"PRAGMA {setting}")
 
     def _start_log(self) -> None:
         """A new file: two that make it at once may find it locked, and try again."""
