@@ -79,6 +79,7 @@ class _Account:
     last: str = START
     count: int = 0
     people: dict[str, People] = field(default_factory=dict)
+    spent: dict[str, int] = field(default_factory=dict)
     charged: dict[str, str] = field(default_factory=dict)
     answered: dict[str, str] = field(default_factory=dict)
 
@@ -112,7 +113,7 @@ class _Account:
         if entry.people is None or entry.people in self.people or rule not in RULES:
             raise self.wrong(entry, "makes people who are there already, or under no known rule")
         made = People(entry.people, rule, epsilon, delta, entry.units, 0)
-        self.people[made.name] = self._allowed(entry, made)
+        self.people[made.name], self.spent[made.name] = self._allowed(entry, made), 0
 
     def _budget(self, entry: Entry) -> None:
         before = self.people[_text(entry.people)]
@@ -134,10 +135,9 @@ class _Account:
             raise self.wrong(entry, "charges under the key of an earlier one")
         if entry.units != _cost(before.rule, tuple(entry.said["parts"])):
             raise self.wrong(entry, "charges other units than its parts cost")
-        spent = before.spent_units + entry.units
-        if before.budget_units is not None and spent > before.budget_units:
+        self.spent[before.name] += entry.units
+        if before.budget_units is not None and self.spent[before.name] > before.budget_units:
             raise self.wrong(entry, "spends more than the budget")
-        self.people[before.name] = replace(before, spent_units=spent)
         self.charged[key] = before.name
 
     def _answer(self, entry: Entry) -> None:
@@ -145,6 +145,11 @@ class _Account:
         if key in self.answered or self.charged.get(key) != entry.people:
             raise self.wrong(entry, "answers without a charge, or a second time")
         self.answered[key] = _text(entry.digest)
+
+    def totals(self) -> list[People]:
+        """Everybody with what the charges add up to, in the order of their names."""
+        everybody = [replace(who, spent_units=self.spent[name]) for name, who in self.people.items()]
+        return sorted(everybody, key=_name)
 
 
 def verified(
@@ -165,7 +170,7 @@ def verified(
             mark = entry.sha256
     if not account.count:
         raise LedgerError(f"{place} has no entries; a ledger has at least its first")
-    if sorted(account.people.values(), key=_name) != sorted(people, key=_name):
+    if account.totals() != sorted(people, key=_name):
         raise LedgerError(f"{place} was changed: what is said to be spent is not what its entries add up to")
     if answers is not None and dict(answers) != account.answered:
         raise LedgerError(f"{place} was changed: the stored answers are not those its entries name")
@@ -173,7 +178,7 @@ def verified(
         _compare(place, account, head, mark)
     found = Head(account.id, account.count, account.last)
     counts = len(account.charged), len(account.answered)
-    return Verified(found, tuple(account.people.values()), *counts, compared=head, whole=answers is not None)
+    return Verified(found, tuple(account.totals()), *counts, compared=head, whole=answers is not None)
 
 
 def _compare(place: str, account: _Account, head: Head, mark: str) -> None:

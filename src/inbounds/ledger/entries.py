@@ -20,9 +20,12 @@ START = "0" * 64
 KINDS = ("ledger", "people", "budget", "charge", "answer")
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
 def canonical(value: Any) -> str:
     """The one way to write plain values as JSON."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def sha256(content: str | bytes) -> str:

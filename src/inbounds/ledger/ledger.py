@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -208,8 +209,8 @@ class Ledger:
         up the whole, which zCDP adds up one by one. question: plain values that say what is asked, for the digest.
         """
         whole = as_epsilon(epsilon)
-        each = tuple(as_epsilon(part) for part in parts or (whole,))
-        if sum(each, Fraction(0)) != whole:
+        each = (whole,) if parts is None else tuple(map(as_epsilon, parts))
+        if parts is not None and sum(each, Fraction(0)) != whole:
             raise ValueError(f"parts must add up to epsilon {whole}, got {sum(each, Fraction(0))}")
         request = Request.of(people, each, self._ids() if key is None else key, purpose, question)
         with self._store.writing() as run:
@@ -397,6 +398,7 @@ def _known(run: Run, name: str, place: str) -> People:
     return found[0]
 
 
+@lru_cache(maxsize=256)
 def _fraction(text: str | None) -> Fraction | None:
     return None if text is None else Fraction(text)
 

@@ -75,6 +75,7 @@ class Sqlite:
         try:
             with self._worded(f"{path} cannot be opened as a ledger"):
                 self._prepare()
+            self._check_mode()
             with self.writing() as run:
                 self.taken = migrate(run, steps, self.place, _has_steps)
             if self.taken:
@@ -108,7 +109,8 @@ class Sqlite:
     @contextmanager
     def writing(self) -> Iterator[Run]:
         with self._transaction("BEGIN IMMEDIATE") as run:
-            self._check_mode()
+            if self._pragma("synchronous") < FULL:  # the journal is the file's, and stays while it is open
+                self._check_mode()
             yield run
 
     @contextmanager
