@@ -12,6 +12,8 @@ import pytest
 import inbounds as ib
 from inbounds.cli import main
 from inbounds.ledger import Ledger
+from inbounds.ledger.migrations import SQLITE
+from inbounds.ledger.sqlite import Sqlite
 from inbounds.release import AggregationFailed, StoredTable, release
 from inbounds.release.booking import BESIDE, read, written
 from inbounds.release.engine import Opened
@@ -275,8 +277,11 @@ def test_a_plan_says_whom_it_is_about_in_words_that_are_checked(folder, line, wo
 
 def test_a_year_on_the_command_line(command, folder):
     assert command("ledger", "create", "budget.db", "--people", "pupils", "--epsilon", "2")[0] == 0
-    code, said = command("release", "plan.toml", "--out", "2026-01.csv")
+    code, said = command("release", "plan.toml", "--dry-run")
+    assert "before this release, pupils: epsilon 0 of 2 spent, 2 left" in one_line(said)
+    code, said = command("release", "plan.toml", "--out", "2026-01.csv", "--report", "page.html")
     assert code == 0, said
+    assert "epsilon 0.5 in all of 2, 1.5 left" in Path("page.html").read_text()
     assert "pupils: epsilon 0.5 in all of 2, 1.5 left (entry 3 of their ledger)" in one_line(said)
     code, said = command("release", "plan.toml", "--out", "2026-01.csv")
     assert code == 0, said
@@ -349,6 +354,14 @@ def test_export_head_and_verify_agree_and_a_changed_file_exits_with_one(command,
     code, said = command("ledger", "verify", "ledger.json", "--json")
     assert (code, json.loads(said)["valid"]) == (1, False)
     assert command("verify", "ledger.json")[0] == 1
+
+
+def test_a_ledger_of_an_older_version_is_said_to_be_brought_forward(command, folder):
+    with Ledger(Sqlite(folder / "old.db", create=True, steps=SQLITE[:1])) as old:
+        old.create_people("pupils", epsilon=1)
+    said = command("ledger", "show", "old.db")[1]
+    assert "old.db was a ledger of version 1 and was brought forward to 2" in one_line(said)
+    assert "version" not in command("ledger", "show", "old.db")[1]
 
 
 def test_entries_of_a_ledger_add_up_by_its_own_rule_only(command, folder):

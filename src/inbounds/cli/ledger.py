@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from inbounds.cli.app import NUMBER, TABLES, AsJson, Commands, app, out
+from inbounds.cli.app import NUMBER, TABLES, AsJson, Commands, app, err, out
 from inbounds.cli.records import check_page, tell_page
 
 if TYPE_CHECKING:
@@ -192,7 +192,10 @@ def totals(place: Path, options: dict[str, Any], as_json: bool) -> None:
 def _opened(place: str, *, create: bool = False) -> "Ledger":
     from inbounds.ledger import Ledger
 
-    return Ledger.open(place, create=create)
+    found = Ledger.open(place, create=create)
+    if found.brought_forward:
+        err.print(found.brought_forward, markup=False)
+    return found
 
 
 def _tell_people(people: list["People"], as_json: bool) -> None:

@@ -116,6 +116,7 @@ def release(
     from inbounds.ledger.ledger import fresh_id
     from inbounds.release import Preview, Release, StoredTable, preview, read_plan
     from inbounds.release import release as run
+    from inbounds.release.booking import Booking
     from inbounds.release.oneline import one_line
     from inbounds.release.report import page
     from inbounds.release.write import check_report, record_path
@@ -151,7 +152,7 @@ def release(
     if report is not None:
         report.write_text(page(found.record, getattr(found, "table", None)), "utf-8")
     if isinstance(found, Preview):
-        tell_preview(found, as_json)
+        tell_preview(found, Booking.of(plan, target, None, key).before(), as_json)
     else:
         tell_release(found, report, mechanisms, as_json)
 

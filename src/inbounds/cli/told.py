@@ -41,8 +41,8 @@ def watched() -> Iterator["Watch"]:
         yield show
 
 
-def tell_preview(found: "Preview", as_json: bool) -> None:
-    """What would be released, the promise, the account, and the errors to expect."""
+def tell_preview(found: "Preview", standing: str, as_json: bool) -> None:
+    """What would be released, the promise, the account, the errors to expect, and what is left for these people."""
     if as_json:
         errors = {name: dict(zip(map(str, found.sizes), row, strict=True)) for name, row in found.errors.items()}
         typer.echo(json.dumps({**found.record, "expected_error_by_size": errors}))
@@ -56,6 +56,8 @@ def tell_preview(found: "Preview", as_json: bool) -> None:
     out.print("[bold]Account[/]")
     for line in found.account:
         out.print(f"  • {line}", markup=False)
+    if standing:
+        out.print(f"  • before this release, {standing}", markup=False)
     out.print()
     _tell_values(found.record)
     picked = thinned(len(found.sizes), SHOWN_SIZES)
@@ -101,16 +103,14 @@ def tell_release(done: "Release", report: Path | None, mechanisms: Path | None, 
 def _tell_spending(done: "Release") -> None:
     """What this cost, and the running total of these people in their ledger, by the ledger's own rule."""
     from inbounds.release import ANEW
+    from inbounds.release.booking import standing
     from inbounds.release.words import number
 
-    entry = done.record["ledger"]
     if done.stored:
         out.print(f"\nThis is the stored table of {done.record['time']}; nothing was drawn or spent now: {ANEW}.")
     else:
         out.print(f"\nepsilon {number(done.plan.spent)} was spent on these people by this release.")
-    total = f"{entry['unit']} {entry['spent']}"
-    room = f" of {entry['budget']}, {entry['left']} left" if entry["budget"] else ", counted without a cap"
-    out.print(f"{entry['people']}: {total} in all{room} (entry {entry['entry']} of their ledger)", markup=False)
+    out.print(standing(done.record), markup=False)
 
 
 def _tell_table(done: "Release") -> None:

@@ -130,6 +130,14 @@ class Ledger:
         """The file, or the URL without its password."""
         return self._store.place
 
+    @property
+    def brought_forward(self) -> str:
+        """In words, that it was of an older version when it was opened; nothing otherwise."""
+        taken = self._store.taken
+        if not taken or taken[0] == 1:
+            return ""
+        return f"{self.place} was a ledger of version {taken[0] - 1} and was brought forward to {taken[-1]}"
+
     def __enter__(self) -> "Ledger":
         return self
 

@@ -151,7 +151,7 @@ class Sqlite:
             raise LedgerError(f"{self.place} must enforce foreign keys; this SQLite was built without them")
 
     def guards(self) -> list[str]:
-        found = [str(row[0]) for row in self._run("PRAGMA quick_check") if row[0] != "ok"]
+        found = [str(row[0]) for row in self._run("PRAGMA integrity_check") if row[0] != "ok"]
         found += [f"a row of {row[0]} refers to nothing" for row in self._run("PRAGMA foreign_key_check")]
         here = set(self._run("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
         return found + [f"its {kind} {name} is not as it was made" for kind, name, _ in sorted(here ^ _schema())]

@@ -20,6 +20,9 @@ class Store(Protocol):
     place: str
     """What messages call it: a path, or a URL without its password."""
 
+    taken: range
+    """The steps that were taken when it was opened: all of a new one, those since its version of an older one."""
+
     def writing(self) -> AbstractContextManager[Run]:
         """The only writer: durable when the block is left, undone when it raises."""
 

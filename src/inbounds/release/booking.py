@@ -62,13 +62,20 @@ class Booking:
 
     def found(self) -> Kept | None:
         """What was kept under the key before; nothing is charged."""
-        if self.place is None or (not self.declared and not Path(fspath(self.place)).exists()):  # type: ignore[arg-type]
+        if not self._there():
             return None
         with self._open() as ledger:
             if self.declared:
                 ledger.about(people(self.plan))  # refused now rather than after the designs
             charge = ledger.find(self.key)
             return None if charge is None or charge.answer is None else self._kept(ledger, charge)
+
+    def before(self) -> str:
+        """In words, where the people stand before the release; nothing where no ledger is there yet."""
+        if not self._there():
+            return ""
+        with self._open() as ledger:
+            return "; ".join(str(who) for who in ledger.people() if who.name == people(self.plan))
 
     def charge(self) -> None:
         """Spend the plan's epsilon, durably; `OverBudget` if it is not there. No data may be read before."""
@@ -86,6 +93,13 @@ class Booking:
             content = written(table, full)
             stored = ledger.store(charge, content)
             return Kept(table, full, True) if stored == content else Kept(*read(stored), drawn=False)
+
+    def _there(self) -> bool:
+        """Whether there is a ledger to look into; one that was declared must be, and is refused if it is not."""
+        if self.place is None or self.declared:
+            return self.declared
+        assert not isinstance(self.place, Ledger)
+        return Path(self.place).exists()
 
     def _charge(self, ledger: Ledger) -> Charge:
         name = people(self.plan)
@@ -124,6 +138,15 @@ def people(plan: Plan) -> str:
 def question(plan: Plan) -> dict[str, Any]:
     """All that makes a release the same as an earlier one."""
     return {"plan": plan.summary(), "people": people(plan), "edition": plan.edition}
+
+
+def standing(record: Mapping[str, Any]) -> str:
+    """In words, what was spent on the people of a release when it was made, by their ledger's own rule."""
+    entry = record.get("ledger")
+    if not entry:
+        return "recorded in no ledger: nothing counts what this release spent"
+    room = f" of {entry['budget']}, {entry['left']} left" if entry["budget"] else ", counted without a cap"
+    return f"{entry['people']}: {entry['unit']} {entry['spent']} in all{room} (entry {entry['entry']} of their ledger)"
 
 
 def written(table: Any, record: Mapping[str, Any]) -> bytes:
