@@ -1,6 +1,6 @@
 """Mutation testing of the ledger and the checkers: small faults planted one at a time, each to be found by the tests.
 
-    python tests/mutants.py [ledger | checkers] [--part 1/4]
+    python tests/mutants.py [ledger | checkers | MODULE …] [--part 1/4]
 
 A fault is one comparison, connective, negation, sum or whole number changed, one refusal left out, or one comparison
 inside a statement of SQL changed. Every fault runs the fast tests of its module in a process of its own and must make
@@ -144,9 +144,11 @@ def main(words: list[str]) -> int:
 
     part, parts = (int(x) for x in (words[words.index("--part") + 1] if "--part" in words else "1/1").split("/"))
     os.chdir(ROOT)
-    wanted = [name for name in TARGETS if name in words] or list(TARGETS)
+    every = {module: (name, tests) for name, group in TARGETS.items() for module, tests in group.items()}
+    asked = {module: tests for module, (name, tests) in every.items() if name in words or module in words}
+    wanted = asked or {module: tests for module, (_, tests) in every.items()}
     count, survivors = 0, []
-    for module, tests in ((m, t) for name in wanted for m, t in TARGETS[name].items()):
+    for module, tests in wanted.items():
         if found(module, compile(_file(module).read_text("utf-8"), str(_file(module)), "exec"), tests):
             return _say(f"the tests of {module} fail without a fault") or 2
         for k, (what, tree) in enumerate(faults(ast.parse(_file(module).read_text("utf-8")))):

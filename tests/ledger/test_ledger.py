@@ -97,6 +97,14 @@ def test_a_budget_is_rounded_down_and_a_charge_up(ledger):
         ledger.charge("third", "1/3", key="third")
 
 
+def test_the_least_and_the_largest_budget_are_held(ledger):
+    assert ledger.create_people("one unit", epsilon="1e-9").budget_units == 1
+    most = ledger.create_people("most", epsilon=Fraction(2**63 - 1, 10**9))
+    assert most.budget_units == 2**63 - 1
+    with pytest.raises(ValueError, match="budget of 1 to"):
+        ledger.create_people("more", epsilon=Fraction(2**63, 10**9))
+
+
 def test_the_same_key_again_costs_nothing(ledger):
     first = ledger.charge("pupils", 1, key="a", purpose="mean age", question={"of": "age"})
     again = ledger.charge("pupils", "1.0", key="a", purpose="mean age", question={"of": "age"})
@@ -221,8 +229,8 @@ def test_what_zcdp_spent_converts_back_to_at_most_the_declared_epsilon():
 
 @given(st.lists(st.fractions(Fraction(1, 10**9), 64, max_denominator=10**9), min_size=1, max_size=5))
 def test_costs_are_never_rounded_down(parts):
-    assert cost("sum", parts) >= sum(parts) * 10**9 > cost("sum", parts) - 1
-    assert cost("zcdp", parts) == sum(rho_above(part) for part in parts)
+    assert cost("sum", tuple(parts)) >= sum(parts) * 10**9 > cost("sum", tuple(parts)) - 1
+    assert cost("zcdp", tuple(parts)) == sum(rho_above(part) for part in parts)
 
 
 # --- answers ----------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ not: what they allow for each fixed list of questions can be exceeded by somebod
 """
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, get_args
@@ -38,22 +37,18 @@ def unit_of(rule: Rule) -> Fraction:
     return RHO_UNIT
 
 
-def cost(rule: Rule, parts: Sequence[Fraction]) -> int:
+@lru_cache(maxsize=4096)
+def cost(rule: Rule, parts: tuple[Fraction, ...]) -> int:
     """The units that parts cost together, rounded up; each part is a pure epsilon mechanism, drawn by itself.
 
-    >>> cost("sum", [Fraction(1, 3), Fraction(1, 6)])
+    >>> cost("sum", (Fraction(1, 3), Fraction(1, 6)))
     500000000
     """
     if rule == "sum":
         return math.ceil(sum(parts, Fraction(0)) / NANO)
-    return sum(_rho(part) for part in parts)
-
-
-@lru_cache(maxsize=1024)
-def _rho(epsilon: Fraction) -> int:
     from inbounds.accounting.filters import rho_above
 
-    return rho_above(epsilon)
+    return sum(rho_above(part) for part in parts)
 
 
 def allowance(rule: Rule, epsilon: Fraction, delta: Fraction | None) -> int:

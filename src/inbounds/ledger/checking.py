@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from os import PathLike
 from typing import Any
 
@@ -209,16 +210,10 @@ def _plain_people(values: Mapping[str, Any], kind: str) -> People:
     return People(name=str(values["name"]), rule=values["rule"], **facts, **units)  # type: ignore[arg-type]
 
 
-_COSTS: dict[tuple[Rule, tuple[str, ...]], int] = {}
-
-
+@lru_cache(maxsize=4096)
 def _cost(rule: Rule, parts: tuple[str, ...]) -> int:
     """As `cost`, of the texts in an entry; most charges of a ledger cost one of a few prices."""
-    if (rule, parts) not in _COSTS:
-        if len(_COSTS) > 10_000:
-            _COSTS.clear()
-        _COSTS[rule, parts] = cost(rule, [Fraction(part) for part in parts])
-    return _COSTS[rule, parts]
+    return cost(rule, tuple(map(Fraction, parts)))
 
 
 def _exact(text: str | None) -> Fraction | None:

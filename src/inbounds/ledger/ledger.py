@@ -216,8 +216,8 @@ class Ledger:
         with other content it is refused; a random one without. parts: the epsilons of independent parts that make
         up the whole, which zCDP adds up one by one. question: plain values that say what is asked, for the digest.
         """
-        whole = as_epsilon(epsilon)
-        each = (whole,) if parts is None else tuple(map(as_epsilon, parts))
+        whole = _epsilon(epsilon)
+        each = (whole,) if parts is None else tuple(_epsilon(part) for part in parts)
         if parts is not None and sum(each, Fraction(0)) != whole:
             raise ValueError(f"parts must add up to epsilon {whole}, got {sum(each, Fraction(0))}")
         request = Request.of(people, each, self._ids() if key is None else key, purpose, question)
@@ -346,6 +346,12 @@ class Ledger:
             raise LedgerError(f"{self.place} was changed: {'; '.join(problems)}")
         with self._store.reading() as run:
             return verified(self.place, _all_entries(run), _people(run), _stored_answers(run), head)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _epsilon(value: Any) -> Fraction:
+    """As `as_epsilon`; most questions cost one of a few prices."""
+    return as_epsilon(value)
 
 
 _FIXED = ("name", "rule", "epsilon", "delta", "budget_units")
