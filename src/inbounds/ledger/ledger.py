@@ -216,8 +216,8 @@ class Ledger:
         with other content it is refused; a random one without. parts: the epsilons of independent parts that make
         up the whole, which zCDP adds up one by one. question: plain values that say what is asked, for the digest.
         """
-        whole = _epsilon(epsilon)
-        each = (whole,) if parts is None else tuple(_epsilon(part) for part in parts)
+        whole = _epsilon(epsilon)  # type: ignore[arg-type]
+        each = (whole,) if parts is None else tuple(_epsilon(part) for part in parts)  # type: ignore[arg-type]
         if parts is not None and sum(each, Fraction(0)) != whole:
             raise ValueError(f"parts must add up to epsilon {whole}, got {sum(each, Fraction(0))}")
         request = Request.of(people, each, self._ids() if key is None else key, purpose, question)
