@@ -68,7 +68,7 @@ PARTS = {
         "Peers that take one value at a time or a list are timed on fewer values; the rate is per value.",
         "Different promises: OpenDP's plain geometric leaves the range and its bounded form runs in constant time, "
         "which `inbounds` does not; diffprivlib is called once per value, as its interface has it.",
-        ((OURS,), ("NumPy generator",), ("OpenDP",), ("diffprivlib",)),
+        ((OURS,), (f"{OURS}, door",), ("NumPy generator",), ("OpenDP",), ("diffprivlib",)),
         ("0..100, epsilon 1/2, mixed answers",),
         "sampling",
         "Values per second on a log scale. Hatched: floating point, so the promise is not exact.",

@@ -28,6 +28,26 @@ def inbounds() -> list[Row]:
     ]
 
 
+def door() -> list[Row]:
+    """Positions alone: grids and cells, whole numbers and floats."""
+    few, many = ib.interval(0, 100, 5, 20), ib.interval(0, 100, 1, 10_000)
+    floats = ANSWERS / 1.0
+    facts: dict[str, Any] = {"amount": 1e7, "per": "value", "proved": True, "privacy": "exact comparison"}
+    asked = {
+        "positions of int64, 101 counts": (ib.count(100), ANSWERS),
+        "positions of float64, 101 counts": (ib.count(100), floats),
+        "positions of int64, 20 cells": (few, ANSWERS),
+        "positions of float64, 20 cells": (few, floats),
+        "positions of float64, 10,000 cells": (many, floats),
+    }
+    for query, values in asked.values():
+        query.index(values[:10])
+    return [
+        timed(task, OURS, lambda query=query, values=values: query.index(values), note="the door", **facts)
+        for task, (query, values) in asked.items()
+    ]
+
+
 def numpy() -> list[Row]:
     cumulative = ib.catalog.truncated_geometric(ib.count(100), 0.5).matrix.cumsum(axis=0)
     offsets = (cumulative + np.arange(101)).T.ravel()
@@ -69,4 +89,12 @@ def diffprivlib() -> list[Row]:
     return [timed(TASK, "diffprivlib", run, note="one value a call, as its interface has it", **facts)]
 
 
-serve({"inbounds": inbounds, "NumPy generator": numpy, "OpenDP": opendp, "diffprivlib": diffprivlib})
+serve(
+    {
+        "inbounds": inbounds,
+        "inbounds, door": door,
+        "NumPy generator": numpy,
+        "OpenDP": opendp,
+        "diffprivlib": diffprivlib,
+    }
+)

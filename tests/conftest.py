@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -92,6 +93,67 @@ def _rational(point) -> Fraction:
 @pytest.fixture(scope="session")
 def judge() -> Judge:
     return Judge()
+
+
+# --- kills inside a write ---------------------------------------------------------------------------------
+
+
+class Moments:
+    """Looks at a folder before every call that opens for writing, renames, removes or changes a file in it.
+
+    What is there at that moment is what a kill at that moment would leave. look: called with the folder; raises
+    what is wrong. A file that is opened for writing under one of the names in `whole` is wrong by itself: it would
+    be seen in parts.
+    """
+
+    def __init__(self, folder: Path, whole: set[str], look: Callable[[Path], None]) -> None:
+        self.folder, self.whole, self.look, self.wrong, self.seen = folder, whole, look, "", 0
+
+    def __call__(self, event: str, words: tuple[Any, ...]) -> None:
+        opened = event == "open" and isinstance(words[0], str | bytes | os.PathLike) and words[2] & WRITES
+        if not (opened or event in ("os.rename", "os.remove", "os.chmod", "os.truncate")) or self.wrong:
+            return
+        if opened and Path(os.fsdecode(words[0])).name in self.whole:
+            self.wrong = f"{os.fsdecode(words[0])} is written in place"
+        self.seen += 1
+        _MOMENTS.remove(self)  # looking opens files as well
+        try:
+            self.look(self.folder)
+        except AssertionError as reason:
+            self.wrong = f"before {event} {words[:2]}: {reason}"
+        finally:
+            _MOMENTS.append(self)
+
+
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
+_MOMENTS: list[Moments] = []
+
+
+def _watch(event: str, words: tuple[Any, ...]) -> None:
+    for moments in tuple(_MOMENTS):
+        moments(event, words)
+
+
+sys.addaudithook(_watch)  # for good; it sees nothing while nobody watches
+
+
+@pytest.fixture
+def every_moment() -> Any:
+    """`with every_moment(folder, whole, look):` — `look` holds at every moment, and at the end."""
+
+    @contextmanager
+    def watched(folder: Path, whole: set[str], look: Callable[[Path], None]) -> Iterator[None]:
+        moments = Moments(folder, whole, look)
+        _MOMENTS.append(moments)
+        try:
+            yield
+        finally:
+            _MOMENTS.remove(moments)
+        assert not moments.wrong, moments.wrong
+        assert moments.seen > 1
+        look(folder)
+
+    return watched
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds.certify import check_matrix, sliding
-from inbounds.exact import EXP_BITS, TOTAL, exp_below
+from inbounds.exact import EXP_BITS, TOTAL, exp_below, float_above
 from inbounds.law import Matrix, Noise, geometric_noise
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.query import Cells, Query, Scale, with_neighbours
@@ -164,6 +164,16 @@ def test_what_is_no_distribution_is_refused(weights):
         Mechanism(ib.count(1), Fraction(1), Matrix(weights), HAND)
 
 
+@pytest.mark.parametrize("outputs", [1, 2, 4, 5])
+def test_weights_with_rows_for_other_outputs_are_refused(outputs):
+    """Private as they are, but nobody could say which row reports what."""
+    weights = np.full((outputs, 3), TOTAL // outputs)
+    weights[0] += TOTAL - weights.sum(axis=0)
+    check_matrix(weights, ib.count(2).cliques(), Fraction(1))
+    with pytest.raises(ib.NotADistribution, match=r"weights must have the shape \(3, 3\)"):
+        Mechanism(ib.count(2), Fraction(1), Matrix(weights), HAND)
+
+
 def test_column_sums_that_wrap_around_to_the_total_are_refused():
     """Six weights of 2**62 - 1 and fill sum to 2**62 modulo 2**64, not to 2**62."""
     column = [2**62, 2**62, 2**62, 2**62, 2**62]
@@ -290,29 +300,59 @@ def test_ends_too_light_for_an_even_table_are_refused(judge, reach):
         assert isinstance(outcome(lambda law=law: Mechanism(query, Fraction(3, 2), law, HAND)), Mechanism) == passes
 
 
+QUARTER, EIGHTH = TOTAL // 4, TOTAL // 8
+WHOLE_TABLES = {
+    1: {"core": [TOTAL - 2 * QUARTER], "floor": 1, "end": QUARTER},
+    2: {"core": [EIGHTH, TOTAL - 2 * EIGHTH - 2 * QUARTER, EIGHTH], "floor": 1, "end": QUARTER},
+    3: {"core": [TOTAL - 4 * EIGHTH - 2 * EIGHTH], "floor": EIGHTH, "end": EIGHTH},
+}
+"""Noise tables that pass, by their size: without a floor, with a core up to the ends, and with a run of floors."""
+
+
+@pytest.mark.parametrize("size", WHOLE_TABLES)
+def test_the_noise_tables_that_are_broken_below_are_whole(judge, size):
+    table = WHOLE_TABLES[size]
+    law = Noise(np.array(table["core"]), table["floor"], table["end"], size)
+    assert judge.certifies(Mechanism(ib.count(size), Fraction(40), law, HAND))
+
+
 @pytest.mark.parametrize(
-    "bad",
+    ("size", "bad", "reason"),
     [
-        {"core": [1, 2]},
-        {"core": []},
-        {"core": [[TOTAL - 2]]},
-        {"core": [1, 1, 1, TOTAL - 8, 1, 1, 1]},
-        {"core": [TOTAL], "end": 0},
-        {"core": [TOTAL + 2], "end": -1},
-        {"core": [0, TOTAL - 2, 0], "size": 2},
-        {"core": [TOTAL - 4], "floor": 0, "end": 2, "size": 2},
-        {"core": [TOTAL - 3]},
-        {"core": np.array([TOTAL - 2.0])},
-        {"size": 2},
+        (1, {"core": [1, 2]}, "core must be an int64 array"),
+        (1, {"core": []}, "core must be an int64 array"),
+        (1, {"core": [[TOTAL - 2 * QUARTER]]}, "core must be an int64 array"),
+        (1, {"core": [1, TOTAL - 2 * QUARTER - 2, 1]}, "core must be an int64 array"),
+        (2, {"core": [1, 1, TOTAL - 2 * QUARTER - 4, 1, 1]}, "core must be an int64 array"),
+        (1, {"core": np.array([TOTAL - 2.0 * QUARTER])}, "weights must be int64"),
+        (1, {"core": [TOTAL], "end": 0}, "noise weights must be positive"),
+        (1, {"core": [TOTAL + 2], "end": -1}, "noise weights must be positive"),
+        (2, {"core": [0, TOTAL - 2 * QUARTER, 0]}, "noise weights must be positive"),
+        (2, {"core": [-1, TOTAL - 2 * QUARTER + 2, -1]}, "noise weights must be positive"),
+        (3, {"core": [TOTAL - 2 * EIGHTH], "floor": 0}, "noise weights must be positive"),
+        (1, {"core": [TOTAL - 2 * QUARTER - 1]}, "they miss by 1"),
+        (1, {"core": [TOTAL - 2 * QUARTER + 1]}, "they miss by -1"),
+        (2, {"end": QUARTER - 1}, "they miss by 2"),
+        (3, {"floor": EIGHTH + 1}, "they miss by -4"),
+        (2, {"size": 1}, "must have that size less one"),
+        (2, {"size": 3}, "must have that size less one"),
     ],
 )
-def test_a_noise_table_that_is_no_distribution_is_refused(bad):
-    table = {"core": [TOTAL - 2], "floor": 1, "end": 1, "size": 1} | bad
+def test_a_noise_table_that_is_no_distribution_is_refused(size, bad, reason):
+    table = {"size": size, **WHOLE_TABLES[size]} | bad
     core = np.asarray(table["core"])
     core = core.astype(np.int64) if core.size == 0 else core
     rest = table["floor"], table["end"], table["size"]
-    with pytest.raises(ib.NotADistribution):
-        Mechanism(ib.count(1), Fraction(40), Noise(core, *rest), HAND)
+    with pytest.raises(ib.NotADistribution, match=reason):
+        Mechanism(ib.count(size), Fraction(40), Noise(core, *rest), HAND)
+
+
+def test_a_noise_table_whose_sum_wraps_around_to_the_total_is_refused():
+    """The core sums to 2**64 too much, which an int64 does not see; the epsilon is the largest there is."""
+    core = [2**62, 2**62, 2**62 - 2, 2**62, 2**62]
+    assert (sum(core) + 2) % 2**64 == TOTAL
+    with pytest.raises(ib.NotADistribution, match=f"they miss by {-(2**64)}"):
+        Mechanism(ib.count(3), Fraction(64), Noise(np.array(core), 1, 1, 3), HAND)
 
 
 @pytest.mark.parametrize("convert", [np.int64, np.int32, np.uint8])
@@ -480,7 +520,8 @@ def test_audit_equals_the_largest_log_ratio_over_all_pairs(judge, query, seed):
     assert found.epsilon == pytest.approx(worst, rel=1e-12, abs=1e-12)
     if worst > 0:
         likelier, rarer = found.answers
-        assert found.ratio == matrix[found.output, likelier] / matrix[found.output, rarer]
+        high, low = (Fraction(matrix[found.output, j]) for j in (likelier, rarer))
+        assert found.ratio == float_above(high / low)
         assert math.log(found.ratio) / found.distance == pytest.approx(found.epsilon)
 
 

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds.collect import Collector, fingerprint, tally
+from inbounds.law import Noise, geometric_noise
+from inbounds.mechanism import Mechanism, Origin
 
 MECHANISM = ib.catalog.truncated_geometric(ib.ordinal(0, 6), 1)
 LABELS = ib.catalog.randomized_response(ib.category(["tea", "coffee", "water"]), 1)
@@ -122,6 +124,19 @@ def test_collectors_of_different_mechanisms_do_not_merge():
         Collector.merged([])
     with pytest.raises(TypeError, match="a collector is for the reports of a Mechanism, got str"):
         Collector("m.json")
+
+
+def test_mechanisms_that_differ_in_one_part_of_their_law_are_told_apart():
+    """The same noise read in another way, or noise that ends otherwise, is another law."""
+    query = ib.count(6)
+    noise = geometric_noise(query, Fraction(1))
+    remaps = [None, np.arange(7), np.array([0, 0, 2, 3, 4, 6, 6])]
+    laws = [Noise(noise.core, noise.floor, noise.end, noise.size, remap) for remap in remaps]
+    laws.append(geometric_noise(query, Fraction(9, 10)))
+    made = [Mechanism(query, Fraction(1), law, Origin("test")) for law in laws]
+    assert len({fingerprint(mechanism) for mechanism in made}) == len(made)
+    with pytest.raises(ValueError, match="collectors must be for the same mechanism"):
+        Collector(made[0]).merge(Collector(made[2]))
 
 
 def test_equal_laws_from_different_places_are_one_mechanism():

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds import files
 from inbounds.attack import Composition, Record, answers_allowed, compose, enumerated, load_record
-from inbounds.attack.pairs import neighbours
+from inbounds.attack.compose import as_delta
+from inbounds.attack.pairs import Grid, mass, neighbours
 from inbounds.attack.record import up
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
+from inbounds.exact import TOTAL
 
 SMALL = {
     "geometric": ib.catalog.truncated_geometric(ib.count(6), "0.5"),
@@ -162,6 +164,42 @@ def test_the_curve_falls_from_epsilon_zero_to_the_sum():
     assert epsilons[-1] == 6.0
 
 
+def test_a_delta_is_a_probability_and_covers_what_floating_point_may_be_wrong_by():
+    """Large epsilons at epsilon 0 come to one plus the slack; a transform may come to less than nothing."""
+    for epsilon, times in ((20, 3), (8, 40), (64, 2)):
+        total = compose(ib.catalog.randomized_response(ib.category(["a", "b"]), epsilon), times)
+        assert 1 - 1e-3 < total.delta(0) <= 1
+
+    class Below:
+        def get_delta_for_epsilon(self, epsilon):
+            return -1e-3
+
+    total = compose(SMALL["geometric"], 3)
+    assert total._delta(Below(), 1.0) == total.slack > 0
+
+
+@given(st.fractions(Fraction(1, 10**12), Fraction(999_999, 10**6)))
+def test_a_delta_as_a_float_is_not_above_the_delta_that_was_given(delta):
+    assert delta - Fraction(1, 10**15) <= Fraction(as_delta(delta)) <= delta
+    assert Fraction(as_delta("0.1")) <= Fraction(1, 10) < Fraction(0.1)  # the float nearest to a tenth is above it
+
+
+def test_losses_on_the_grid_are_never_below_the_true_ones(judge):
+    """Steps chosen so that the true loss lies a hair above k steps, and floats say exactly k: some mass must go up."""
+    seen = 0
+    for a in range(2, 60):
+        for k in (1, 3, 7, 10):
+            step = math.log(a) / k
+            low, _ = judge.exp(k * Fraction(step))
+            if math.log(a) / step != k or not low < a:
+                continue
+            seen += 1
+            upper, lower = (np.array([first, 64 - first]) * (TOTAL // 64) for first in (a, 1))
+            grid = Grid(step, k + 5)
+            assert mass(upper, lower, grid)[grid.points + k + 1] > 0
+    assert seen > 50
+
+
 def test_below_the_accuracy_of_transforms_only_the_sum_is_promised():
     total = compose(SMALL["exponential"], 5)
     assert total.epsilon("1e-30") == float(total.basic)
@@ -269,6 +307,19 @@ def test_a_record_that_says_more_than_its_mechanisms_is_refused(tmp_path, change
     (tmp_path / "r.json").write_text(json.dumps(forged), "utf-8")
     with pytest.raises(PassportError, match=reason):
         load_record(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize("share", [0.5, 1 - 1e-6, 1 + 1e-6, 100.0])
+def test_a_record_with_an_epsilon_of_its_own_choice_is_refused_unless_it_is_true(tmp_path, share):
+    """Statement and digest are made to fit: less than the answers have is a lie, more than the sum is no promise."""
+    true = Record.of(compose(SMALL["exponential"], 2), "1e-3")
+    chosen = Record(true.composition, true.delta, true.epsilon * share)
+    chosen.save(tmp_path / "r.json")
+    if true.epsilon <= chosen.epsilon <= float(true.basic):
+        assert load_record(tmp_path / "r.json").epsilon == chosen.epsilon
+    else:
+        with pytest.raises(PassportError, match="the guarantee does not follow from the mechanisms"):
+            load_record(tmp_path / "r.json")
 
 
 def test_a_record_with_another_digest_or_version_is_refused(tmp_path):

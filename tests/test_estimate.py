@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import islice
 
 import clarabel
 import numpy as np
@@ -15,8 +16,9 @@ from inbounds.collect import Collector
 from inbounds.distance import kantorovich
 from inbounds.estimate import reconstruct
 from inbounds.estimate.channel import Dense, Geometric, Merged, Response
-from inbounds.estimate.ibu import iterate
+from inbounds.estimate.ibu import Update, iterate, run, squarem
 from inbounds.estimate.linear import onto_simplex
+from inbounds.estimate.newton import Likelihood, Point, minimize
 from inbounds.estimate.shapes import channel_of, shaped
 from inbounds.law import Noise
 from inbounds.mechanism import Mechanism, Origin
@@ -122,6 +124,73 @@ def test_the_likelihood_never_falls_along_kept_points_and_never_exceeds_the_cert
     missing = best.log_likelihood - early.log_likelihood
     assert -1e-9 <= missing <= early.residual + 1e-12
     assert early.gap == 200 * early.residual
+
+
+@pytest.mark.parametrize("acceleration", ["none", "squarem"])
+def test_what_is_called_converged_has_the_residual_it_was_asked_for(acceleration):
+    """The certificate is computed anew: a bound on the gain in any direction, not on an average one."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        matrix = random_channel(rng, 7, 4)
+        counts = rng.multinomial(500, matrix @ rng.dirichlet(np.ones(4)))
+        found = reconstruct(counts, matrix, acceleration=acceleration, tolerance=1e-4)
+        assert found.converged
+        assert found.residual <= 1e-4 * (1 + 1e-9)
+        corners = np.eye(4) * 0.01 + found.distribution * 0.99
+        gains = [found.problem.log_likelihood(p) - found.log_likelihood for p in corners]
+        assert max(gains) <= 0.01 * 1e-4
+
+
+def test_extrapolation_keeps_no_point_that_is_less_likely_than_the_plain_update_before_it():
+    """squarem yields a kept point and the plain update from it in turn; some extrapolations overshoot here."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        answers = int(rng.integers(3, 9))
+        matrix = rng.dirichlet(np.full(6, 0.3), answers).T
+        channel, q = shaped(matrix), rng.multinomial(50, matrix @ rng.dirichlet(np.ones(answers))) / 50
+        start = rng.dirichlet(np.ones(answers)) + 1e-3
+        path = [update.log_likelihood for update in islice(squarem(channel, q, start / start.sum()), 121)]
+        assert (np.diff(path) >= -1e-12).all()
+
+
+def test_the_best_update_seen_is_returned_and_not_the_last():
+    """Updates by hand, the third less likely than the second; a certificate counts more than a likelihood."""
+
+    def update(likelihood, residual):
+        return Update(np.array([0.5, 0.5]) + residual / 8, np.array([1 + residual, 0.5]), likelihood)
+
+    path = [update(-3.0, 0.4), update(-1.0, 0.2), update(-2.0, 0.3)]
+    found = run(iter(path), 1e-3, 2, lambda *_: None)
+    assert found.residual == path[1].residual
+    assert found.path == (-3.0, -1.0, -2.0)
+    sure = [*path[:2], update(-1.0 - 1e-16, 1e-4)]
+    assert run(iter(sure), 1e-3, 2, lambda *_: None).residual == sure[2].residual
+
+
+def test_newton_steps_return_the_best_point_seen_and_not_the_last(monkeypatch):
+    """A step that makes the residual worse is taken, and not believed."""
+    matrix = random_channel(np.random.default_rng(1), 5, 4)
+    channel, objective, own = shaped(matrix), Likelihood(np.full(5, 0.2)), Point.moved
+    residuals = []
+
+    def worse(point, *words):
+        step = own(point, *words)
+        residuals.append(step.found().residual)
+        return Point.of(channel, objective, np.array([0.97, 0.01, 0.01, 0.01])) if len(residuals) > 3 else step
+
+    monkeypatch.setattr(Point, "moved", worse)
+    found = minimize(channel, objective, np.full(4, 0.25), 1e-14, lambda *_: None)
+    assert found.residual == min(residuals[:3])
+
+
+def test_a_newton_step_lands_on_the_simplex_even_from_beside_it():
+    """What rounding takes from the sum is given back at every step, however short the step is."""
+    matrix = random_channel(np.random.default_rng(1), 5, 4)
+    channel, objective = shaped(matrix), Likelihood(np.array([0.6, 0.1, 0.1, 0.1, 0.1]))
+    on = Point.of(channel, objective, np.array([0.97, 0.01, 0.01, 0.01]))
+    for scale in (1.0, 1.01, 0.99):
+        beside = Point(on.p * scale, on.s, on.multiplier, on.g)
+        assert abs(math.fsum(beside.moved(channel, objective).p) - 1) <= 2.0**-52
 
 
 def test_squarem_needs_far_fewer_steps_than_plain_updates_to_the_same_residual():

@@ -97,6 +97,29 @@ def test_saving_replaces_a_file_whole_and_leaves_nothing_else(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
 
 
+def test_at_every_moment_of_saving_a_file_is_the_old_one_or_the_new_one(tmp_path, every_moment):
+    """Passports, records of several answers, multi-level releases and collections: never gone, never in parts."""
+    old, new = (ib.catalog.truncated_geometric(ib.count(n), 1) for n in (3, 5))
+    chains = [ib.multilevel(ib.count(n), [1, "1/2"]) for n in (3, 5)]
+    records = [ib.attack.Record.of(ib.compose(m, 2), "1e-6") for m in (old, new)]
+    collections = [ib.Collector(old).add(reports) for reports in ([0, 3], [1, 2, 2])]
+    for k, (first, then) in enumerate(((old, new), chains, records, collections)):
+        path = tmp_path / f"{k}.json"
+        first.save(path)
+        before = path.read_bytes()
+        then.save(tmp_path / "then.json")
+        after = (tmp_path / "then.json").read_bytes()
+        (tmp_path / "then.json").unlink()
+
+        def look(folder, path=path, allowed=(before, after)):
+            assert path.exists(), "the file is gone"
+            assert path.read_bytes() in allowed
+
+        with every_moment(tmp_path, {path.name}, look):
+            then.save(path)
+        assert path.read_bytes() == after
+
+
 def test_a_passport_says_what_the_design_promises():
     content = files.passport(ib.catalog.truncated_geometric(ib.count(4), "1/2"))
     assert content["format"] == "inbounds mechanism"
@@ -255,6 +278,38 @@ def test_a_claim_that_does_not_follow_from_the_weights_is_refused(field, lie):
         files.read(signed({**content, "claims": claims}))
 
 
+@pytest.mark.parametrize("objective", ["average absolute loss", "average absolute loss under a prior", "anything"])
+def test_a_bound_above_the_value_it_bounds_is_refused_whatever_the_objective(objective):
+    made = ib.catalog.uniform(ib.count(2), 1)
+    for excess, allowed in ((-1e-13, True), (0.0, True), (1e-13, False), (1.0, False)):
+        best = {"objective": objective, "value": repr(made.loss()), "bound": repr(made.loss() + excess)}
+        content = signed({**files.passport(made), "optimality": best})
+        if allowed:
+            assert files.read(content).optimality.bound == made.loss() + excess
+        else:
+            with pytest.raises(ib.PassportError, match="the value of the objective does not follow"):
+                files.read(content)
+
+
+@pytest.mark.parametrize(
+    ("cells", "wrong"),
+    [
+        ({"lowers": "-1/2", "uppers": "-1/2"}, "a cell without width"),
+        ({"uppers": "5/2"}, "cells that overlap"),
+        ({"values": "3"}, "a value outside its cell"),
+    ],
+)
+def test_odd_cells_in_a_passport_are_refused(cells, wrong):
+    """Cells that overlap, or do not hold what is reported for them, would be nobody's idea of the outputs."""
+    made = ib.catalog.uniform(ib.count(5, outputs=ib.cells("-1/2", "11/2", 3)), 1)
+    content = json.loads(json.dumps(files.passport(made)))
+    assert files.read(content) == made
+    for name, start in cells.items():
+        content["query"]["outputs"][name]["start"] = start
+    with pytest.raises(ib.PassportError, match=r"a cell must satisfy|cells must be disjoint"):
+        files.read(signed(content))
+
+
 @pytest.mark.parametrize("name", ["absolute", "squared", "zero-one"])
 def test_a_loss_that_is_a_little_too_good_is_refused(name):
     content = json.loads(json.dumps(files.passport(ib.catalog.truncated_geometric(ib.count(3), 1))))
@@ -275,11 +330,21 @@ def test_an_optimality_that_is_no_number_is_refused(value, bound):
 # --- not a passport ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [0, 2, 99, "1", None, "2.0"])
+@pytest.mark.parametrize("version", [0, 3, 99, "1", None, "2.0", True])
 def test_an_unknown_version_is_refused_as_such(version):
     content = files.passport(ib.catalog.uniform(ib.count(2), 1))
-    with pytest.raises(ib.UnknownVersion, match="passport version must be 1, got"):
+    with pytest.raises(ib.UnknownVersion, match="passport version must be 1 or 2, got"):
         files.read(signed({**content, "version": version}))
+
+
+def test_a_version_that_does_not_fit_the_query_is_refused():
+    """Version 1 had no allowance: a reader of that time would round differently from what is promised."""
+    plain = files.passport(ib.catalog.uniform(ib.count(2), 1))
+    spare = files.passport(ib.catalog.uniform(ib.interval(0, 2, 1, 2), 1))
+    assert (plain["version"], spare["version"]) == (1, 2)
+    for content, other in ((plain, 2), (spare, 1)):
+        with pytest.raises(ib.PassportError, match="the version does not fit the query"):
+            files.read(signed({**content, "version": other}))
 
 
 @pytest.mark.parametrize("content", [None, [], "text", 5, {}, {"format": "something else"}])

@@ -428,7 +428,7 @@ def test_parquet_files_are_read_and_written_in_batches(people, tmp_path, monkeyp
     ("words", "message"),
     [
         (("--column", "wage"), "column must be one of 'name', 'age', 'drink' in people.csv, got 'wage'"),
-        (("--column", "name"), "values must be numbers; at least one is not"),
+        (("--column", "name"), "true answers must be numbers"),
         (("--column", "age", "--keep", "height"), "got 'height'"),
         (("--column", "age", "--to", "reports.txt"), "file must end in .csv or .parquet, got 'reports.txt'"),
     ],

@@ -418,7 +418,11 @@ def test_report_writes_the_page(saved, tmp_path):
     [
         (ib.count(9), "true answers at most 1 apart are neighbours"),
         (ib.mean(10, 1, 5), "true answers at most 0.4 apart are neighbours"),
-        (ib.interval(0, 1, "1/3", 6), "true answers at most 1/3 apart are neighbours"),
+        (ib.interval(0, 1, "1/3", 6, allowance=0), "true answers at most 1/3 apart are neighbours"),
+        (
+            ib.interval(0, 1, "1/4", 4),
+            "true answers at most 0.25 apart are neighbours, and 2.38e-07 more for the arithmetic behind them",
+        ),
         (ib.extreme(0, 4), "any two true answers are neighbours"),
     ],
 )

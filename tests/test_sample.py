@@ -85,7 +85,7 @@ def owned(table: AliasTable, law: int) -> list[int]:
     """How many of all 2**62 draws select each bin's output: the threshold for itself, the rest for its alias."""
     capacity = 1 << (table.total_bits - table.bits)
     counts = [0] * (1 << table.bits)
-    for k, cell in enumerate(table.packed[law].tolist()):
+    for k, cell in enumerate(table.packed.array[law].tolist()):
         threshold, alias = cell >> table.bits, cell & ((1 << table.bits) - 1)
         assert 0 <= threshold <= capacity
         counts[k] += threshold
@@ -112,7 +112,7 @@ def test_a_large_noise_table_owns_exactly_its_weights():
     assert counts[core : core + 4] == [run * law.floor] * 2 + [law.end] * 2
     assert not any(counts[core + 4 :])
     for k in (core, core + 1):  # the equal weights sit at the start of their own bin and are nobody's alias
-        cells = law.sampler.table.packed[0].tolist()
+        cells = law.sampler.table.packed.array[0].tolist()
         assert cells[k] >> law.sampler.table.bits == run * law.floor
         assert all(cell & ((1 << law.sampler.table.bits) - 1) != k for i, cell in enumerate(cells) if i != k)
 

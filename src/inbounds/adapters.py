@@ -61,8 +61,10 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
         raise ValueError("a distance must not be negative")
     if distance == 0:
         return 0.0
-    if isinstance(mechanism.query.neighbours, Everyone):
+    query, neighbours = mechanism.query, mechanism.query.neighbours
+    if isinstance(neighbours, Everyone):
         return float_above(mechanism.epsilon)
-    steps = min(Fraction(distance), mechanism.query.answers.span) / mechanism.query.sensitivity
-    whole = steps if isinstance(mechanism.query.neighbours, Metric) else Fraction(math.ceil(steps))
-    return float_above(mechanism.epsilon * whole)
+    apart = min(query.steps_within(Fraction(distance)), query.answers.ticks[-1])
+    if isinstance(neighbours, Metric):
+        return float_above(mechanism.epsilon * apart * query.answers.unit / neighbours.unit)
+    return float_above(mechanism.epsilon * math.ceil(Fraction(apart, neighbours.steps)))

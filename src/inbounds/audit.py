@@ -1,15 +1,32 @@
 """The true privacy loss of any matrix, its worst cell named: what somebody else's mechanism really promises."""
 
 import math
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from inbounds.certify import neighbouring_weights
+from inbounds.errors import TooLarge
+from inbounds.exact import exact, float_above
+from inbounds.law import Noise, noise_steps
 from inbounds.query import Query
+
+Exact = Fraction | int
 
 COLUMN_SLACK = 1e-6
 """How far the sums of two columns may be apart, as a share: what solvers leave."""
+
+FLOAT_MAX, FLOAT_DOUBT = sys.float_info.max, 2.0**-50
+"""A ratio of two numbers, each rounded to a float and then divided, is wrong by less than this share."""
+
+TINY = Fraction(1, 10**20)
+"""Below it, ln(1 + x) and x are the same float, or neighbours."""
 
 COLUMNS = "one for each true answer: P[output, answer]"
 
@@ -39,58 +56,152 @@ class Audit:
 def audit(matrix: ArrayLike, query: Query) -> Audit:
     """The least epsilon for which P[output, answer] is private under the query's neighbourhood.
 
-    A zero beside a positive neighbour is an infinite loss; a row of zeros is none. O(outputs · answers · reach).
+    Ints, Fractions, Decimals and texts ("1/3", "1e-400") are taken exactly, floats as the binary numbers they are;
+    epsilon is rounded up, by at most one unit in its last place. A zero beside a positive neighbour is an infinite
+    loss; a row of zeros is none. O(outputs · answers · reach).
 
     >>> from inbounds.query import count
     >>> audit([[0.75, 0.25], [0.25, 0.75]], count(1)).ratio
     3.0
     """
-    values = np.asarray(matrix)
-    if values.dtype.kind not in "iu":
-        values = values.astype(np.float64)
+    values = _numbers(matrix)
     if values.shape != query.shape:
         raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {values.shape}")
-    if not np.isfinite(values).all() or (values < 0).any():
+    if (values < 0).any():
         raise ValueError("matrix entries must be finite and not negative")
-    sums = values.sum(axis=0, dtype=np.float64)
-    if sums.min() == 0:
+    if (values.max(axis=0) == 0).any():
         raise ValueError("every column must have some mass")
+    sums = _sums(values, 0)
     if not _alike(sums):
         raise ValueError(f"columns must all have the same sum, {COLUMNS}{transposed(values)}")
     return worst_ratio(values, query)
 
 
-def transposed(values: NDArray[np.float64] | NDArray[np.int64]) -> str:
+def _numbers(matrix: ArrayLike) -> NDArray[Any]:
+    """The entries as they are: whole numbers and binary floats in their array, everything else as exact objects."""
+    values = np.asarray(matrix)
+    if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
+        values = values.astype(np.float64)  # exact: binary floats of 16 and 32 bits are among those of 64
+        if not np.isfinite(values).all():
+            raise ValueError("matrix entries must be finite and not negative")
+    if values.dtype.kind in "iu" or values.dtype == np.float64:
+        return values
+    values = np.asarray(matrix, dtype=object)  # not by way of floats, or of texts cut short
+    return np.array([as_exact(value) for value in values.ravel()], dtype=object).reshape(values.shape)
+
+
+def as_exact(value: Any) -> Exact:
+    """An entry as the exact number it is; a float, unlike in a query, is the binary number and not what it prints."""
+    if isinstance(value, np.generic):
+        value = value.item() if not isinstance(value, np.longdouble) else Fraction(*value.as_integer_ratio())
+    if type(value) is int or type(value) is Fraction:
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("matrix entries must be finite and not negative")
+        return Fraction(float(value))
+    return exact(value, "matrix entry")
+
+
+def _sums(values: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Sums that neither overflow nor vanish: of floats scaled by the largest, of everything else exactly."""
+    if values.dtype != np.float64:
+        return np.asarray(values.sum(axis=axis, dtype=object))
+    return np.asarray((values / values.max(initial=0.0)).sum(axis=axis)) if values.any() else values.sum(axis=axis)
+
+
+def transposed(values: NDArray[Any]) -> str:
     """The likely reason why columns do not sum as they should, for the end of a message."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        columns, rows = (_alike(values.sum(axis=axis, dtype=np.float64)) for axis in (0, 1))
+    columns, rows = (_alike(_sums(values, axis)) for axis in (0, 1))
     return "; the rows do: pass the transpose of the matrix" if rows and not columns else ""
 
 
-def _alike(sums: NDArray[np.float64]) -> bool:
-    return bool(np.ptp(sums) <= COLUMN_SLACK * sums.max())
+def _alike(sums: NDArray[Any]) -> bool:
+    slack = COLUMN_SLACK if sums.dtype == np.float64 else Fraction(COLUMN_SLACK)
+    return bool(sums.max() - sums.min() <= slack * sums.max())
 
 
-def worst_ratio(values: NDArray[np.float64] | NDArray[np.int64], query: Query) -> Audit:
-    """The largest log-ratio per unit of distance over all outputs and neighbouring answers."""
-    worst = Audit(0.0, 0, (0, 0), 1.0, 1.0)
+def worst_ratio(values: NDArray[Any], query: Query) -> Audit:
+    """The largest log-ratio per unit of distance over all outputs and neighbouring answers, rounded up.
+
+    Floats only point at the pairs that may be the worst; those are compared as the exact numbers they are.
+    """
+    worst: dict[Fraction, _Pair] = {}
     for start, stop, distance in query.cliques():
         block = values[:, start:stop]
         highs, lows = block.max(axis=1), block.min(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            losses = np.log(highs.astype(np.float64)) - np.log(lows.astype(np.float64))
-        losses[highs == 0] = 0.0
-        i = int(losses.argmax())
-        if losses[i] / float(distance) > worst.epsilon:
-            ratio = _ratio(highs[i].item(), lows[i].item())
-            log = math.log(ratio) if 0 < ratio < math.inf else float(losses[i])
+        i = int(((lows == 0) & (highs > 0)).argmax())
+        if lows[i] == 0 and highs[i] > 0:
             pair = (start + int(block[i].argmax()), start + int(block[i].argmin()))
-            worst = Audit(log / float(distance), i, pair, ratio, float(distance))
-    return worst
+            return Audit(math.inf, i, pair, math.inf, float_above(distance))
+        for i, high, low in _candidates(highs, lows, worst.get(distance)):
+            if distance not in worst or high * worst[distance].low > worst[distance].high * low:
+                pair = (start + int(block[i].argmax()), start + int(block[i].argmin()))
+                worst[distance] = _Pair(high, low, i, pair)
+    found = [_audited(pair, distance) for distance, pair in worst.items() if pair.high > pair.low]
+    return max(found, key=lambda audit: audit.epsilon, default=Audit(0.0, 0, (0, 0), 1.0, 1.0))
 
 
-def _ratio(high: float, low: float) -> float:
-    try:
-        return high / low
-    except (ZeroDivisionError, OverflowError):
-        return math.inf
+class _Pair(NamedTuple):
+    """The probabilities of an output under the two answers between which it differs most."""
+
+    high: Exact
+    low: Exact
+    output: int
+    answers: tuple[int, int]
+
+
+def _candidates(highs: NDArray[Any], lows: NDArray[Any], best: _Pair | None) -> Iterator[tuple[int, Exact, Exact]]:
+    """(output, high, low) whose ratio may exceed the best so far, as exact numbers."""
+    live = np.flatnonzero(highs > 0)
+    if highs.dtype != object and live.size:
+        with np.errstate(over="ignore"):
+            ratios = highs[live].astype(np.float64) / lows[live].astype(np.float64)
+        least = ratios.max() if best is None else max(ratios.max(), _ratio_above(best.high, best.low))
+        live = live[ratios >= min(least, FLOAT_MAX) * (1 - FLOAT_DOUBT)]
+    for i, high, low in zip(live.tolist(), highs[live].tolist(), lows[live].tolist(), strict=True):
+        yield i, as_exact(high), as_exact(low)
+
+
+def _audited(pair: _Pair, distance: Fraction) -> Audit:
+    epsilon = log_above(Fraction(pair.high) / Fraction(pair.low), distance)
+    return Audit(epsilon, pair.output, pair.answers, _ratio_above(pair.high, pair.low), float_above(distance))
+
+
+def _ratio_above(high: Exact, low: Exact) -> float:
+    return float_above(Fraction(high) / Fraction(low))
+
+
+def log_above(ratio: Fraction, distance: Fraction = Fraction(1)) -> float:
+    """A float at or above ln(ratio) / distance, for ratio >= 1: the least one, but for one unit in its last place.
+
+    ln(1 + x) <= x, and the two differ by less than x²/2; larger ones are found to forty digits and raised in the
+    thirty-fifth.
+    """
+    over = ratio - 1
+    if over < TINY:
+        return float_above(over / distance)
+    with localcontext() as context:
+        context.prec, context.Emax, context.Emin = 60, MAX_EMAX, MIN_EMIN
+        log = Fraction((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln())
+    return float_above(log * (1 + Fraction(1, 10**35)) / distance)
+
+
+def noise_epsilon(law: Noise, query: Query) -> float:
+    """The tight privacy loss of a noise table, rounded up: from the pairs of weights that the checker compares.
+
+    With a remap, of the matrix that it makes; where that is too large, of the noise before it, which is no less
+    (post-processing).
+    """
+    if law.remap is not None:
+        try:
+            return worst_ratio(law.matrix(query), query).epsilon
+        except TooLarge:
+            pass
+    reach, distance = noise_steps(query)
+    worst, least = 1, 1
+    for _, pairs in neighbouring_weights(law.core, law.floor, law.end, law.size, reach):
+        for high, low in pairs:
+            if high * least > worst * low:
+                worst, least = high, low
+    return log_above(Fraction(worst, least), distance)

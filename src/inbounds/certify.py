@@ -9,7 +9,7 @@ answers j, k and every output i,
 hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from itertools import accumulate
 
@@ -17,6 +17,8 @@ import numpy as np
 
 from inbounds.errors import NotADistribution, PrivacyViolation
 from inbounds.exact import EXP_BITS, TOTAL, Clique, Ints, ratio_below
+
+Pairs = Iterable[tuple[int, int]]
 
 
 def check_matrix(weights: Ints, cliques: Iterable[Clique], epsilon: Fraction) -> None:
@@ -55,10 +57,17 @@ def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distanc
     if missing:
         raise NotADistribution(f"noise weights must sum to 2**62, they miss by {missing}")
     p = ratio_below(epsilon, distance)
+    for width, pairs in neighbouring_weights(core, floor, end, size, reach):
+        _compare(pairs, width, p)
+
+
+def neighbouring_weights(core: Ints, floor: int, end: int, size: int, reach: int) -> Iterator[tuple[int, Pairs]]:
+    """(width, (high, low), …): pairs of weights of one output under answers `width` apart, the worst among them."""
+    run = size - 1 - len(core) // 2
     table = np.pad(core, min(run, reach), constant_values=floor)
     width = min(reach, len(table) - 1)
     highs, lows = sliding(np.maximum, table, width), sliding(np.minimum, table, width)
-    _compare(zip(highs.tolist(), lows.tolist(), strict=True), width, p)
+    yield width, zip(highs.tolist(), lows.tolist(), strict=True)
     half = len(core) // 2 + 1
     for tail in (core[:half].tolist(), core[::-1][:half].tolist()):
         # The row of an end of the range: S[m + reach] <= ratio · S[m], S[m] = the m + 1 outermost weights.
@@ -66,10 +75,10 @@ def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distanc
         skip = max(0, run - reach)
         sums = list(accumulate([end + skip * floor, *[floor] * (run - skip), *tail]))
         pairs = zip(sums[min(reach, len(sums) - 1) :], sums, strict=False)
-        _compare([*pairs, (end + reach * floor, end)] if skip else pairs, reach, p)
+        yield reach, [*pairs, (end + reach * floor, end)] if skip else pairs
 
 
-def _compare(pairs: Iterable[tuple[int, int]], reach: int, p: int) -> None:
+def _compare(pairs: Pairs, reach: int, p: int) -> None:
     for d, (high, low) in enumerate(pairs):
         if high << EXP_BITS > p * low:
             raise PrivacyViolation(d, (d, d + reach), high / low, p / 2**EXP_BITS)

@@ -8,11 +8,13 @@ in integers; expectations of the error are cumulative sums of t[d]·h(d), one fo
 """
 
 from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
-from inbounds.exact import TOTAL, Floats, Ints
-from inbounds.law import Noise
+from inbounds.exact import TOTAL, Floats
+from inbounds.law import Noise, between, runs
 from inbounds.query import Query
 
 BLOCK = 1 << 15
@@ -24,11 +26,10 @@ OfError = Callable[[Floats], Floats]
 
 def truth(law: Noise, query: Query) -> Floats:
     """Pr[the report is the cell that holds the answer], for every answer; exact but for one rounding."""
-    j = np.arange(law.size + 1)
-    cumulative = np.cumsum(law.weights_of_noise())
+    cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
     if law.remap is None:
-        return _between(cumulative, j, j, j) / TOTAL
-    starts, stops, targets = _runs(law.remap)
+        return between(cumulative, j, j, j) / TOTAL
+    starts, stops, targets = runs(law.remap)
     order = np.argsort(targets, kind="stable")
     first = np.searchsorted(targets[order], query.home, side="left")
     count = np.searchsorted(targets[order], query.home, side="right") - first
@@ -36,19 +37,50 @@ def truth(law: Noise, query: Query) -> Floats:
     for k in range(int(count.max(initial=0))):  # one turn for a remap that keeps the order
         has = j[count > k]
         run = order[first[has] + k]
-        units[has] += _between(cumulative, starts[run], stops[run], has)
+        units[has] += between(cumulative, starts[run], stops[run], has)
     return units / TOTAL
 
 
 def ends(law: Noise, query: Query) -> Floats:
     """Pr[the report is the first or the last output], for every answer; exact but for one rounding."""
-    j = np.arange(law.size + 1)
-    cumulative = np.cumsum(law.weights_of_noise())
+    cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
     remap = j if law.remap is None else law.remap
     units = np.zeros(law.size + 1, dtype=np.int64)
-    for start, stop, _ in zip(*_runs(remap, only=(0, len(query.outputs) - 1)), strict=True):
-        units += _between(cumulative, np.full_like(j, start), np.full_like(j, stop), j)
+    for start, stop, _ in zip(*runs(remap, only=(0, len(query.outputs) - 1)), strict=True):
+        units += between(cumulative, np.full_like(j, start), np.full_like(j, stop), j)
     return units / TOTAL
+
+
+def average(law: Noise, name: str) -> Fraction:
+    """The loss in steps, averaged over all answers, as the exact fraction: O(core), however many answers.
+
+    absolute, squared or zero-one, of a law without a remap. Noise d moves the answer by min(d, room), and the room
+    to its side is 0..n once each, so with h the loss it counts for G(d) = h(0) + … + h(d) + (n - d)·h(d): a
+    polynomial of d, and so is its sum over the steps of equal weight.
+    """
+    n, k = law.size, law.half_width
+    worth = _MOVED[name]
+    sides = (law.core[:k][::-1].tolist(), law.core[k + 1 :].tolist())
+    inside = sum(weight * worth(d, n) for side in sides for d, weight in enumerate(side, start=1))
+    run = _summed(lambda d: worth(d, n), n - 1) - _summed(lambda d: worth(d, n), k)
+    return Fraction(inside + 2 * law.floor * run + 2 * law.end * worth(n, n), TOTAL * (n + 1))
+
+
+_MOVED: dict[str, Callable[[int, int], Fraction]] = {
+    "absolute": lambda d, n: Fraction(d * (d + 1), 2) + d * (n - d),
+    "squared": lambda d, n: Fraction(d * (d + 1) * (2 * d + 1), 6) + d * d * (n - d),
+    "zero-one": lambda d, n: Fraction(n),
+}
+
+
+def _summed(of: Callable[[int], Fraction], last: int) -> Fraction:
+    """of(1) + … + of(last) for a polynomial of degree at most 3, by Newton's forward differences."""
+    values, total, ways = [of(d) for d in range(1, 5)], Fraction(0), Fraction(1)
+    for k in range(4):
+        ways = ways * (last - k) / (k + 1)  # last choose k + 1
+        total += ways * values[0]
+        values = [b - a for a, b in pairwise(values)]
+    return total
 
 
 def expected(law: Noise, query: Query, of: OfError) -> Floats:
@@ -65,7 +97,7 @@ def expected(law: Noise, query: Query, of: OfError) -> Floats:
     spoken = query.outputs.values.floats()[law.remap]
     cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
     for end in (0, law.size):
-        share = _between(cumulative, np.full_like(j, end), np.full_like(j, end), j) / TOTAL
+        share = between(cumulative, np.full_like(j, end), np.full_like(j, end), j) / TOTAL
         result += share * (of(spoken[end] - steps) - of(steps[end] - steps))
     _add_moved(result, law, of, steps, spoken)
     return result
@@ -103,20 +135,3 @@ def _one_side(t: Floats, worth: Floats) -> Floats:
     inside = np.concatenate([[0.0, 0.0], np.cumsum(t * worth[1:])[:-1]])  # noise 1..room-1
     beyond = np.cumsum(t[::-1])[::-1]  # beyond[k-1]: noise of at least k
     return np.asarray(inside + beyond[np.maximum(np.arange(n + 1) - 1, 0)] * worth)
-
-
-def _between(cumulative: Ints, low: Ints, high: Ints, j: Ints) -> Ints:
-    """Units of probability that answer j is reported as a step in low..high, elementwise."""
-    n = len(cumulative) // 2
-    upper = np.where(high >= n, TOTAL, cumulative[np.minimum(high - j + n, 2 * n)])
-    lower = np.where(low <= 0, 0, cumulative[np.maximum(low - 1 - j + n, 0)])
-    return np.asarray(upper - lower)
-
-
-def _runs(remap: Ints, only: tuple[int, ...] | None = None) -> tuple[Ints, Ints, Ints]:
-    """Runs of consecutive steps with the same target: first step, last step, target."""
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(remap)) + 1])
-    stops = np.concatenate([starts[1:] - 1, [len(remap) - 1]])
-    targets = remap[starts]
-    keep = slice(None) if only is None else np.isin(targets, only)
-    return starts[keep], stops[keep], targets[keep]

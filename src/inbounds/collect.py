@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from inbounds.errors import PassportError, UnknownVersion
 from inbounds.exact import Ints
 from inbounds.files import digest
+from inbounds.intake import from_json, text_of
 from inbounds.law import Matrix
-from inbounds.locate import ON_GRID
 from inbounds.mechanism import Mechanism
 from inbounds.query import Query
+from inbounds.spelling import whole_numbers
+from inbounds.trusted.door import ON_GRID
 
 FORMAT = "inbounds collection"
 VERSION = 1
@@ -134,8 +136,8 @@ def _restored(mechanism: Mechanism, counts: Ints) -> Collector:
 
 def _read_counts(path: str | os.PathLike[str], collector: Collector) -> Ints:
     try:
-        content = json.loads(Path(path).read_text("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as reason:
+        content = from_json(text_of(path))
+    except ValueError as reason:
         raise PassportError(f"{path} is not a collection: it is not JSON text") from reason
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise PassportError(f"a collection must be a JSON object with the format {FORMAT!r}")
@@ -145,8 +147,11 @@ def _read_counts(path: str | os.PathLike[str], collector: Collector) -> Ints:
         raise PassportError("the digest does not match: the file was changed after it was written")
     if content.get("mechanism") != fingerprint(collector.mechanism):
         raise PassportError("the collection was made with another mechanism; load that one")
-    counts = np.array([int(word) for word in content["counts"].split(" ")], dtype=np.int64)
-    if counts.shape != collector._counts.shape or (counts < 0).any() or int(content["reports"]) != counts.sum():
+    try:
+        counts, reports = np.array(whole_numbers(content["counts"]), dtype=np.int64), whole_numbers(content["reports"])
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
+        raise PassportError(f"the collection is malformed: {reason}") from reason
+    if counts.shape != collector._counts.shape or (counts < 0).any() or reports != [int(counts.sum(dtype=object))]:
         raise PassportError("the collection is malformed: its counts do not fit the mechanism")
     return counts
 
@@ -233,7 +238,7 @@ def _value_positions(given: NDArray[Any], query: Query) -> Ints:
     right = np.searchsorted(values, numbers).clip(max=len(values) - 1)
     left = np.maximum(right - 1, 0)
     near = np.where(np.abs(values[left] - numbers) < np.abs(values[right] - numbers), left, right)
-    hit = np.abs(values[near] - numbers) <= ON_GRID * float(scale.unit)
+    hit = np.abs(values[near] - numbers) <= float(ON_GRID * scale.unit)
     return np.where(hit, near, -1)
 
 

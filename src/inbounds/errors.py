@@ -19,6 +19,11 @@ from fractions import Fraction
 from inbounds.exact import all_digits
 
 
+def one_line(text: str) -> str:
+    """The text with whatever is not printable, such as line breaks and terminal controls, written as its escape."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 class InboundsError(Exception):
     """Base of the errors that state a fact about a mechanism rather than a misuse of the interface."""
 
@@ -76,7 +81,10 @@ class LedgerError(InboundsError):
 
 
 class PassportError(InboundsError):
-    """A mechanism file that cannot be trusted."""
+    """A mechanism file that cannot be trusted; what is quoted from it cannot move a terminal's cursor."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message))
 
 
 class UnknownVersion(PassportError):

@@ -6,10 +6,11 @@ Nothing here is trusted by the checker but `exp_below` and `TOTAL`; the repair o
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple, SupportsFloat
+from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,17 +45,23 @@ class Clique(NamedTuple):
 
 def exact(value: Number, name: str) -> Fraction:
     """The exact rational meant by `value`; floats mean the decimal they print as (0.1 is 1/10)."""
-    if isinstance(value, Fraction):
-        return value
+    if isinstance(value, Fraction):  # a subclass could calculate differently later
+        return value if type(value) is Fraction else Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | str | Decimal | SupportsFloat):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    text = str(value).strip()
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{name} must be a finite number such as 0.5 or '1/2', got {text[:40]!r}")
-    _, slash, denominator = text.partition("/")
-    if slash and int(denominator) == 0:
-        raise ValueError(f"{name} must be a finite number, got {text[:40]!r}")
-    return Fraction(text)
+    number = written(str(value))
+    if number is None:
+        raise ValueError(f"{name} must be a finite number such as 0.5 or '1/2', got {str(value).strip()[:40]!r}")
+    return number
+
+
+def written(text: str) -> Fraction | None:
+    """The number that a text spells, a decimal or a fraction; None when it spells none."""
+    plain = text.strip()
+    if not _NUMBER.fullmatch(plain):
+        return None
+    _, slash, denominator = plain.partition("/")
+    return None if slash and int(denominator) == 0 else Fraction(plain)
 
 
 DIGITS = 6
@@ -89,9 +96,39 @@ def all_digits(number: Fraction) -> str:
     return ("-" if number < 0 else "") + whole_part + (f".{after}" if after else "")
 
 
+def frozen(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that nobody can make writable again: it lives in immutable bytes."""
+    return Sealed.of(values).array
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """The content of an array as immutable bytes.
+
+    `array` is a new view each time: dtype, shape and strides of an array can be assigned to, even where its
+    memory cannot be written.
+    """
+
+    content: bytes
+    dtype: str
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> "Sealed":
+        array = np.ascontiguousarray(values)
+        return cls(array.tobytes(), array.dtype.str, np.shape(values))
+
+    @property
+    def array(self) -> NDArray[Any]:
+        return np.frombuffer(self.content, dtype=self.dtype).reshape(self.shape)
+
+
 def float_above(value: Fraction) -> float:
-    """The least float at or above an exact number."""
-    near = float(value)
+    """The least float at or above an exact number; `inf` beyond the largest."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.nextafter(math.inf, 0.0)
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 

@@ -2,7 +2,8 @@
 
 Reading believes nothing: the digest is recomputed, the weights go through the checker, and every claim that
 follows from the weights is computed again and compared. Integers are written as decimal text, because JSON
-readers elsewhere round numbers beyond 2**53. Format 1; fields may be added, never redefined.
+readers elsewhere round numbers beyond 2**53. Fields may be added, never redefined. Version 1 is what 0.1 wrote;
+version 2 says that the query has an allowance for the arithmetic behind real answers, which a reader must know.
 """
 
 import hashlib
@@ -12,8 +13,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from inbounds import clamped
 from inbounds.errors import InboundsError, PassportError, TooLarge, UnknownVersion
-from inbounds.loss import NAMED
+from inbounds.extent import DEEPEST, MOST_CELLS, MOST_DIGITS, MOST_RECOMPUTED
+from inbounds.intake import from_json, text_of
+from inbounds.law import Matrix, Noise
+from inbounds.loss import NAMED, ErrorLoss, off_by_more_than, power
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.spelling import (
     Json,
@@ -28,7 +33,7 @@ from inbounds.spelling import (
 )
 
 FORMAT = "inbounds mechanism"
-VERSION = 1
+VERSIONS = (1, 2)
 
 
 def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
@@ -61,8 +66,8 @@ def _refuse_others(target: Path, kind: str) -> None:
     if not target.exists():
         return
     try:
-        found = json.loads(target.read_text("utf-8"))["format"]
-    except (ValueError, LookupError, TypeError, RecursionError):
+        found = from_json(text_of(target))["format"]
+    except (ValueError, LookupError, TypeError):
         found = None
     if found != kind:
         raise ValueError(f"{target} exists and is no file of the format {kind!r}; give another name")
@@ -71,16 +76,16 @@ def _refuse_others(target: Path, kind: str) -> None:
 def content_of(path: str | os.PathLike[str], what: str) -> Any:
     """The JSON values of a file, none of them named twice; `what` names the kind of file in the error."""
     try:
-        return json.loads(Path(path).read_text("utf-8"), object_pairs_hook=_no_repeats)
-    except (ValueError, RecursionError) as reason:
-        raise PassportError(f"{path} is not a {what}: it is not JSON text") from reason
+        return from_json(text_of(path), _no_repeats)
+    except ValueError as reason:
+        raise PassportError(f"{path} is not a {what}: it is not JSON text nested at most {DEEPEST} deep") from reason
 
 
 def passport(mechanism: Mechanism) -> Json:
     """The mechanism as plain JSON values, with the digest of everything else in it."""
     content: Json = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version_of(mechanism),
         "query": query_json(mechanism.query),
         "epsilon": str(mechanism.epsilon),
         "law": law_json(mechanism.law),
@@ -95,6 +100,11 @@ def passport(mechanism: Mechanism) -> Json:
     return {**content, "sha256": digest(content)}
 
 
+def version_of(mechanism: Mechanism) -> int:
+    """The oldest version that can say all of it, so that old readers read what they can and refuse the rest."""
+    return 2 if mechanism.query.allowance else 1
+
+
 def digest(content: Json) -> str:
     """sha256 of the canonical JSON text of all fields but the digest itself."""
     rest = {key: value for key, value in content.items() if key != "sha256"}
@@ -107,20 +117,33 @@ def claims(mechanism: Mechanism) -> Json:
     named = NAMED if mechanism.query.ordered else {"zero-one": NAMED["zero-one"]}
     found: Json = {"losses": {}, "properties": {}}
     try:
-        found["losses"] = {name: f"{mechanism.loss(name):.12g}" for name in named}
+        found["losses"] = {name: f"{average_loss(mechanism, name):.12g}" for name in named}
         found["properties"] = {name: str(held.units) for name, held in mechanism.properties().items()}
     except TooLarge:
         pass
-    found["effective_epsilon"] = f"{mechanism.effective_epsilon():.12g}"
+    found["effective_epsilon"] = f"{_stated_epsilon(mechanism):.12g}"
     return found
+
+
+def _stated_epsilon(mechanism: Mechanism) -> float:
+    """Format 1 states the tight epsilon of a matrix, and of a noise table what it was made for; `verify` says both."""
+    return float(mechanism.epsilon) if isinstance(mechanism.law, Noise) else mechanism.effective_epsilon()
+
+
+def average_loss(mechanism: Mechanism, name: str) -> float:
+    """The named loss under the uniform prior; of a long noise table in closed form."""
+    law, unit = mechanism.law, mechanism.query.answers.unit
+    if isinstance(law, Noise) and law.remap is None and law.size > MOST_RECOMPUTED:
+        return float(clamped.average(law, name) * unit ** {"absolute": 1, "squared": 2, "zero-one": 0}[name])
+    return mechanism.loss(name)
 
 
 def read(content: Any) -> Mechanism:
     """A mechanism from a passport's JSON values, certified anew."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise PassportError(f"a passport must be a JSON object with the format {FORMAT!r}")
-    if content.get("version") != VERSION:
-        raise UnknownVersion(f"passport version must be {VERSION}, got {str(content.get('version'))[:20]!r}")
+    if type(content.get("version")) is not int or content["version"] not in VERSIONS:
+        raise UnknownVersion(f"passport version must be 1 or 2, got {str(content.get('version'))[:20]!r}")
     if content.get("sha256") != digest(content):
         raise PassportError("the digest does not match: the file was changed after it was written")
     try:
@@ -130,6 +153,8 @@ def read(content: Any) -> Mechanism:
         raise PassportError(f"the weights are not private: {reason}") from reason
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
         raise PassportError(f"the passport is malformed: {reason}") from reason
+    if content["version"] != version_of(mechanism):
+        raise PassportError("the version does not fit the query: only version 2 has an allowance, and always one")
     if not follows:
         raise PassportError("the claims do not follow from the weights")
     if not _same_objective(mechanism):
@@ -138,22 +163,51 @@ def read(content: Any) -> Mechanism:
 
 
 def _same_objective(mechanism: Mechanism) -> bool:
-    """The stated value, where the objective names a loss and no prior; a bound above the value is a lie anyway."""
+    """The stated value, where the objective can be recomputed; a bound above the value is a lie anyway."""
     best = mechanism.optimality
     if best is None:
         return True
-    found = re.fullmatch(r"(average|worst) (absolute|squared|zero-one) loss", best.objective)
-    if not best.bound <= best.value or found is None:
-        return best.bound <= best.value
-    measure = mechanism.loss if found[1] == "average" else mechanism.worst_loss
-    return abs(measure(found[2]) - best.value) <= 1e-9 * max(1.0, abs(best.value))
+    found = objective_value(mechanism)
+    true = best.bound <= best.value
+    return true and (found is None or abs(found - best.value) <= 1e-9 * max(1.0, abs(best.value)))
+
+
+def objective_value(mechanism: Mechanism) -> float | None:
+    """What the objective of a designed mechanism really is; None where its words do not say how to compute it.
+
+    They do for the losses with a name, on average under the uniform prior or for the worst answer. Whatever else an
+    objective says, such as a prior or a loss table of the designer, is claimed and not checked.
+    """
+    best = mechanism.optimality
+    words = None if best is None else _OBJECTIVE.fullmatch(best.objective)
+    if words is None:
+        return None
+    law, loss = mechanism.law, _loss(words)
+    long = isinstance(law, Noise) and law.remap is None and law.size > MOST_RECOMPUTED
+    if long and (words["aim"] == "worst" or words["name"] is None):
+        return None
+    if words["aim"] == "worst":
+        return mechanism.worst_loss(loss)
+    return average_loss(mechanism, loss.name) if words["name"] else mechanism.loss(loss)
+
+
+_OBJECTIVE = re.compile(
+    r"(?P<aim>average|worst) (?:(?P<name>absolute|squared|zero-one)"
+    r"|off by more than (?P<distance>[0-9]{1,40}(?:/[0-9]{1,40})?)|power (?P<power>[0-9]{1,3}(?:/[0-9]{1,3})?)) loss"
+)
+
+
+def _loss(words: re.Match[str]) -> ErrorLoss:
+    if words["name"]:
+        return NAMED[words["name"]]
+    return off_by_more_than(words["distance"]) if words["distance"] else power(words["power"])
 
 
 def _same_claims(written: Any, computed: Json) -> bool:
     """Properties to the unit; floats to 1e-9, because sums may round differently on another machine."""
 
     def close(a: str, b: str) -> bool:
-        return abs(float(a) - float(b)) <= 1e-9 * max(1.0, abs(float(b)))
+        return len(a) <= MOST_DIGITS and abs(float(a) - float(b)) <= 1e-9 * max(1.0, abs(float(b)))
 
     try:
         return (
@@ -168,12 +222,14 @@ def _same_claims(written: Any, computed: Json) -> bool:
 
 
 def _mechanism(content: Json) -> Mechanism:
-    origin = content["origin"]
+    origin, law = content["origin"], read_law(content["law"])
     parameters = {read_line(key): read_line(value) for key, value in origin["parameters"].items()}
+    remap = law.remap if isinstance(law, Noise) else None
+    written = max(law.weights.shape) if isinstance(law, Matrix) else 0 if remap is None else len(remap)
     return Mechanism(
-        read_query(content["query"]),
+        read_query(content["query"], max(MOST_CELLS, written)),
         read_fraction(content["epsilon"]),
-        read_law(content["law"]),
+        law,
         Origin(read_line(origin["name"]), parameters, read_line(origin["reference"])),
         read_optimality(content["optimality"]),
     )

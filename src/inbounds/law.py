@@ -6,7 +6,7 @@ run that check.
 
 import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,11 @@ import numpy as np
 
 from inbounds.certify import check_matrix, check_noise
 from inbounds.errors import NotADistribution, TooLarge
-from inbounds.exact import EXP_BITS, TOTAL, Ints, ratio_below
+from inbounds.exact import EXP_BITS, TOTAL, Ints, Sealed, ratio_below
+from inbounds.extent import MOST_STEPS
 from inbounds.query import Everyone, Query
 from inbounds.sample import MatrixSampler, NoiseSampler
+from inbounds.scale import refuse_beyond_list
 
 MATRIX_LIMIT = 1 << 24
 """Entries of the largest matrix that is written out (4096 × 4096)."""
@@ -25,16 +27,20 @@ MATRIX_LIMIT = 1 << 24
 
 def sealed(values: Any) -> Ints:
     """An int64 copy that nobody can write to: it lives in immutable bytes."""
+    return _sealed_weights(values).array
+
+
+def _sealed_weights(values: Any) -> Sealed:
     array = np.ascontiguousarray(values)
     if array.dtype != np.int64:
         raise NotADistribution(f"weights must be int64, got {array.dtype}")
-    return np.frombuffer(array.tobytes(), dtype=np.int64).reshape(array.shape)
+    return Sealed.of(array)
 
 
-def refuse_beyond_limit(query: Query) -> None:
-    """`TooLarge` when the query's matrix would have more entries than MATRIX_LIMIT."""
+def refuse_beyond_limit(query: Query, rows: int = 0) -> None:
+    """`TooLarge` when the query's matrix, or one of `rows`, would have more entries than MATRIX_LIMIT."""
     outputs, answers = query.shape
-    if outputs * answers > MATRIX_LIMIT:
+    if max(outputs, rows) * answers > MATRIX_LIMIT:
         raise TooLarge(
             f"a matrix of {outputs} × {answers} is over the limit of {MATRIX_LIMIT} entries; "
             "use a construction with a noise table (truncated_geometric) or coarser answers"
@@ -46,17 +52,20 @@ class Matrix:
     """weights[output, answer] over 2**62."""
 
     weights: Ints
+    _sealed: Sealed = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", sealed(self.weights))
+        object.__setattr__(self, "_sealed", _sealed_weights(self.weights))
+        object.__setattr__(self, "weights", self._sealed.array)
 
     def check(self, query: Query, epsilon: Fraction) -> None:
-        if self.weights.shape != query.shape:
-            raise NotADistribution(f"weights must have the shape {query.shape}, got {self.weights.shape}")
-        check_matrix(self.weights, query.cliques(), epsilon)
+        weights = self._sealed.array
+        if weights.shape != query.shape:
+            raise NotADistribution(f"weights must have the shape {query.shape}, got {weights.shape}")
+        check_matrix(weights, query.cliques(), epsilon)
 
     def matrix(self, query: Query) -> Ints:
-        return self.weights.view()
+        return self._sealed.array
 
     def __reduce__(self) -> tuple[type["Matrix"], tuple[Any, ...]]:
         return Matrix, (self.weights,)  # copies and pickles are sealed anew, and carry no sampler
@@ -69,7 +78,7 @@ class Matrix:
 
     @cached_property
     def sampler(self) -> MatrixSampler:
-        return MatrixSampler.of(self.weights)
+        return MatrixSampler.of(self._sealed.array)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +94,15 @@ class Noise:
     end: int
     size: int
     remap: Ints | None = None
+    _sealed: tuple[Sealed, Sealed | None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "core", sealed(self.core))
-        for name in ("floor", "end", "size"):  # the checker needs ints that cannot overflow
-            object.__setattr__(self, name, operator.index(getattr(self, name)))
-        if self.remap is not None:
-            object.__setattr__(self, "remap", sealed(self.remap))
+        remap = None if self.remap is None else _sealed_weights(self.remap)
+        object.__setattr__(self, "_sealed", (_sealed_weights(self.core), remap))
+        object.__setattr__(self, "core", self._sealed[0].array)
+        object.__setattr__(self, "remap", None if remap is None else remap.array)
+        for name in ("floor", "end", "size"):  # the checker needs plain ints: no overflow, no arithmetic of their own
+            object.__setattr__(self, name, int(operator.index(getattr(self, name))))
 
     @property
     def half_width(self) -> int:
@@ -102,36 +113,61 @@ class Noise:
         reach, distance = noise_steps(query)
         if self.size != len(query.answers) - 1:
             raise NotADistribution(f"a noise table for {len(query.answers)} answers must have that size less one")
-        if self.remap is None and not query.one_output_per_answer:
+        beyond = min(reach, self.size - 1 - self.half_width)
+        if beyond > max(MOST_STEPS, 4 * len(self.core)):
+            raise TooLarge(
+                f"a noise table must write out what one person can reach: a core of {len(self.core)} weights is too "
+                f"short for a reach of {reach} steps"
+            )
+        core, remap = self._sealed
+        if remap is None and not query.one_output_per_answer:
             raise NotADistribution("a noise table without a remap needs one output per answer")
-        if self.remap is not None:
-            if self.remap.shape != (self.size + 1,):
+        if remap is not None:
+            if remap.shape != (self.size + 1,):
                 raise NotADistribution("remap must name an output for every clamped step")
-            if self.remap.min() < 0 or self.remap.max() >= len(query.outputs):
+            if remap.array.min() < 0 or remap.array.max() >= len(query.outputs):
                 raise NotADistribution("remap must name outputs of the query")
-        check_noise(self.core, self.floor, self.end, self.size, reach, distance, epsilon)
+        check_noise(core.array, self.floor, self.end, self.size, reach, distance, epsilon)
 
     def weights_of_noise(self) -> Ints:
-        """All weights from -size to size."""
+        """All weights from -size to size; `TooLarge` beyond MOST_LISTED."""
+        refuse_beyond_list(2 * self.size + 1)
         run = np.full(self.size - 1 - self.half_width, self.floor, dtype=np.int64)
         return np.concatenate([[self.end], run, self.core, run, [self.end]]).astype(np.int64)
 
     def matrix(self, query: Query) -> Ints:
-        """The law written out; `TooLarge` beyond MATRIX_LIMIT entries."""
-        refuse_beyond_limit(query)
-        table = self.weights_of_noise()
-        steps = self.size + 1
-        lower = np.cumsum(table)[: self.size + 1][::-1]  # output 0: sum of noise -size..-j, for j = 0..size
-        upper = np.cumsum(table[::-1])[: self.size + 1]  # output size: noise size..size-j
+        """The law written out; `TooLarge` beyond MATRIX_LIMIT entries.
+
+        With a remap, a run of steps with one target is a difference of two cumulative sums: runs × answers.
+        """
+        if self.remap is None:
+            refuse_beyond_limit(query)
+            return self.clamped()
+        starts, stops, targets = runs(self.remap)
+        refuse_beyond_limit(query, len(targets))
+        cumulative, answers = np.cumsum(self.weights_of_noise()), np.arange(self.size + 1)
+        weights = np.zeros(query.shape, dtype=np.int64)
+        np.add.at(weights, targets, between(cumulative, starts[:, None], stops[:, None], answers))
+        return weights
+
+    def clamped(self) -> Ints:
+        """The law before any remap, written out: steps × steps."""
+        table, steps = self.weights_of_noise(), self.size + 1
         clamped = np.empty((steps, steps), dtype=np.int64)
         for j in range(steps):
             clamped[:, j] = table[self.size - j : 2 * self.size - j + 1]
-        clamped[0], clamped[-1] = lower, upper
-        if self.remap is None:
-            return clamped
-        weights = np.zeros(query.shape, dtype=np.int64)
-        np.add.at(weights, self.remap, clamped)
-        return weights
+        clamped[0] = np.cumsum(table)[:steps][::-1]  # output 0: sum of noise -size..-j, for j = 0..size
+        clamped[-1] = np.cumsum(table[::-1])[:steps]  # output size: noise size..size-j
+        return clamped
+
+    def shortened(self) -> "Noise":
+        """The same noise over fewer steps, the floor of those left out at the ends: every comparison between
+        neighbouring outputs or answers that the long table has, the short one has too.
+
+        For properties: where noise is constant, or a tail sum falls steadily, its first step is the worst one.
+        """
+        size = min(self.size, 2 * self.half_width + 4)
+        return Noise(self.core, self.floor, self.end + (self.size - size) * self.floor, size)
 
     def __reduce__(self) -> tuple[type["Noise"], tuple[Any, ...]]:
         return Noise, (self.core, self.floor, self.end, self.size, self.remap)
@@ -150,10 +186,28 @@ class Noise:
 
     @cached_property
     def sampler(self) -> NoiseSampler:
-        return NoiseSampler.of(self.core, self.floor, self.end, self.size, self.remap)
+        core, remap = self._sealed
+        return NoiseSampler.of(core.array, self.floor, self.end, self.size, None if remap is None else remap.array)
 
 
 Law = Matrix | Noise
+
+
+def runs(remap: Ints, only: tuple[int, ...] | None = None) -> tuple[Ints, Ints, Ints]:
+    """Runs of consecutive steps with the same target: first step, last step, target."""
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(remap)) + 1])
+    stops = np.concatenate([starts[1:] - 1, [len(remap) - 1]])
+    targets = remap[starts]
+    keep = slice(None) if only is None else np.isin(targets, only)
+    return starts[keep], stops[keep], targets[keep]
+
+
+def between(cumulative: Ints, low: Ints, high: Ints, j: Ints) -> Ints:
+    """Units of probability that answer j is reported as a step in low..high, elementwise."""
+    n = len(cumulative) // 2
+    upper = np.where(high >= n, TOTAL, cumulative[np.minimum(high - j + n, 2 * n)])
+    lower = np.where(low <= 0, 0, cumulative[np.maximum(low - 1 - j + n, 0)])
+    return np.asarray(upper - lower)
 
 
 def noise_steps(query: Query) -> tuple[int, Fraction]:

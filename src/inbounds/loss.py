@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from inbounds.exact import Floats, Number, exact
 from inbounds.query import Query, Scale
+from inbounds.scale import refuse_beyond_list
 
 Errors = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -127,6 +128,7 @@ Prior = Sequence[float] | NDArray[Any] | None
 def as_prior(prior: Prior, query: Query) -> Floats:
     """Probabilities of the answers; None is uniform, any non-negative weights are scaled to sum to one."""
     size = len(query.answers)
+    refuse_beyond_list(size)
     if prior is None:
         return np.full(size, 1.0 / size)
     weights = np.asarray(prior, dtype=np.float64)

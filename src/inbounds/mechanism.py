@@ -11,13 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from inbounds import bayes, utility
-from inbounds.audit import COLUMN_SLACK, audit, transposed, worst_ratio
+from inbounds.audit import COLUMN_SLACK, audit, noise_epsilon, transposed, worst_ratio
 from inbounds.errors import PrivacyViolation
-from inbounds.exact import TOTAL, TOTAL_BITS, Floats, Ints, Number, as_epsilon, decimal, mirrored_weights, weights_near
+from inbounds.exact import (
+    TOTAL,
+    TOTAL_BITS,
+    Floats,
+    Ints,
+    Number,
+    as_epsilon,
+    decimal,
+    float_above,
+    frozen,
+    mirrored_weights,
+    weights_near,
+)
 from inbounds.exactly import Exactly
 from inbounds.law import Law, Matrix, Noise, refuse_beyond_limit, sealed
 from inbounds.loss import LossLike
-from inbounds.properties import Layout, holding, meaningful
+from inbounds.properties import Layout, holding, meaningful, square
 from inbounds.query import Query
 from inbounds.sample import Draws, entropy, report, simulated
 
@@ -49,7 +61,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class Optimality:
-    """What is proved about a designed mechanism: its value of the objective and a bound no other can beat."""
+    """What its designer proved about a mechanism: its value of the objective and a bound no other can beat.
+
+    In a mechanism that was read from a file the bound is claimed, and so is a value that `Mechanism.claimed` names.
+    """
 
     objective: str
     value: float
@@ -59,6 +74,11 @@ class Optimality:
     def gap(self) -> float:
         """The most that any other mechanism could still gain."""
         return max(0.0, self.value - self.bound)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.objective} {self.value:.9g}; claimed, not checked: no private mechanism is below {self.bound:.9g}"
+        )
 
 
 @dataclass(frozen=True)
@@ -123,22 +143,24 @@ class Mechanism:
     @cached_property
     def matrix(self) -> Floats:
         """The weights as float probabilities P[output, answer]: a view to look at, not to release with."""
-        floats = self.weights / TOTAL
-        floats.setflags(write=False)
-        return floats
+        return frozen(self.weights / TOTAL)
 
     def effective_epsilon(self) -> float:
-        """The tight privacy loss of this very mechanism, at most `epsilon`."""
-        if isinstance(self.law, Noise):
-            return float(self.epsilon)
-        return min(worst_ratio(self.weights, self.query).epsilon, float(self.epsilon))
+        """The tight privacy loss of this very mechanism, at most `epsilon`; exact, and rounded up to a float."""
+        law, query = self.law, self.query
+        tight = noise_epsilon(law, query) if isinstance(law, Noise) else worst_ratio(law.matrix(query), query).epsilon
+        return min(tight, float_above(self.epsilon))
 
     def properties(self) -> dict[str, Holding]:
         """Which structural properties hold, exactly or within how many units of 2**-62."""
-        query = self.query
-        layout = Layout(len(query.outputs), query.home, query.below, query.above)
+        query, law = self.query, self.law
+        refuse_beyond_limit(query)
+        if isinstance(law, Noise) and law.remap is None:
+            weights, layout = law.shortened().clamped(), square(law.shortened().size + 1)
+        else:
+            weights, layout = self.weights, Layout(len(query.outputs), query.home, query.below, query.above)
         names = [n for n in meaningful(ordered=query.ordered) if n != "symmetric" or layout.mirrors]
-        units = holding(self.weights, layout, TOTAL, names)
+        units = holding(weights, layout, TOTAL, names, outputs=len(query.outputs))
         return {name: Holding(units[name]) for name in names}
 
     # --- reports ------------------------------------------------------------------------------------------
@@ -152,17 +174,15 @@ class Mechanism:
 
         Moving numbers into a range brings no two of them further apart, so the promise is the same.
         """
-        if self.query.ordered:
-            answer = np.clip(answer, float(self.query.answers[0]), float(self.query.answers[-1]))
-        return self.sample(answer)
+        return self._report(answer, entropy, clip=True)
 
     def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
         """As `sample`, from a seeded generator: for studies and tests, never for a release."""
         return self._report(answers, simulated(rng))
 
-    def _report(self, answers: Any, draws: Draws) -> Any:
-        indices = self.query.index(answers)
-        values = self.query.reported[report(self.law.sampler, indices, draws)]
+    def _report(self, answers: Any, draws: Draws, *, clip: bool = False) -> Any:
+        indices = self.query.index(answers, clip=clip)
+        values = self.query.reported_at(report(self.law.sampler, indices, draws))
         return np.asarray(values).tolist() if indices.ndim == 0 else values
 
     # --- usefulness: the functions of `utility` and `bayes`, as methods -----------------------------------
@@ -203,6 +223,13 @@ class Mechanism:
         from inbounds.report.html import card
 
         return card(self)
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """What the mechanism's passport says and no reader has checked, sentence by sentence."""
+        from inbounds.report.words import claimed
+
+        return tuple(claimed(self))
 
     # --- files --------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """Who is whose neighbour: which true answers one person can turn into each other."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,9 +21,7 @@ class Reach:
     def cliques(self, answers: Scale) -> Iterator[Clique]:
         ticks, end = answers.ticks, 0
         for start in range(len(ticks)):
-            before = end
-            while end < len(ticks) and ticks[end] - ticks[start] <= self.steps:
-                end += 1
+            before, end = end, bisect_right(ticks, ticks[start] + self.steps, lo=end)
             if end > before and end - start > 1:
                 yield Clique(start, end, Fraction(1))
 

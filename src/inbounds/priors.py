@@ -55,7 +55,7 @@ def empirical(query: Query, values: Sequence[Any], pseudocount: Number = 0) -> F
     extra = float(exact(pseudocount, "pseudocount"))
     if not extra >= 0:
         raise ValueError(f"pseudocount must not be negative, got {pseudocount}")
-    counts = np.bincount(query.index(np.asarray(values)).ravel(), minlength=len(query.answers)) + extra
+    counts = np.bincount(query.index(values).ravel(), minlength=len(query.answers)) + extra
     if not counts.sum() > 0:
         raise ValueError("values must not be empty unless there is a pseudocount")
     return np.asarray(counts / counts.sum(), dtype=np.float64)

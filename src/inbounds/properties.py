@@ -212,18 +212,19 @@ def demand(name: str | ColumnRatio, layout: Layout) -> Demand:
 # --- the checker ----------------------------------------------------------------------------------------
 
 
-def excess(name: str | ColumnRatio, weights: Ints, layout: Layout, total: int) -> int:
+def excess(name: str | ColumnRatio, weights: Ints, layout: Layout, total: int, *, outputs: int | None = None) -> int:
     """Largest violation of a property, in units of 1/total; 0 means that it holds exactly.
 
     weights: integers over `total` (at most 2^62), outputs x answers. A comparison counts
     lesser - ratio * greater, a floor total / outputs - cell, both rounded up. O(outputs * answers).
+    outputs: of the mechanism, where the weights are only those of its outputs that matter.
     """
     asked, flat = demand(name, layout), weights.ravel()
     worst = 0
     if asked.greater.size:
         worst = max(worst, _shortfall(flat[asked.greater], flat[asked.lesser], asked.ratio))
     if asked.floored.size:
-        worst = max(worst, -(-total // layout.outputs) - int(flat[asked.floored].min()))
+        worst = max(worst, -(-total // (outputs or layout.outputs)) - int(flat[asked.floored].min()))
     return worst
 
 
@@ -235,14 +236,19 @@ def _shortfall(greater: Ints, lesser: Ints, ratio: Fraction) -> int:
 
 
 def holding(
-    weights: Ints, layout: Layout, total: int, names: Iterable[str | ColumnRatio] | None = None
+    weights: Ints,
+    layout: Layout,
+    total: int,
+    names: Iterable[str | ColumnRatio] | None = None,
+    *,
+    outputs: int | None = None,
 ) -> dict[str, int]:
     """How far each property is from holding, in units of 1/total (0 = exactly).
 
-    Without `names`: all seven, `symmetric` only where the layout has a mirror.
+    Without `names`: all seven, `symmetric` only where the layout has a mirror. outputs: as in `excess`.
 
     >>> holding(np.array([[3, 1], [1, 3]]), square(2), 4)["row_monotone"]
     0
     """
     chosen = [n for n in NAMES if n != "symmetric" or layout.mirrors] if names is None else list(names)
-    return {canonical(name): excess(name, weights, layout, total) for name in chosen}
+    return {canonical(name): excess(name, weights, layout, total, outputs=outputs) for name in chosen}

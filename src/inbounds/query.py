@@ -1,19 +1,22 @@
 """What is asked: the possible true answers, the outputs that may be reported, and who is whose neighbour."""
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds import locate
-from inbounds.exact import Clique, Ints, Number, exact, whole
+from inbounds.exact import Clique, Ints, Number, exact, frozen, whole
+from inbounds.extent import MOST_ANSWERS
 from inbounds.neighbours import Everyone, Metric, Neighbours, Reach
-from inbounds.scale import Cells, Scale, bounds, cells
+from inbounds.scale import Cells, Scale, bounds, cells, refuse_beyond_list, wholes
+from inbounds.trusted.door import Door, Grid, Labels, Rounding
 
 __all__ = [
     "Cells",
@@ -36,6 +39,12 @@ __all__ = [
     "with_outputs",
 ]
 
+ALLOWANCE = Fraction(1, 1 << 20)
+"""Share of the sensitivity that a caller's own arithmetic may add to the distance of two real answers."""
+
+WIDEST = 1 << 10
+"""An allowance is at most the sensitivity over this: the cells stay those that were asked for."""
+
 EVEN = frozenset({"count", "total", "mean", "extreme", "ordinal", "category"})
 """Kinds whose answers have no gaps; only an interval can have holes."""
 
@@ -47,7 +56,8 @@ class Query:
     """A question about a table: its possible answers, the cells it may report, and its neighbours.
 
     kind: what people call it. rounds: real answers are first rounded down into the answers' own cells.
-    labels: the names of the answers when they are categories without order or distance.
+    labels: the names of the answers when they are categories without order or distance. allowance: what the caller's
+    own arithmetic may add to the distance of two real answers without moving them past the reach.
     """
 
     kind: str
@@ -56,12 +66,16 @@ class Query:
     neighbours: Neighbours
     rounds: bool = False
     labels: tuple[str, ...] | None = None
+    allowance: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.neighbours, Reach | Everyone | Metric):
-            raise TypeError("neighbours must be Reach, Everyone or Metric: the checker knows no others")
+        self._refuse_lookalikes()
         if len(self.answers) < 2:
             raise ValueError("a query must have at least two possible answers")
+        if len(self.answers) > MOST_ANSWERS:
+            raise ValueError(
+                f"a query must have at most 2**53 possible answers, got {len(self.answers)}; use coarser ones"
+            )
         if len(self.cuts) == len(self.answers) - 1:
             raise ValueError("no two answers are neighbours, so nothing would be promised")
         if self.labels is not None and not isinstance(self.neighbours, Everyone):
@@ -70,8 +84,34 @@ class Query:
             raise ValueError(f"the answers of a {self.kind} must be evenly spaced")
         if self.kind == "count" and (self.answers.start != 0 or self.answers.unit != 1):
             raise ValueError("the answers of a count must be 0, 1, 2, …")
+        if not 0 <= self.allowance * WIDEST <= self._reached:
+            raise ValueError(
+                f"allowance must be between 0 and 1/{WIDEST} of the sensitivity, and only real answers with a reach "
+                "have one; declare a larger sensitivity instead"
+            )
         if not self.one_output_per_answer:
             self.home  # noqa: B018 - refuses outputs that do not cover the answers
+
+    def _refuse_lookalikes(self) -> None:
+        """Exact types only: a subclass could tell the checker something else than the sampler or the reader."""
+        if type(self.neighbours) not in (Reach, Everyone, Metric):
+            raise TypeError("neighbours must be Reach, Everyone or Metric: the checker knows no others")
+        if type(self.outputs) is not Cells:
+            raise TypeError(f"outputs must be Cells, got {type(self.outputs).__name__}")
+        for scale in (self.answers, self.outputs.lowers, self.outputs.uppers, self.outputs.values):
+            numbers = type(scale) is Scale and type(scale.start) is type(scale.unit) is Fraction
+            if not numbers or not (type(scale.ticks) is range or all(type(tick) is int for tick in scale.ticks)):
+                raise TypeError("answers and outputs must be a Scale of plain Fractions and ints")
+        if type(self.rounds) is not bool or type(self.kind) is not str or type(self.allowance) is not Fraction:
+            raise TypeError("kind must be a text, rounds true or false, and allowance a Fraction")
+        if self.labels is not None and not (
+            type(self.labels) is tuple and all(type(name) is str for name in self.labels)
+        ):
+            raise TypeError("labels must be a tuple of texts")
+
+    def __reduce__(self) -> tuple[type["Query"], tuple[Any, ...]]:
+        fields = (self.kind, self.answers, self.outputs, self.neighbours, self.rounds, self.labels, self.allowance)
+        return Query, fields  # copies and pickles are checked anew, and carry nothing that could be written to
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -96,6 +136,27 @@ class Query:
     def steps(self) -> Fraction:
         """The sensitivity in grid steps."""
         return self.sensitivity / self.answers.unit
+
+    @property
+    def covers_one_record(self) -> bool:
+        """Whether the neighbours hold all that one record can do to an answer of this kind, as `ib.count` … make it.
+
+        A maximum can be moved anywhere, one person's value is all of the answer, and a mean of n values is n times as
+        wide as what one of them can do; how far a total or an interval moves, its maker declares. Of other kinds
+        nothing is known.
+        """
+        match self.kind, self.neighbours:
+            case _, Everyone():
+                return True
+            case "count" | "total" | "interval", Reach():
+                return True
+            case "mean", Reach(steps):
+                return self.answers.ticks[-1] % min(steps, self.answers.ticks[-1]) == 0
+            case "ordinal", Metric():
+                return True
+            case _, Reach(steps):
+                return steps >= self.answers.ticks[-1]
+        return False
 
     def cliques(self) -> Iterator[Clique]:
         """All neighbour constraints, as runs of answers that are neighbours of each other."""
@@ -123,45 +184,121 @@ class Query:
     def home(self) -> Ints:
         """home[j]: the output whose cell holds answer j (lower <= answer < upper, or the closed end of a run)."""
         if self.one_output_per_answer:
-            return np.arange(len(self.answers), dtype=np.int64)
-        found, i = [], 0
-        for answer in self.answers:
-            while i + 1 < len(self.outputs) and self.outputs.lowers[i + 1] <= answer:
-                i += 1
-            low, high, _ = self.outputs[i]
-            if not low <= answer <= high:
-                raise ValueError(f"outputs must cover every answer; no cell holds {answer}")
-            found.append(i)
-        return np.array(found, dtype=np.int64)
+            return self._positions
+        answers, lowers, uppers = self._wholes
+        found = [max(bisect_right(lowers, answer) - 1, 0) for answer in answers]
+        for j, i in enumerate(found):
+            if not lowers[i] <= answers[j] <= uppers[i]:
+                raise ValueError(f"outputs must cover every answer; no cell holds {self.answers[j]}")
+        return frozen(np.array(found, dtype=np.int64))
 
     @cached_property
     def below(self) -> Ints:
         """below[i]: how many answers are at or below the upper edge of output i (000 (12))."""
         if self.one_output_per_answer:
-            return np.arange(1, len(self.answers) + 1, dtype=np.int64)
-        return np.array([sum(a <= high for a in self.answers) for high in self.outputs.uppers], dtype=np.int64)
+            return frozen(self._positions + 1)
+        answers, _, uppers = self._wholes
+        return frozen(np.array([bisect_right(answers, high) for high in uppers], dtype=np.int64))
 
     @cached_property
     def above(self) -> Ints:
         """above[i]: the first answer at or above the lower edge of output i (000 (13))."""
         if self.one_output_per_answer:
-            return np.arange(len(self.answers), dtype=np.int64)
-        return np.array([sum(a < low for a in self.answers) for low in self.outputs.lowers], dtype=np.int64)
+            return self._positions
+        answers, lowers, _ = self._wholes
+        return frozen(np.array([bisect_left(answers, low) for low in lowers], dtype=np.int64))
 
-    @cached_property
+    @property
+    def _positions(self) -> Ints:
+        refuse_beyond_list(len(self.answers))
+        return frozen(np.arange(len(self.answers), dtype=np.int64))
+
+    @property
+    def _wholes(self) -> list[list[int]]:
+        """Answers, lower and upper edges."""
+        return wholes(self.answers, self.outputs.lowers, self.outputs.uppers)
+
+    @property
     def reported(self) -> NDArray[Any]:
-        """What is published for each output: labels, ints where all values are whole, floats otherwise."""
+        """What is published for each output: labels, ints where all values are whole, floats otherwise.
+
+        Numbers are immutable; objects are a new array each time.
+        """
         if self.labels is not None:
             return np.array(self.labels, dtype=object)
-        return self.outputs.values.numbers()
+        return self.outputs.values.numbers() if self._numbers is None else self._numbers
 
-    def index(self, answers: Any) -> Ints:
-        """Positions of true answers, in their shape. The error for a bad one does not repeat it."""
-        given = np.asarray(answers)
+    @cached_property
+    def _numbers(self) -> NDArray[Any] | None:
+        """The reported numbers in immutable memory; None for whole numbers beyond 64 bits, which have none."""
+        found = self.outputs.values.numbers()
+        return None if found.dtype == object else frozen(found)
+
+    def reported_at(self, outputs: Ints) -> NDArray[Any]:
+        """What is published for these outputs: as `reported`, however many there are."""
         if self.labels is not None:
-            positions = locate.among(self.labels, given)
-        else:
-            positions = (locate.in_cells if self.rounds else locate.on_grid)(self.answers, given)
+            return np.array(self.labels, dtype=object)[outputs]
+        return self.outputs.values.numbers_at(outputs)
+
+    @property
+    def _reached(self) -> Fraction:
+        """How far apart real answers may be that land within the reach, 0 where there is none."""
+        if not (self.rounds and isinstance(self.neighbours, Reach)):
+            return Fraction(0)
+        return self.neighbours.steps * self.answers.unit
+
+    @property
+    def cell(self) -> Fraction:
+        """How wide the cells are that real answers are rounded into: a hair more than the unit of the answers.
+
+        reach · cell = sensitivity + allowance, so that answers no further apart land at most `reach` cells apart.
+        """
+        return self.answers.unit * (1 + self.allowance / self._reached if self.allowance else 1)
+
+    def steps_within(self, distance: Fraction) -> int:
+        """How many grid steps apart two true answers may land that are `distance` apart.
+
+        On a grid as many as fit; where real answers are rounded, one more than fit unless they fit exactly.
+        """
+        if not self.rounds:
+            return math.floor(distance / self.answers.unit)
+        if not self.cuts:
+            return math.ceil(distance / self.cell)
+        return math.floor((distance + self._moved_at_cuts) / self.answers.unit) + 1
+
+    def distance_within(self, steps: int) -> Fraction:
+        """How far apart two true answers may be that always land at most so many grid steps apart."""
+        if not self.rounds:
+            return steps * self.answers.unit
+        if not self.cuts:
+            return steps * self.cell
+        return max(Fraction(0), steps * self.answers.unit - self._moved_at_cuts - self.allowance)
+
+    @property
+    def _moved_at_cuts(self) -> Fraction:
+        """How much closer than the cells between them two answers on two sides of a cut may be."""
+        ticks = self.answers.ticks
+        starts = [0, *(ticks[j + 1] for j in self.cuts)]
+        ends = [*(ticks[j] for j in self.cuts), ticks[-1]]
+        longest = max(end - start + 1 for start, end in zip(starts, ends, strict=True))
+        return self.allowance + max(self.allowance, longest * (self.cell - self.answers.unit))
+
+    @cached_property
+    def door(self) -> Door:
+        """Where true answers come in."""
+        if self.labels is not None:
+            return Labels(self.labels)
+        if self.rounds:
+            return Rounding(self.answers, self.cell, self.allowance, self.cuts)
+        return Grid(self.answers)
+
+    def index(self, answers: Any, *, clip: bool = False) -> Ints:
+        """Positions of true answers, in their shape. The error for a bad one does not repeat it.
+
+        clip: numbers beyond the range count as its nearer end. Moving numbers into a range brings no two of them
+        further apart, so the promise is the same.
+        """
+        positions = self.door.positions(answers, clip=clip)
         if (positions < 0).any():
             raise ValueError(f"true answers must be {self._allowed()}; at least one is not")
         return positions
@@ -247,23 +384,47 @@ def interval(
     *,
     holes: Sequence[tuple[Number, Number]] = (),
     outputs: Outputs = None,
+    allowance: Number | None = None,
 ) -> Query:
     """Any real-valued query in low..high, rounded down into `cells` equal cells and known by their middles.
 
-    Rounding keeps neighbours within ceil(sensitivity / width) cells. `holes` are ranges that no true answer
-    can lie in; their edges must be cell edges.
+    Rounding keeps neighbours within reach = ceil(sensitivity / width) cells. allowance: what the caller's own
+    arithmetic may add to the distance of two answers, by default 2^-20 of the sensitivity; the cells are a hair wider
+    for it, so that answers at most sensitivity + allowance apart stay within the reach. 0 says that answers are
+    exact. `holes` are ranges that no true answer can lie in; their edges must be cell edges. A hole narrower than the
+    reach, which one person can cross, keeps its last cell: with the allowance that cell holds answers beyond the hole.
     """
     lower, upper = bounds(low, high)
-    reach = exact(sensitivity, "sensitivity")
-    if not 0 < reach <= upper - lower:
+    moved = exact(sensitivity, "sensitivity")
+    if not 0 < moved <= upper - lower:
         raise ValueError(f"sensitivity must be positive and at most high - low, got {sensitivity}")
     parts = whole(cells, "cells", 2)
     width = (upper - lower) / parts
-    ticks = [t for t in range(parts) if not _in_hole(lower + t * width, width, holes)]
+    reach = math.ceil(moved / width)
+    spare = moved * ALLOWANCE if allowance is None else exact(allowance, "allowance")
+    ticks = _outside_holes(lower, width, parts, holes)
     if len(ticks) < 2:
         raise ValueError("holes must leave at least two cells")
-    answers = Scale(lower + width / 2 + ticks[0] * width, width, tuple(t - ticks[0] for t in ticks))
-    return _query("interval", answers, Reach(math.ceil(reach / width)), outputs, rounds=True)
+    if spare:
+        ticks = _with_shared_cells(ticks, reach, 1 + spare / (reach * width))
+    places = ticks if isinstance(ticks, range) else tuple(tick - ticks[0] for tick in ticks)
+    answers = Scale(lower + width / 2 + ticks[0] * width, width, places)
+    query = _query("interval", answers, Reach(reach), outputs, rounds=True)
+    return replace(query, allowance=spare)
+
+
+def _with_shared_cells(ticks: Sequence[int], reach: int, wider: Fraction) -> Sequence[int]:
+    """Also the cells of a hole that neighbours can cross in which answers beyond it land: cells are a hair wider."""
+    if isinstance(ticks, range):
+        return ticks
+    kept, first = {ticks[0]}, ticks[0]
+    for before, after in pairwise(ticks):
+        if after - before > reach:
+            first = after
+        elif after > before + 1:
+            kept.update(range(first + math.floor((after - first) / wider), after))
+        kept.add(after)
+    return sorted(kept)
 
 
 def category(labels: Sequence[str]) -> Query:
@@ -274,7 +435,7 @@ def category(labels: Sequence[str]) -> Query:
     if len(set(names)) < len(names):
         raise ValueError("labels must be distinct")
     answers = Scale(Fraction(0), Fraction(1), range(len(names)))
-    return Query("category", answers, Cells.around(answers), Everyone(), labels=names)
+    return Query("category", answers, Cells.around(answers), Everyone(), labels=tuple(map(str, names)))
 
 
 def with_outputs(query: Query, outputs: Outputs) -> Query:
@@ -284,17 +445,22 @@ def with_outputs(query: Query, outputs: Outputs) -> Query:
 
 def with_neighbours(query: Query, neighbours: Neighbours) -> Query:
     """The same question under another promise: e.g. a count whose whole value is one person's secret."""
-    return replace(query, neighbours=neighbours)
+    allowance = query.allowance if isinstance(neighbours, Reach) else Fraction(0)
+    changed = replace(query, neighbours=neighbours, allowance=allowance)
+    if allowance and changed.cuts != query.cuts:
+        raise ValueError("neighbours must leave the holes as they are; make the interval again with that sensitivity")
+    return changed
 
 
-def _in_hole(low: Fraction, width: Fraction, holes: Sequence[tuple[Number, Number]]) -> bool:
+def _outside_holes(low: Fraction, width: Fraction, parts: int, holes: Sequence[tuple[Number, Number]]) -> Sequence[int]:
+    """The cells that no hole holds."""
+    inside: set[int] = set()
     for hole in holes:
-        start, stop = bounds(*hole)
-        if low < stop and start < low + width:
-            if low < start or stop < low + width:
-                raise ValueError(f"holes must begin and end on cell edges, got {hole}")
-            return True
-    return False
+        start, stop = (min(max((edge - low) / width, Fraction(0)), Fraction(parts)) for edge in bounds(*hole))
+        if start.denominator != 1 or stop.denominator != 1:
+            raise ValueError(f"holes must begin and end on cell edges, got {hole}")
+        inside.update(range(int(start), int(stop)))
+    return [tick for tick in range(parts) if tick not in inside] if inside else range(parts)
 
 
 def _whole_range(low: int, high: int) -> tuple[int, int]:

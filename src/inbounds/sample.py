@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import TooLarge
-from inbounds.exact import TOTAL_BITS, Ints
+from inbounds.exact import TOTAL_BITS, Ints, Sealed
 
 Words = NDArray[np.uint64]
 Draws = Callable[[int], Words]
@@ -33,9 +33,9 @@ def simulated(rng: np.random.Generator) -> Draws:
 
 @dataclass(frozen=True, eq=False)
 class AliasTable:
-    """Alias tables of several laws side by side: `packed[law, bin] = threshold << bits | alias`."""
+    """Alias tables of several laws side by side: `packed[law, bin] = threshold << bits | alias`. Immutable."""
 
-    packed: Words
+    packed: Sealed
     bits: int
     total_bits: int = TOTAL_BITS
 
@@ -44,14 +44,14 @@ class AliasTable:
         """From weights outputs × laws whose columns sum to 2**total_bits."""
         bits = max(1, int(len(weights) - 1).bit_length())
         thresholds, aliases = _fill_bins(weights.T, 1 << bits, 1 << (total_bits - bits))
-        return cls((thresholds << bits | aliases).astype(np.uint64), bits, total_bits)
+        return cls(Sealed.of((thresholds << bits | aliases).astype(np.uint64)), bits, total_bits)
 
     def pick(self, laws: Ints, draws: Words) -> tuple[Ints, Ints]:
         """The output each draw selects under its law, and the draw's place within its bin."""
         shift = np.uint64(self.total_bits - self.bits)
         bins = draws >> shift
         place = draws & ((np.uint64(1) << shift) - np.uint64(1))
-        cell = self.packed.ravel().take((laws << self.bits) + bins.view(np.int64))
+        cell = self.packed.array.ravel().take((laws << self.bits) + bins.view(np.int64))
         alias = cell & np.uint64((1 << self.bits) - 1)
         chosen = np.where(place < cell >> np.uint64(self.bits), bins, alias)
         return chosen.view(np.int64), place.view(np.int64)
@@ -116,11 +116,11 @@ class NoiseSampler:
     """
 
     table: AliasTable
-    base: Ints
-    slope: Ints
+    base: Sealed
+    slope: Sealed
     floor: int
     size: int
-    remap: Ints | None
+    remap: Sealed | None
 
     @classmethod
     def of(cls, core: Ints, floor: int, end: int, size: int, remap: Ints | None) -> "NoiseSampler":
@@ -131,13 +131,14 @@ class NoiseSampler:
         weights = np.concatenate([core, [run * floor, run * floor, end, end]]).astype(np.int64)
         base = np.concatenate([np.arange(-k, k + 1), [-k - 1, k + 1, -size, size]]).astype(np.int64)
         slope = np.concatenate([np.zeros(2 * k + 1), [-1, 1, 0, 0]]).astype(np.int64)
-        return cls(AliasTable.of(weights[:, None]), base, slope, floor, size, remap)
+        sealed = None if remap is None else Sealed.of(remap)
+        return cls(AliasTable.of(weights[:, None]), Sealed.of(base), Sealed.of(slope), floor, size, sealed)
 
     def outputs(self, answers: Ints, draws: Words) -> Ints:
         chosen, place = self.table.pick(np.zeros(1, dtype=np.int64), draws)
-        noise = self.base.take(chosen) + self.slope.take(chosen) * (place // self.floor)
+        noise = self.base.array.take(chosen) + self.slope.array.take(chosen) * (place // self.floor)
         clamped = np.clip(answers + noise, 0, self.size)
-        return clamped if self.remap is None else self.remap.take(clamped)
+        return np.asarray(clamped if self.remap is None else self.remap.array.take(clamped))
 
 
 Sampler = MatrixSampler | NoiseSampler

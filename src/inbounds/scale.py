@@ -10,7 +10,15 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.exact import Floats, Number, exact, whole
+from inbounds.errors import TooLarge
+from inbounds.exact import Floats, Ints, Number, exact, whole
+from inbounds.extent import MOST_ANSWERS, MOST_LISTED
+
+
+def refuse_beyond_list(size: int) -> None:
+    """`TooLarge` when an array would have more than MOST_LISTED values."""
+    if size > MOST_LISTED:
+        raise TooLarge(f"{size} values are not written out in an array; use at most {MOST_LISTED}")
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,8 @@ class Scale(Sequence[Fraction]):
         object.__setattr__(self, "ticks", ticks)
         if not ticks or ticks[0] != 0 or not self.unit > 0:
             raise ValueError("a scale must have a first tick 0 and a positive unit")
+        if isinstance(ticks, range) and ticks[-1] > MOST_ANSWERS * abs(ticks.step):
+            raise ValueError("a scale must have at most 2**53 values; use a coarser one")
         rising = ticks.step > 0 if isinstance(ticks, range) else all(a < b for a, b in pairwise(ticks))
         if not rising:
             raise ValueError("values must be strictly increasing")
@@ -72,18 +82,36 @@ class Scale(Sequence[Fraction]):
 
     def floats(self) -> Floats:
         """The values as floats, rounded once; whole numbers stay whole."""
-        ticks = np.asarray(self.ticks, dtype=np.int64)
+        return self._floats(self._listed())
+
+    def numbers(self) -> NDArray[Any]:
+        """The values as people write them: exact ints where all are whole, floats otherwise."""
+        return self._numbers(self._listed())
+
+    def numbers_at(self, positions: Ints) -> NDArray[Any]:
+        """As `numbers`, for some positions only: however many values there are."""
+        return self._numbers(positions if self.regular else self._listed()[positions])
+
+    def _floats(self, ticks: Ints) -> Floats:
         scale = math.lcm(self.start.denominator, self.unit.denominator)
         numerators = int(self.start * scale) + int(self.unit * scale) * ticks.astype(np.float64)
         return np.asarray(numerators / scale, dtype=np.float64)
 
-    def numbers(self) -> NDArray[Any]:
-        """The values as people write them: exact ints where all are whole, floats otherwise."""
+    def _numbers(self, ticks: Ints) -> NDArray[Any]:
         if not self.start.denominator == self.unit.denominator == 1:
-            return self.floats()
+            return self._floats(ticks)
+        start, unit = int(self.start), int(self.unit)
         if max(abs(self[0]), abs(self[-1])) >= 1 << 62:
-            return np.array([int(value) for value in self], dtype=object)
-        return int(self.start) + int(self.unit) * np.asarray(self.ticks, dtype=np.int64)
+            return np.asarray(start + unit * ticks.astype(object), dtype=object)
+        return np.asarray(start + unit * ticks)
+
+    def _listed(self) -> Ints:
+        """All ticks in an array; `TooLarge` beyond MOST_LISTED."""
+        refuse_beyond_list(len(self))
+        return np.asarray(self.ticks, dtype=np.int64)
+
+    def __reduce__(self) -> tuple[type["Scale"], tuple[Any, ...]]:
+        return Scale, (self.start, self.unit, self.ticks)  # copies and pickles are checked anew
 
     def __repr__(self) -> str:
         return f"{self[0]}..{self[-1]} ({len(self)} values)"
@@ -126,6 +154,18 @@ class Cells(Sequence[tuple[Fraction, Fraction, Fraction]]):
         lowers, uppers, values = zip(*rows, strict=True)
         return cls(Scale.of(lowers), Scale.of(uppers), Scale.of(values))
 
+    @classmethod
+    def checked(cls, lowers: Scale, uppers: Scale, values: Scale) -> "Cells":
+        """The cells with these edges and values, refused as by `of`."""
+        if not len(lowers) == len(uppers) == len(values):
+            raise ValueError("cells must have as many edges as values")
+        low, high, value = wholes(lowers, uppers, values)
+        if not all(a < c and a <= b <= c for a, b, c in zip(low, value, high, strict=True)):
+            raise ValueError("a cell must satisfy lower < upper and hold its value")
+        if any(end > start for end, start in zip(high, low[1:], strict=False)):
+            raise ValueError("cells must be disjoint and in increasing order")
+        return cls(lowers, uppers, values)
+
     @overload
     def __getitem__(self, index: int) -> tuple[Fraction, Fraction, Fraction]: ...
     @overload
@@ -140,6 +180,13 @@ class Cells(Sequence[tuple[Fraction, Fraction, Fraction]]):
 
     def __repr__(self) -> str:
         return f"{len(self)} cells over {self.lowers[0]}..{self.uppers[-1]}"
+
+
+def wholes(*scales: Scale) -> list[list[int]]:
+    """The values of several scales as whole multiples of one unit: comparing them is exact, and quick."""
+    common = math.lcm(*(part.denominator for scale in scales for part in (scale.start, scale.unit)))
+    ends = [(int(scale.start * common), int(scale.unit * common), scale.ticks) for scale in scales]
+    return [[start + unit * tick for tick in ticks] for start, unit, ticks in ends]
 
 
 def cells(lower: Number, upper: Number, count: int) -> Cells:

@@ -70,6 +70,10 @@ class SmoothRelease:
         if not whole_numbers or self.growth[0] != 1 << GROWTH_BITS or any(b < a for a, b in pairwise(self.growth)):
             raise ValueError("growth must be whole numbers that rise from 2**64")
         check_states(self.weights, windows(span, self.growth), self.epsilon)
+        self._sampler  # noqa: B018 - drawn from as it was checked
+
+    def __reduce__(self) -> tuple[type["SmoothRelease"], tuple[Any, ...]]:
+        return SmoothRelease, (self.epsilon, self.low, self.high, self.growth, self.weights)  # copies are checked anew
 
     def __repr__(self) -> str:
         levels = len(self.growth)

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from inbounds.exact import Ints
+from inbounds.extent import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_LISTED, MOST_ROUNDED
 from inbounds.law import Law, Matrix, Noise
 from inbounds.mechanism import Optimality
 from inbounds.query import Cells, Everyone, Metric, Neighbours, Query, Reach, Scale
 
 Json = dict[str, Any]
-_WHOLE = re.compile(r"0|[1-9]\d{0,18}")
-_EXACT = re.compile(r"-?\d{1,400}(/\d{1,400})?")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,18}")
+_EXACT = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
 
 
 def query_json(query: Query) -> Json:
@@ -34,25 +35,39 @@ def query_json(query: Query) -> Json:
         "neighbours": _neighbours_json(query.neighbours),
         "rounds": query.rounds,
         "labels": list(query.labels) if query.labels is not None else None,
+        **({"allowance": str(query.allowance)} if query.allowance else {}),
     }
 
 
-def read_query(part: Json) -> Query:
-    """The query of such values."""
+def read_query(part: Json, most: int = MOST_CELLS) -> Query:
+    """The query of such values. most: cells, and answers beside them, where there is not one cell per answer."""
     answers = _read_scale(part["answers"])
-    cells = part["outputs"]
-    outputs = (
-        Cells(*(_read_scale(cells[key]) for key in ("lowers", "uppers", "values"))) if cells else Cells.around(answers)
-    )
-    if cells:
-        Cells.of(list(zip(outputs.lowers, outputs.uppers, outputs.values, strict=True)))  # refuses odd cells
-    labels = tuple(map(str, part["labels"])) if part["labels"] is not None else None
-    if labels is not None and (len(labels) != len(answers) or len(set(labels)) != len(labels)):
-        raise ValueError("labels must be distinct and one for each answer")
+    if answers.ticks[-1] >= (MOST_ANSWERS if answers.regular else MOST_LISTED):
+        raise ValueError("the answers must lie closer together: the gaps between them have too many steps")
+    if part["rounds"] and len(answers) > MOST_ROUNDED:
+        raise ValueError(f"a query that rounds must have at most {MOST_ROUNDED} cells in a file")
+    outputs = Cells.around(answers) if part["outputs"] is None else _read_cells(part["outputs"], len(answers), most)
+    labels = None if part["labels"] is None else _read_labels(part["labels"], len(answers))
     if not isinstance(part["rounds"], bool):
         raise TypeError("rounds must be true or false")
     neighbours = _read_neighbours(part["neighbours"])
-    return Query(read_line(part["kind"]), answers, outputs, neighbours, part["rounds"], labels)
+    allowance = read_fraction(part.get("allowance", "0"))
+    return Query(read_line(part["kind"]), answers, outputs, neighbours, part["rounds"], labels, allowance)
+
+
+def _read_cells(part: Json, answers: int, most: int) -> Cells:
+    edges = [_read_scale(part[key]) for key in ("lowers", "uppers", "values")]
+    if max(answers, *map(len, edges)) > most:
+        raise ValueError(f"a file must have at most {most} answers, and cells, where there is not one cell per answer")
+    return Cells.checked(*edges)
+
+
+def _read_labels(part: Any, answers: int) -> tuple[str, ...]:
+    if not isinstance(part, list) or not all(isinstance(label, str) for label in part):
+        raise TypeError("labels must be texts")
+    if len(part) != answers or len(set(part)) != len(part):
+        raise ValueError("labels must be distinct and one for each answer")
+    return tuple(part)
 
 
 def _scale_json(scale: Scale) -> Json:
@@ -61,7 +76,7 @@ def _scale_json(scale: Scale) -> Json:
 
 
 def _read_scale(part: Json) -> Scale:
-    ticks = range(_size(part["size"])) if "size" in part else tuple(_whole_numbers(part["ticks"]))
+    ticks = range(_size(part["size"])) if "size" in part else tuple(whole_numbers(part["ticks"]))
     return Scale(read_fraction(part["start"]), read_fraction(part["unit"]), ticks)
 
 
@@ -79,7 +94,7 @@ def _read_neighbours(part: Json) -> Neighbours:
     if len(part) != 1:
         raise ValueError("neighbours must be said in one way")
     match part:
-        case {"reach": int(steps)}:
+        case {"reach": int(steps)} if not isinstance(steps, bool) and steps <= MOST_ANSWERS:
             return Reach(steps)
         case {"metric": str(unit)}:
             return Metric(read_fraction(unit))
@@ -100,11 +115,14 @@ def read_law(part: Json) -> Law:
     if len(part) != 1:
         raise ValueError("the law must be a matrix or a noise table")
     if "matrix" in part:
-        return Matrix(_array([_whole_numbers(row) for row in part["matrix"]]))
+        rows = [whole_numbers(row) for row in part["matrix"]]
+        if len({len(row) for row in rows}) != 1:
+            raise ValueError("the rows of a matrix must have the same length")
+        return Matrix(_array(rows))
     noise = part["noise"]
-    (floor,), (end,), (size,) = (_whole_numbers(noise[key]) for key in ("floor", "end", "size"))
-    remap = None if noise["remap"] is None else _array(_whole_numbers(noise["remap"]))
-    return Noise(_array(_whole_numbers(noise["core"])), floor, end, size, remap)
+    (floor,), (end,), (size,) = (whole_numbers(noise[key]) for key in ("floor", "end", "size"))
+    remap = None if noise["remap"] is None else _array(whole_numbers(noise["remap"]))
+    return Noise(_array(whole_numbers(noise["core"])), floor, end, size, remap)
 
 
 def optimality_json(optimality: Optimality | None) -> Json | None:
@@ -120,7 +138,7 @@ def optimality_json(optimality: Optimality | None) -> Json | None:
 def read_optimality(part: Json | None) -> Optimality | None:
     if part is None:
         return None
-    value, bound = float(part["value"]), float(part["bound"])
+    value, bound = (_float(part[name]) for name in ("value", "bound"))
     if not (math.isfinite(value) and math.isfinite(bound)):
         raise ValueError("an objective and its bound must be finite")
     return Optimality(read_line(part["objective"]), value, bound)
@@ -130,7 +148,14 @@ def _text(numbers: Iterable[int]) -> str:
     return " ".join(map(str, numbers))
 
 
-def _whole_numbers(text: str) -> list[int]:
+def _float(text: Any) -> float:
+    if not isinstance(text, str) or len(text) > MOST_DIGITS:
+        raise ValueError("an objective and its bound must be numbers in text")
+    return float(text)
+
+
+def whole_numbers(text: str) -> list[int]:
+    """The whole numbers of a line, as passports hold them."""
     words = text.split(" ")
     if not all(_WHOLE.fullmatch(word) for word in words):
         raise ValueError("weights must be whole numbers in decimal, separated by single spaces")
@@ -149,12 +174,12 @@ def read_line(text: Any) -> str:
 
 
 def _size(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 1 << 40:
-        raise ValueError("a scale's size must be a positive whole number")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_ANSWERS:
+        raise ValueError("a scale's size must be a positive whole number of at most 2**53")
     return value
 
 
 def read_fraction(text: Any) -> Fraction:
     if not isinstance(text, str) or not _EXACT.fullmatch(text):
-        raise ValueError("an exact number must be text such as '3' or '1/2'")
+        raise ValueError(f"an exact number must be text such as '3' or '1/2', of at most {MOST_DIGITS} digits")
     return Fraction(text)

@@ -160,24 +160,22 @@ class Checks:
     def assert_law(self, content: dict[str, Any], copies: int, record: dict[str, Any]) -> None:
         """Every group holds `record` alone: released cells follow the mechanism's column of the brute-force truth.
 
-        Multinomial χ² for each cell; fails by accident with probability FAILURE each.
+        The groups have three sizes in turn, each with a mechanism of its own. Multinomial χ² for each cell and size;
+        fails by accident with probability FAILURE each.
         """
         keys = [str(k) for k in range(copies)]
-        content = {**content, "groups": {**content["groups"], "by": ["g"], "keys": keys}}
+        size = content["groups"]["size"]
+        sizes = [size + k % 3 for k in range(copies)]
+        content = {**content, "groups": {**content["groups"], "by": ["g"], "keys": keys, "size": sizes}}
         rows = [{**record, "g": key} for key in keys]
         columns = {c.name: c.values for c in self.release(content, rows, seed=5)}
-        plan = as_plan(content, frame(rows))
-        designed, truths = self.designed(plan), iter(brute_force(content, rows[:1], keys[:1]))
-        for k, statistic in enumerate(plan.statistics):
-            for name in plan.cells(statistic):
-                mechanism = designed.designs[k][0].mechanism
-                column = mechanism.matrix[:, list(mechanism.query.answers).index(next(truths)[0])]
-                seen = np.array([(columns[name] == value).sum() for value in mechanism.query.reported])
-                assert seen.sum() == copies
-                assert seen[column == 0].sum() == 0
-                if (column > 0).sum() > 1:
-                    kept = column > 0
-                    assert stats.chisquare(seen[kept], column[kept] * copies / column[kept].sum()).pvalue > FAILURE
+        designed = self.designed(as_plan(content, frame(rows)))
+        statistics = zip(content["statistics"], designed.asked.plan.statistics, designed.designs, strict=True)
+        for wanted, statistic, designs in statistics:
+            for n, members, design in zip(designed.asked.sizes, designed.asked.members, designs, strict=True):
+                truths = _answers(content, wanted, [record], n, True).values()
+                for name, truth in zip(designed.asked.plan.cells(statistic), truths, strict=True):
+                    _assert_follows(design.mechanism, truth, columns[name][members])
 
     def assert_draws_are_fresh(self, content: dict[str, Any], record: dict[str, Any]) -> None:
         """Many groups with the same truth are not all answered alike, nor do two equal statistics agree throughout.
@@ -227,6 +225,17 @@ class Checks:
                 high = stats.beta.ppf(1 - level, less + 1, n - less) if less < n else 1.0
                 worst = max(worst, math.log(low / high) if low > high else 0.0)
         return worst
+
+
+def _assert_follows(mechanism: Any, truth: Fraction, reported: Any) -> None:
+    """Reported values against the mechanism's own column, and nothing else among them."""
+    column = mechanism.matrix[:, list(mechanism.query.answers).index(truth)]
+    seen = np.array([(reported == value).sum() for value in mechanism.query.reported])
+    assert seen.sum() == len(reported)
+    assert seen[column == 0].sum() == 0
+    kept = column > 0
+    if kept.sum() > 1:
+        assert stats.chisquare(seen[kept], column[kept] * len(reported) / column[kept].sum()).pvalue > FAILURE
 
 
 def _hops(query: Any, j: int, k: int) -> int:
@@ -344,6 +353,12 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         return Done(code, told.out, told.err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def brute() -> Any:
+    """The answers of a statistic about one group's records, by plain Python."""
+    return _answers
 
 
 @pytest.fixture(scope="session")

@@ -54,6 +54,20 @@ def test_a_huge_epsilon_gives_the_true_answers(tmp_path):
     assert done.table["s0"].to_pylist() == [0, 1, 1]
 
 
+@pytest.mark.parametrize("asked", [{"count": "c = 'p'"}, {"histogram": "c"}, {"max": "n"}], ids=lambda s: next(iter(s)))
+def test_a_huge_epsilon_gives_the_true_answers_in_groups_of_every_size(tmp_path, asked):
+    """Each size has a mechanism of its own; another one's would end elsewhere. A wrong answer: chance below 1e-12."""
+    sizes = [7, 1, 4, 2, 7, 3]
+    keys = [f"k{k}" for k in range(len(sizes))]
+    rows = [(key, n) for key, size in zip(keys, sizes, strict=True) for n in range(size)]
+    frame = pa.table({"g": [key for key, _ in rows], "c": ["p"] * len(rows), "n": [n for _, n in rows]})
+    table = release(plan(asked, keys=keys, size=sizes, epsilon=60), frame, cache=tmp_path).table
+    if "max" in asked:
+        assert table["s0"].to_pylist() == [min(size - 1, 3) for size in sizes]
+    else:
+        assert table["s0" if "count" in asked else "s0: p"].to_pylist() == sizes
+
+
 def test_groups_of_one_size_share_one_mechanism_and_it_is_designed_once(tmp_path, monkeypatch):
     made = []
     own = ib.release.designs.designed
@@ -149,6 +163,18 @@ def test_the_expected_error_is_that_of_the_mechanism(tmp_path):
     assert found.errors["s0"] == pytest.approx(expected, rel=1e-5)
     done = release(content, FRAME, cache=tmp_path)
     assert done.table["s0_error"].to_pylist() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("prior", [{"binomial": 0.05}, {"normal": [4, 1]}, "uniform"])
+def test_the_expected_error_is_over_the_prior_that_the_plan_names(tmp_path, prior):
+    content = {**plan({"count": "true"}, size=[3, 4, 9]), "design": {"prior": prior}}
+    found = preview(content, FRAME, cache=tmp_path)
+    name, *numbers = (prior,) if isinstance(prior, str) else next((k, *np.ravel(v)) for k, v in prior.items())
+    expected = []
+    for size in (3, 4, 9):
+        believed = getattr(ib.priors, name)(ib.count(size), *numbers)
+        expected.append(ib.optimal(ib.count(size), 1, prior=believed).loss("absolute", believed))
+    assert found.errors["s0"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_dry_run_reads_no_record(tmp_path, monkeypatch):

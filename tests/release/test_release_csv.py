@@ -1,11 +1,16 @@
 """CSV files as people have them: indexes, decimal commas, other formats, and no header line at all."""
 
+import csv
+import tempfile
 import tomllib
 from contextlib import closing
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from inbounds.release import PlanError, SourceError, as_plan, open_source, preview
+from inbounds.release import PlanError, SourceError, as_plan, csvfile, open_source, preview
 from inbounds.release.csvfile import UNNAMED
 from inbounds.release.drafting import draft
 from inbounds.release.source import Source
@@ -200,3 +205,110 @@ def test_a_draft_of_a_file_with_semicolons_asks_about_the_decimal_comma(tmp_path
     assert tomllib.loads(text)["source"] == {"path": "t.csv", "delimiter": ";"}
     assert '\n# decimal = ","      # are its numbers written 4,5?' in text
     assert tomllib.loads(text.replace("# decimal", "decimal"))["source"]["decimal"] == ","
+
+
+# --- quotation marks ------------------------------------------------------------------------------------------
+
+ILL_FORMED = {
+    "an unmatched mark at the beginning of a field": b'g,n\na,1\na,"2\nb,3\nb,4\n',
+    "an unmatched mark at the very end": b'g,n\na,1\nb,"3',
+    "a mark escaped by a backslash": b'g,n\na,"1\\" x"\nb,3\nb,4\n',
+    "a mark within a field": b'g,n\na,5" nail\nb,3\n',
+    "a mark after a space": b'g,n\na, "1"\nb,3\n',
+    "letters after the closing mark": b'g,n\na,"1"x\nb,3\n',
+    "two marks that open one field": b'g,n\na,""x""\nb,3\n',
+    "a mark in an unread column of a later record": b'g,n,t\na,1,x\nb,3,y"z\n',
+    "a bare carriage return among line feeds": b"g,n\na,1\rb,2\nb,3\n",
+    "a bare line feed among carriage returns and line feeds": b"g,n\r\na,1\r\nb,2\nb,3\r\n",
+    "an unmatched mark after a mark of byte order": b'\xef\xbb\xbf"g,n\na,1\n',
+}
+
+
+@pytest.mark.parametrize("content", ILL_FORMED.values(), ids=ILL_FORMED)
+def test_a_file_whose_quotation_marks_do_not_match_is_refused_in_words_that_say_nothing_about_it(tmp_path, content):
+    path = tmp_path / "t.csv"
+    if content.startswith(b"\xef"):  # the header line is schema: it is refused as such
+        path.write_bytes(content.replace(b'"g', b"g") + b'a,"1\n')
+    else:
+        path.write_bytes(content)
+    with pytest.raises(SourceError) as caught:
+        truths(path)
+    assert str(caught.value) == f"source.path {csvfile.ILL_FORMED}: {path}"
+
+
+def test_an_unmatched_quotation_mark_stops_a_release_and_leaves_nothing(command, tmp_path):
+    (tmp_path / "t.csv").write_bytes(b'g,n\na,1\na,"2\nb,3\nb,4\n')
+    (tmp_path / "keys.txt").write_text("a\nb\n")
+    words = ["t.csv", "--count", "n = 1", "--by", "g", "--keys", "keys.txt", "--size", "9", "--epsilon", "1"]
+    done = command(tmp_path, "release", *words)
+    assert done.returncode == 2
+    assert "must be a well-formed CSV file" in done.said
+    assert "nothing was released or spent" in done.said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "keys.txt", "t.csv"]
+    dry = command(tmp_path, "release", *words, "--dry-run")  # reads the schema alone, and says what must hold
+    assert dry.returncode == 0
+    assert "One record, a row that the source's reader delivers, is one person." in dry.said
+    assert "The CSV file must be well formed" in dry.said
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'"g","n"\n"a","1"\n"b","2"\n',
+        b'\xef\xbb\xbf"g","n"\r\n"a","1"\r\n"b","2"\r\n',
+        b'g,n,t\na,1,"x ""y"" z"\nb,2,""\n',
+        b'g,n,t\na,1,"\nb,9\n"\nb,2,"""\n"""',
+        b"g,n\na,1\nb,2",
+        b'g,n,t\r\na,1,"\n"\r\nb,2,"\r"',
+        b'g,n,t\ra,1,"\n"\rb,2,"\r\n"\r',
+    ],
+)
+def test_a_well_formed_file_is_read_as_it_was_written(tmp_path, content):
+    (tmp_path / "t.csv").write_bytes(content)
+    assert truths(tmp_path / "t.csv") == half(1, 2)
+
+
+FIELDS = st.text(st.sampled_from('ab,"\n\r\\ ;') | st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), FIELDS, FIELDS), max_size=8), st.sampled_from(",;\t|§"))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_what_a_csv_writer_wrote_is_well_formed_and_has_the_records_that_it_was_given(records, delimiter):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.csv"
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, delimiter=delimiter)
+            writer.writerow(["g", "x", "y"])
+            writer.writerows(records)
+        plan = {
+            "source": {"path": str(path), "delimiter": delimiter},
+            "groups": {"by": ["g"], "keys": ["a", "b"], "size": 9},
+            "columns": {"x": {"type": "text"}},
+            "statistics": [{"count": "true"}, {"count": "x = 'a'", "name": "is a"}],
+            "privacy": {"epsilon": 1},
+        }
+        with closing(open_source(as_plan(plan))) as opened:
+            found = [row.tolist() for row in opened.aggregate().positions]
+    groups = [[x for g, x, _ in records if g == key] for key in ("a", "b")]
+    assert found == [[len(group) for group in groups], [group.count("a") for group in groups]]
+
+
+def test_a_mark_or_a_line_break_separates_no_fields():
+    for delimiter in ('"', "\n", "\r"):
+        with pytest.raises(PlanError, match="delimiter must be one character, no quotation mark"):
+            Source(path="t.csv", delimiter=delimiter)
+
+
+def test_times_in_a_csv_file_are_said_to_be_missing_where_dates_are_compared(tmp_path):
+    (tmp_path / "t.csv").write_text("g,when\na,2024-01-15 10:30\na,2024-01-16\n")
+    content = {
+        "source": {"path": str(tmp_path / "t.csv")},
+        "groups": {"by": ["g"], "keys": ["a"], "size": 9},
+        "columns": {"when": {"type": "text"}},
+        "statistics": [{"count": "when between '2024-01-01' and '2024-01-31'"}],
+        "privacy": {"epsilon": 1},
+    }
+    said = preview(content, cache=tmp_path / "cache").record["values"]
+    assert said == ["when: what is not a date alone, such as 2024-01-31 10:30, is missing; cut off times"]
+    with closing(open_source(as_plan(content))) as opened:
+        assert opened.aggregate().positions[0].tolist() == [1]

@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import importlib
 import math
 import sqlite3
 import sys
@@ -288,11 +289,45 @@ def test_booleans_and_dates_are_keys_and_labels_on_postgresql(postgres):
 
 
 @pytest.mark.slow
-def test_a_missing_table_and_an_unreachable_server_are_named_without_the_password(postgres):
-    for url in (postgres, "postgresql://me:secret@127.0.0.1:1/db"):
-        with pytest.raises(SourceError, match="cannot be opened, or has no table 'nothing'") as caught:
-            open_source(as_plan({**PLAN, "source": {"url": url, "table": "nothing"}}))
-        assert "secret" not in str(caught.value)
+def test_a_missing_table_a_refused_user_and_an_unreachable_server_are_told_apart_without_the_password(postgres):
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("drop role if exists somebody")
+        connection.execute("create role somebody login password 'another'")
+        hba = Path(connection.execute("show hba_file").fetchone()[0])
+        before = hba.read_text()
+        hba.write_text("host all somebody all scram-sha-256\n" + before)
+        connection.execute("select pg_reload_conf()")
+    place = postgres.partition("@")[2]
+    wrong = {
+        postgres: r"source.url has no table 'nothing' that may be read: postgresql://postgres@127",
+        f"postgresql://somebody:secret@{place}": r"source.url refuses this user or password: postgresql://somebody@127",
+        f"postgresql://somebody@{place}": r"source.url refuses this user or password: postgresql://somebody@127",
+        "postgresql://me:secret@127.0.0.1:1/db": r"source.url cannot be reached, or refuses this user or database: ",
+    }
+    try:
+        for url, words in wrong.items():
+            with pytest.raises(SourceError, match=words) as caught:
+                open_source(as_plan({**PLAN, "source": {"url": url, "table": "nothing"}}))
+            assert "secret" not in str(caught.value)
+    finally:
+        hba.write_text(before)
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute("select pg_reload_conf()")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_a_missing_table_and_a_file_that_is_no_database_are_told_apart(tmp_path, engine):
+    path = tmp_path / f"t.{engine}"
+    with closing(importlib.import_module({"sqlite": "sqlite3"}.get(engine, engine)).connect(str(path))) as database:
+        database.execute("create table u (g int)")
+    with pytest.raises(SourceError, match=r"source.path has no table 'nothing' that may be read: .*t\."):
+        open_source(as_plan({**PLAN, "source": {"path": str(path), "table": "nothing"}}))
+    (tmp_path / f"bad.{engine}").write_bytes(b"secret" * 500)
+    with pytest.raises(SourceError, match=r"source.path cannot be opened: .*bad\.") as caught:
+        open_source(as_plan({**PLAN, "source": {"path": str(tmp_path / f"bad.{engine}"), "table": "nothing"}}))
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.slow

@@ -20,20 +20,27 @@ CONDITIONS = [
     "n != 2",
 ]
 
+NUMBERS = [
+    {"low": -1, "high": 3},
+    {"low": 2, "high": 6},
+    {"low": -6, "high": -2},
+    {"low": 1, "high": 7, "step": 2},
+]
+"""Columns around zero and away from it on both sides, and one whose low is no multiple of its step."""
+
 COLUMNS = {
     "c": {"labels": ["p", "q", "r"]},
-    "n": {"low": -1, "high": 3},
     "x": {"low": 0, "high": 2, "step": "1/2"},
     "b": {"type": "boolean"},
 }
 
 records = st.fixed_dictionaries(
     {
-        "g": st.sampled_from(["A", "B", "undeclared", None]),
-        "h": st.sampled_from([1, 2, 3, None]),
+        "g": st.sampled_from(["A", "A", "A", "B", "undeclared", None]),
+        "h": st.sampled_from([2, 2, 2, 1, 3, None]),
         "c": st.sampled_from(["p", "q", "r", "unknown", None]),
-        "x": st.sampled_from([0.0, 0.5, 0.74, 1.0, 2.0, -5.0, 1e308, math.inf, -math.inf, math.nan, None]),
-        "n": st.sampled_from([-1, 0, 1, 2, 3, 99, -(2**63), 2**63 - 1, None]),
+        "x": st.sampled_from([0.0, 0.5, 0.74, 0.8, 1.0, 2.0, -5.0, 1e308, math.inf, -math.inf, math.nan, None]),
+        "n": st.sampled_from([-6, -1, 0, 1, 2, 3, 6, 99, -(2**63), 2**63 - 1, None]),
         "b": st.sampled_from([True, False, None]),
     }
 )
@@ -51,7 +58,8 @@ statistics = st.one_of(
 def plans(draw):
     asked = draw(st.lists(statistics, min_size=1, max_size=3))
     other = draw(st.sampled_from([{}, {"other": "r"}]))
-    missing = draw(st.sampled_from([{}, {"missing": 1}]))
+    number = draw(st.sampled_from(NUMBERS))
+    missing = draw(st.sampled_from([{}, {"missing": number["high"]}]))
     two = draw(st.booleans())
     keys = {"by": ["g", "h"], "keys": [["B", 1], ["A", 2]]} if two else {"by": ["g"], "keys": ["B", "A", "empty"]}
     size = draw(st.sampled_from([1, 2, 3]))
@@ -62,7 +70,7 @@ def plans(draw):
         asked = [{**s, "consistent": True} if full and "histogram" in s else s for s in asked]
     return {
         "groups": {**keys, **sizes},
-        "columns": {**COLUMNS, "c": {**COLUMNS["c"], **other}, "n": {**COLUMNS["n"], **missing}},
+        "columns": {**COLUMNS, "c": {**COLUMNS["c"], **other}, "n": {**number, **missing}},
         "statistics": [{**s, "name": f"s{k}"} for k, s in enumerate(asked)],
         "privacy": {"epsilon": 1, **relation},
     }
@@ -71,7 +79,7 @@ def plans(draw):
 @st.composite
 def changes(draw, content):
     """Two tables that the plan's relation calls neighbours."""
-    rows = draw(st.lists(records, min_size=1, max_size=6))
+    rows = draw(st.lists(records, min_size=1, max_size=8))
     place = draw(st.integers(0, len(rows) - 1))
     other = draw(records)
     if "size" in content["groups"]:

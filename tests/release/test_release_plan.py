@@ -57,7 +57,7 @@ BAD = [
     # what is written instead, the line that must be named, words that must be said
     ("epsilon = 1\n", "epsilon = -1\n", 15, "epsilon must be positive"),
     ("epsilon = 1\n", "epsilon = nan\n", 15, "epsilon must be a finite number"),
-    ('keys = ["North", "South"]', 'keys = ["North", "North"]', 6, "must be different, got North twice"),
+    ('keys = ["North", "South"]', 'keys = ["North", "North"]', 6, "must be different, but one is listed twice"),
     ('keys = ["North", "South"]', "keys = []", 6, "at least one group"),
     ('keys = ["North", "South"]', 'keys = "nowhere.txt"', 6, "must be a readable file"),
     ("size = 25", "size = 0", 7, "must be a whole number of at least 1"),
@@ -93,7 +93,7 @@ BAD = [
     ('path = "survey.csv"', 'path = "missing.csv"', 2, "does not exist"),
     ('path = "survey.csv"', 'path = "survey.xlsx"', 2, "must end in"),
     ('path = "survey.csv"', 'url = "mysql://x/y"', 2, "must begin with postgresql://"),
-    ('path = "survey.csv"', 'url = "postgresql://u:secret@127.0.0.1:1/db"\ntable = "t"', 2, "cannot be opened"),
+    ('path = "survey.csv"', 'url = "postgresql://u:secret@127.0.0.1:1/db"\ntable = "t"', 2, "cannot be reached"),
     ('by = ["school"]', 'by = ["class"]', 5, "the source does not have; does the file begin with a header line?"),
     ("age.type", 'years = { type = "number" }\nage.type', None, None),
     ('path = "out.csv"', 'path = "out.xlsx"', 26, "must end in .csv, .parquet, .json"),
@@ -180,12 +180,9 @@ def test_keys_come_from_lists_products_texts_and_tables_in_their_order(tmp_path)
         found = groups(["s"], name, "n", folder=tmp_path)
         assert found.keys == wanted
         assert found.sizes.tolist() == [3, 4]
-    assert groups(["s", "y"], {"s": ["b", "a"], "y": [1, 2]}, 3).keys == (
-        ("b", "1"),
-        ("b", "2"),
-        ("a", "1"),
-        ("a", "2"),
-    )
+    product = (("b", "1"), ("b", "2"), ("a", "1"), ("a", "2"))
+    assert groups(["s", "y"], {"s": ["b", "a"], "y": [1, 2]}, 3).keys == product
+    assert groups(["s", "y"], {"y": [1, 2], "s": ["b", "a"]}, 3).keys == product  # `by` says which part is which
 
 
 def test_epsilon_is_shared_exactly_and_what_is_not_said_is_shared_equally():

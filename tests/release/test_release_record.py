@@ -3,6 +3,7 @@
 import hashlib
 import json
 from copy import deepcopy
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from inbounds.errors import PassportError
 from inbounds.release import release
 from inbounds.release.record import check, read
+from inbounds.release.reopen import page_of
 from inbounds.release.together import together
 from inbounds.release.write import own_digest
 
@@ -32,6 +34,30 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def content(folder):
     return json.loads((folder / "o.csv.release.json").read_text())
+
+
+def test_a_record_of_version_1_is_read_for_ever_and_says_what_it_said():
+    file = Path(__file__).parents[1] / "fixtures" / "release_v1.csv.release.json"
+    assert len(check(file)) == 4
+    assert read(file)["statement"].startswith("One record is one person. Which group")
+    assert page_of(file).count("North")
+
+
+@pytest.mark.parametrize("number", [0, 3, True, "2", None])
+def test_a_record_of_a_version_that_nobody_knows_is_refused(content, tmp_path, number):
+    content["version"] = number
+    content["sha256"] = own_digest(content)
+    (tmp_path / "o.csv.release.json").write_text(json.dumps(content))
+    with pytest.raises(PassportError, match=r"is a release record of version .*, not 1 or 2"):
+        read(tmp_path / "o.csv.release.json")
+
+
+def test_a_record_of_either_version_must_have_the_words_of_its_own(content, tmp_path):
+    content["version"] = 1
+    content["sha256"] = own_digest(content)
+    (tmp_path / "o.csv.release.json").write_text(json.dumps(content))
+    with pytest.raises(PassportError, match="the statement is not what the plan and the account promise"):
+        read(tmp_path / "o.csv.release.json")
 
 
 def test_a_record_and_its_table_prove_what_they_say(folder):

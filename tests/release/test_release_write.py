@@ -81,6 +81,67 @@ def consistent(target: Path) -> bool:
     return record["table"]["sha256"] == hashlib.sha256(target.read_bytes()).hexdigest()
 
 
+def no_table_without_its_record(folder: Path) -> None:
+    for target in (path for path in folder.glob("out.*") if not path.name.endswith(".release.json")):
+        assert record_path(target).exists(), "a table without a record"
+        assert consistent(target), "a table that its record does not name"
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.json"])
+def test_at_every_moment_of_writing_there_is_no_table_or_a_whole_one_with_its_record(tmp_path, every_moment, name):
+    """The first time, again over an older table, and through a release from beginning to end."""
+    target, large = tmp_path / name, pa.table({"g": ["A", "B"] * 500, "yes": [1, 2] * 500})
+    whole = {name, record_path(target).name}
+    for table, overwrite in ((FRAME, False), (large, True), (FRAME, True)):
+        with every_moment(tmp_path, whole, no_table_without_its_record):
+            write(table, {"format": "inbounds release"}, target, overwrite=overwrite)
+    with every_moment(tmp_path, whole, no_table_without_its_record):
+        release(PLAN, FRAME, output=target, cache=tmp_path / "cache", overwrite=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*whole, "cache"])
+
+
+def test_the_watch_sees_a_table_before_its_record_and_one_written_in_place(tmp_path, every_moment):
+    """Twins that must fail."""
+    write(FRAME, {}, tmp_path / "other.csv")
+
+    def table_first():
+        with every_moment(tmp_path, set(), no_table_without_its_record):
+            os.replace(tmp_path / "other.csv", tmp_path / "out.csv")
+            os.replace(tmp_path / "other.csv.release.json", tmp_path / "out.csv.release.json")
+
+    def in_place():
+        with every_moment(tmp_path, {"new.csv"}, lambda _: None):
+            (tmp_path / "new.csv").write_text("")
+
+    with pytest.raises(AssertionError, match="without a record"):
+        table_first()
+    with pytest.raises(AssertionError, match="in place"):
+        in_place()
+
+
+def test_a_record_never_replaces_a_file_that_the_release_reads(tmp_path):
+    """The keys may have any name, also that of the record to come; --overwrite is for older releases alone."""
+    keys = tmp_path / "out.csv.release.json"
+    keys.write_text("g\nA\nB\n")
+    with pytest.raises(ValueError, match="output must not be a file that the release reads"):
+        write(FRAME, {}, tmp_path / "out.csv", overwrite=True, inputs=[str(keys)])
+    with pytest.raises(ValueError, match="output must not be a file that the release reads"):
+        write(FRAME, {}, tmp_path / "keys.csv", overwrite=True, inputs=[str(tmp_path / "keys.csv")])
+    assert keys.read_text() == "g\nA\nB\n"
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o077, 0o600)])
+def test_who_may_read_a_release_is_what_the_umask_says(tmp_path, mask, mode):
+    """A temporary file is for its owner alone; the table and its record are for whom any new file is for."""
+    before = os.umask(mask)
+    try:
+        write(FRAME, {}, tmp_path / "out.csv")
+    finally:
+        os.umask(before)
+    for path in (tmp_path / "out.csv", record_path(tmp_path / "out.csv")):
+        assert path.stat().st_mode & 0o777 == mode
+
+
 KILLED_AT_A_CALL = """
 import os, signal, sys
 from pathlib import Path

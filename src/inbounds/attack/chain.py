@@ -5,7 +5,6 @@ every level goes through the checker's inequality, as when the release was made.
 """
 
 import os
-import re
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,10 @@ from inbounds import files
 from inbounds.attack.multilevel import MultiLevel
 from inbounds.errors import InboundsError, PassportError, UnknownVersion
 from inbounds.exact import Ints, as_epsilon
-from inbounds.spelling import Json
+from inbounds.spelling import Json, whole_numbers
 
 FORMAT = "inbounds multi-level release"
 VERSION = 1
-_WHOLE = re.compile(r"0|[1-9]\d{0,18}")
 
 
 def content(release: MultiLevel) -> Json:
@@ -64,7 +62,4 @@ def read(found: Any) -> MultiLevel:
 
 
 def _remap(rows: Any) -> Ints:
-    words = [row.split(" ") for row in rows]
-    if not all(_WHOLE.fullmatch(word) for row in words for word in row):
-        raise ValueError("remaps must be whole numbers in decimal, separated by single spaces")
-    return np.array([[int(word) for word in row] for row in words], dtype=np.int64)
+    return np.array([whole_numbers(row) for row in rows], dtype=np.int64)

@@ -60,7 +60,12 @@ class MultiLevel:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "remaps", tuple(sealed(remap) for remap in self.remaps))
+        object.__setattr__(self, "epsilons", tuple(as_epsilon(epsilon) for epsilon in self.epsilons))
+        if type(self.first) is not Mechanism:
+            raise TypeError("the first level must be a Mechanism")
         size = self.first.query.shape[0]
+        if max(self.first.query.shape) > LARGEST:
+            raise TooLarge(f"a multi-level release must have at most {LARGEST} answers and outputs")
         falling = all(a > b for a, b in pairwise(self.epsilons))
         if not (falling and self.epsilons[0] == self.first.epsilon and len(self.remaps) == len(self.epsilons) - 1):
             raise ValueError(
@@ -71,6 +76,10 @@ class MultiLevel:
                 raise NotADistribution("a remap must be square, non-negative, its columns summing to 2**62")
         for law, epsilon in zip(self.laws, self.epsilons, strict=True):
             check_private(law, self.first.query, epsilon)
+        self._samplers  # noqa: B018 - drawn from as they were checked
+
+    def __reduce__(self) -> tuple[type["MultiLevel"], tuple[Any, ...]]:
+        return MultiLevel, (self.first, self.epsilons, self.remaps)  # copies and pickles are checked anew
 
     def __len__(self) -> int:
         return len(self.epsilons)

@@ -13,8 +13,9 @@ from typing import Any
 
 from inbounds import files
 from inbounds.attack.compose import Composition, as_delta
-from inbounds.errors import PassportError, UnknownVersion
+from inbounds.errors import InboundsError, PassportError, UnknownVersion
 from inbounds.exact import Number, exact
+from inbounds.extent import MOST_TIMES
 from inbounds.spelling import Json
 
 FORMAT = "inbounds release record"
@@ -102,6 +103,8 @@ def read(content: Any) -> Record:
         follows = _follows(content, found)
     except PassportError:
         raise
+    except InboundsError as reason:
+        raise PassportError(f"the guarantee cannot be computed: {reason}") from reason
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
         raise PassportError(f"the record is malformed: {reason}") from reason
     if not follows:
@@ -112,6 +115,8 @@ def read(content: Any) -> Record:
 def _record(content: Json) -> Record:
     members = tuple(files.read(member["passport"]) for member in content["members"])
     times = tuple(member["times"] for member in content["members"])
+    if not all(type(t) is int and t > 0 for t in times) or sum(times) > MOST_TIMES:
+        raise ValueError(f"a record must count whole numbers of answers, and at most {MOST_TIMES} of them")
     if not isinstance(content["same_question"], bool):
         raise TypeError("same_question must be true or false")
     delta, claimed = exact(content["delta"], "delta"), float(content["epsilon_at_delta"])

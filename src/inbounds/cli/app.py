@@ -4,10 +4,12 @@ import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
+from unicodedata import category
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from inbounds import __version__
@@ -59,15 +61,37 @@ app = Commands(
 
 
 class _Terminal(Console):
-    """A console whose reader, such as head, may have seen enough: that is no error."""
+    """A console that shows texts as they are, none of which it obeys: no control characters, no names of pictures.
+
+    Its reader, such as head, may have seen enough: that is no error.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(highlight=False, emoji=False, **settings)
+
+    def render_str(self, text: str, **settings: Any) -> Text:
+        return super().render_str(visible(text, kept="\n\t"), **settings)
 
     def on_broken_pipe(self) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0)
 
 
-out = _Terminal(highlight=False)
-err = Console(stderr=True, highlight=False)
+def visible(text: str, kept: str = "") -> str:
+    r"""A text with every letter that a terminal would obey, or not show, written as its number.
+
+    >>> visible("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    hidden = {letter for letter in text if letter not in kept and category(letter) in OBEYED}
+    return text.translate({ord(letter): repr(letter)[1:-1] for letter in hidden})
+
+
+OBEYED = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Unicode's categories of control and format characters, those that turn the direction of writing among them."""
+
+out = _Terminal()
+err = _Terminal(stderr=True)
 
 TABLES, MECHANISMS, MORE = "Private tables", "Mechanisms", "Local privacy, repeated answers, the papers"
 """The headings of the first page."""
@@ -102,5 +126,5 @@ def main() -> None:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}"
+        return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
     return str(error)

@@ -27,6 +27,9 @@ High = Annotated[str | None, _option("Largest value.")]
 Sensitivity = Annotated[str | None, _option("interval: how far one person moves the answer.")]
 Cells = Annotated[int | None, _option("interval: number of cells.")]
 Holes = Annotated[str | None, _option("interval: ranges that cannot occur.", "8..16,20..22")]
+Allowance = Annotated[
+    str | None, _option("interval: what your own arithmetic may add to the distance of two answers; 2^-20 of it.")
+]
 Labels = Annotated[str | None, _option("category: labels, separated by commas.", "A,B,…")]
 Outputs = Annotated[int | None, _option("Report in this many equal cells.")]
 
@@ -39,6 +42,7 @@ def query_of(
     sensitivity: Sensitivity = None,
     cells: Cells = None,
     holes: Holes = None,
+    allowance: Allowance = None,
     labels: Labels = None,
     outputs: Outputs = None,
 ) -> query.Query | None:
@@ -50,8 +54,9 @@ def query_of(
         if missing:
             raise ValueError(f"{kind} needs {' and '.join(missing)}")
         idle = [f"--{name}" for name, value in options.items() if value is not None and name not in names]
-        if holes is not None and kind != "interval":
-            idle.append("--holes")
+        for name, value in (("--holes", holes), ("--allowance", allowance)):
+            if value is not None and kind != "interval":
+                idle.append(name)
         if idle:
             raise ValueError(f"{kind} does not take {' and '.join(idle)}")
 
@@ -69,7 +74,12 @@ def query_of(
             return getattr(query, kind)(low, high, outputs=outputs)  # type: ignore[no-any-return]
         case "interval":
             need("low", "high", "sensitivity", "cells")
-            return query.interval(low, high, sensitivity, cells, holes=_ranges(holes), outputs=outputs)  # type: ignore[arg-type]
+            return query.interval(
+                *(low, high, sensitivity, cells),  # type: ignore[arg-type]
+                holes=_ranges(holes),
+                outputs=outputs,
+                allowance=allowance,
+            )
         case "category":
             need("labels")
             return query.category([label.strip() for label in str(labels).split(",")])

@@ -32,7 +32,11 @@ Figure = Annotated[Path | None, typer.Option(help="Draw it here: a .png, .svg or
 Runs = Annotated[int, typer.Option(help="Simulated runs for each true answer, where nothing exact is affordable.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulation.")]
 Times = Annotated[str, typer.Option(help="Answers of each mechanism: one number for all, or 10,3,….")]
-Delta = Annotated[str, typer.Option(help="The delta of (epsilon, delta)-privacy, above 0 and below 1.", metavar=NUMBER)]
+Delta = Annotated[
+    str | None,
+    typer.Option(help="The delta of (epsilon, delta)-privacy, above 0 and below 1; 1e-6 unless given.", metavar=NUMBER),
+]
+USUAL_DELTA = "1e-6"
 SameQuestion = Annotated[
     bool,
     typer.Option("--same-question", help="All answers are about one true value; tighter. Default: any questions."),
@@ -87,7 +91,7 @@ def attack(
 def compose(
     files: MechanismFiles,
     times: Times = "1",
-    delta: Delta = "1e-6",
+    delta: Delta = None,
     same_question: SameQuestion = False,
     budget: Budget = None,
     save: SaveRecord = None,
@@ -105,11 +109,12 @@ def compose(
     """
     options = {"--same-question": same_question, "--budget": budget, "--save": save, "--figure": figure}
     if len(files) == 1 and is_ledger(files[0]):
-        ledger.totals(files[0], {"--times": times != "1", "--delta": delta != "1e-6", **options}, as_json)
+        ledger.totals(files[0], {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
         return
     if any(format_of(file) == RELEASE for file in files):
-        add_up(files, {"--times": times != "1", **options}, as_json)
+        add_up(files, {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
         return
+    delta = USUAL_DELTA if delta is None else delta
     mechanisms = tuple(load(file) for file in files)
     if budget is not None and len(mechanisms) > 1:
         raise ValueError("--budget must be asked of one mechanism; several can share a budget in many ways")

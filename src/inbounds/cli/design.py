@@ -14,7 +14,8 @@ from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
 from inbounds.cli.asking import asking
 from inbounds.errors import TooLarge
 from inbounds.exact import decimal
-from inbounds.files import passport
+from inbounds.files import objective_value, passport
+from inbounds.law import Noise
 from inbounds.mechanism import Mechanism
 from inbounds.query import Query
 from inbounds.report import terminal, words
@@ -78,21 +79,26 @@ def describe(mechanism: Mechanism) -> None:
     out.print(
         f"\n[bold]Origin[/], as claimed: {escape(str(mechanism.origin))}  [dim]{escape(mechanism.origin.reference)}[/]"
     )
-    out.print(f"[bold]Tight epsilon[/] {mechanism.effective_epsilon():.9g}")
+    stated = "; the passport states what it was made for" if isinstance(mechanism.law, Noise) else ""
+    out.print(f"[bold]Tight epsilon[/] {mechanism.effective_epsilon():.9g}, rounded up{stated}")
     found = summary(mechanism)
     each = "  ".join(f"{name} {value}" for name, value in found["claims"]["losses"].items())
     out.print(f"[bold]Expected loss[/], every true answer equally likely: {each}")
     if mechanism.optimality is not None:
         best = mechanism.optimality
         out.print(
-            f"[bold]Optimality[/] {escape(best.objective)}: {best.value:.9g}; "
-            f"claimed: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g})"
+            f"[bold]Optimality[/] {escape(best.objective)}: {best.value:.9g}{_doubt(mechanism)}; "
+            f"claimed, not checked: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g})"
         )
     try:
         out.print("[bold]Properties[/]", terminal.properties(mechanism), sep="\n")
     except TooLarge:
         out.print("[dim]properties are not computed at this size[/]")
     out.print(f"[bold]sha256[/] {found['sha256']}")
+
+
+def _doubt(mechanism: Mechanism) -> str:
+    return " (claimed, not checked)" if objective_value(mechanism) is None else ""
 
 
 def summary(mechanism: Mechanism) -> Json:

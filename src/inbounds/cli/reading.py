@@ -22,6 +22,7 @@ from inbounds.cli.records import (
     tell_page,
 )
 from inbounds.files import load
+from inbounds.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
 from inbounds.report import html
 
@@ -98,7 +99,7 @@ def _statistic(file: Path, given: str | None) -> str | None:
     """The statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
     if given is None or format_of(file) != RELEASE:
         return given
-    plan = json.loads(file.read_text("utf-8")).get("plan", {})
+    plan = from_json(text_of(file)).get("plan", {})
     try:
         return _columns(plan).get(given, given)
     except (LookupError, TypeError, AttributeError):  # a record may say anything; what is wrong is said elsewhere

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from inbounds.cli.app import out
 from inbounds.files import load, same_file
+from inbounds.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
 from inbounds.report import terminal
 
@@ -31,8 +32,8 @@ Passports = Annotated[
 def format_of(file: Path) -> str | None:
     """What a file says it is; None if it is no JSON object with a format."""
     try:
-        found = json.loads(file.read_text("utf-8"))["format"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        found = from_json(text_of(file))["format"]
+    except (ValueError, KeyError, TypeError):
         return None
     return found if isinstance(found, str) else None
 
@@ -55,7 +56,7 @@ def moved_after_the_draw(file: Path, statistic: str | None) -> bool:
     """Whether the cells of a released histogram were made to add up, so that no mechanism reported them as they are."""
     if format_of(file) != RELEASE:
         return False
-    asked: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))["plan"]["statistics"]
+    asked: list[dict[str, Any]] = from_json(text_of(file))["plan"]["statistics"]
     return any(s.get("consistent", False) for s in asked if statistic in (s["name"], None))
 
 

@@ -119,7 +119,7 @@ def release(
     from inbounds.release.booking import Booking
     from inbounds.release.oneline import one_line
     from inbounds.release.report import page
-    from inbounds.release.write import check_report, record_path
+    from inbounds.release.write import check_report, naming, record_path
 
     asked = {
         "count": count, "histogram": histogram, "mean": mean, "sum": sum_,
@@ -135,7 +135,7 @@ def release(
         _refuse_options({**asked, **facts, **column})
         plan = read_plan(source)
     else:
-        plan = replace(one_line(source, asked, facts, column), reads=(keys,) if keys else ())
+        plan = one_line(source, asked, facts, column)
     plan = replace(plan, edition=edition) if edition is not None else plan
     target = Path(output or plan.output or f"{_stem(source)}.released.csv")
     if report is not None:
@@ -150,7 +150,8 @@ def release(
             else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, **settings)
         )
     if report is not None:
-        report.write_text(page(found.record, getattr(found, "table", None)), "utf-8")
+        with naming(report):
+            report.write_text(page(found.record, getattr(found, "table", None)), "utf-8")
     if isinstance(found, Preview):
         tell_preview(found, Booking.of(plan, target, None, key).before(), as_json)
     else:

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from inbounds.cli.app import err, out
+from inbounds.cli.app import err, out, visible
 from inbounds.report import terminal
 
 if TYPE_CHECKING:
@@ -147,4 +147,4 @@ def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
 
 
 def _spoken(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else visible(str(value))

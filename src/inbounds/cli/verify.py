@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from inbounds.cli import ledger
-from inbounds.cli.app import MECHANISMS, AsJson, app, out
+from inbounds.cli.app import MECHANISMS, AsJson, app, out, visible
 from inbounds.cli.design import describe, summary
 from inbounds.cli.records import RELEASE, format_of
 from inbounds.errors import LedgerError, PassportError
@@ -67,7 +67,7 @@ def _verify_one(file: Path, as_json: bool) -> None:
     elif isinstance(checked, Mechanism):
         _explain(file, checked)
     else:
-        typer.echo(f"checked {file}: {checked}")
+        typer.echo(visible(f"checked {file}: {checked}"))
 
 
 def _checked(file: Path) -> Mechanism | str:
@@ -98,7 +98,9 @@ def _verdict(file: Path) -> Json:
 
 def _said(checked: Mechanism | str) -> Json:
     if isinstance(checked, Mechanism):
-        return {"valid": True, **summary(checked)}
+        tight = f"{checked.effective_epsilon():.12g}"
+        promise = {"promise": words.promise(checked), "tight_epsilon": tight, "claimed_not_checked": checked.claimed}
+        return {"valid": True, **summary(checked), **promise}
     return {"valid": True, "checked": checked}
 
 
@@ -116,10 +118,13 @@ def _explain(file: Path, mechanism: Mechanism) -> None:
     out.print(
         f"[bold green]proved[/] {file}: {escape(words.subject(mechanism.query))}, epsilon {decimal(mechanism.epsilon)}"
     )
-    out.print(f"\n{words.promise(mechanism)}")
+    out.print(f"\n{escape(words.promise(mechanism))}")
     out.print(f"Here {words.relation(mechanism.query)}.\n\n[bold]What was checked[/], in integers only:")
     for step in words.proof(mechanism):
         out.print(f"  • {step}")
+    out.print("\n[bold]Claimed, not checked[/]:")
+    for claim in words.claimed(mechanism):
+        out.print(f"  • {escape(claim)}")
     describe(mechanism)
 
 
@@ -154,17 +159,9 @@ def sample(
     """
     mechanism = load(file)
     given = answers or [line.strip() for line in sys.stdin if line.strip()]
-    reports = mechanism.sample(given if mechanism.query.labels else _numbers(given)).tolist()
+    reports = mechanism.sample(given).tolist()
     if as_json:
         typer.echo(json.dumps(reports))
         return
     for value in reports:
         typer.echo(value)
-
-
-def _numbers(given: list[str]) -> list[float]:
-    try:
-        return [float(text) for text in given]
-    except ValueError:
-        pass
-    raise ValueError("true answers must be numbers; at least one is not")  # never repeat a true answer

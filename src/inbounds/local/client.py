@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from inbounds.local.statement import Statement, privacy
 from inbounds.mechanism import Mechanism
 from inbounds.sample import BLOCK, entropy, report
+from inbounds.trusted.incoming import kind_of, read
 
 Outside = Literal["refuse", "clamp"]
 
@@ -41,12 +42,12 @@ class Randomizer:
 
     def __call__(self, values: Any) -> Any:
         """Reports in the kind and shape of `values`, with operating-system entropy; each call draws anew."""
-        from inbounds.local import columns
+        from inbounds.local.columns import mapped
 
-        kind = columns.kind_of(values)
+        kind = kind_of(values)
         if kind is not None:
-            return columns.mapped(kind, values, self.array)
-        found = self.array(np.asarray(values))
+            return mapped(kind, values, self.array)
+        found = self.array(read(values))
         return found.item() if found.ndim == 0 else found
 
     def array(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -55,24 +56,13 @@ class Randomizer:
         found = np.empty(flat.shape, dtype=reported.dtype)
         for start in range(0, len(flat), BLOCK):
             block = slice(start, start + BLOCK)
-            positions = self.mechanism.query.index(self._inside(flat[block]))
+            positions = self.mechanism.query.index(flat[block], clip=self.outside == "clamp")
             found[block] = reported.take(report(self.mechanism.law.sampler, positions, entropy))
         return found.reshape(np.shape(values))
 
     @cached_property
     def _reported(self) -> NDArray[Any]:
         return self.mechanism.query.reported
-
-    def _inside(self, values: NDArray[Any]) -> NDArray[Any]:
-        if self.outside == "refuse" or values.dtype.kind not in "iuf":
-            return values
-        answers, rounds = self.mechanism.query.answers, self.mechanism.query.rounds
-        half = answers.unit / 2 if rounds else answers.unit * 0
-        low, high = answers[0] - half, answers[-1] + half
-        info = np.iinfo(values.dtype) if values.dtype.kind in "iu" else None
-        if info is not None and low.denominator == high.denominator == 1:
-            return np.asarray(np.clip(values, max(int(low), info.min), min(int(high), info.max)))
-        return np.asarray(np.clip(values, float(low), float(high)))
 
 
 def randomizer(mechanism: Mechanism, outside: Outside = "refuse") -> Randomizer:

@@ -1,30 +1,14 @@
-"""Columns of the table engines: Arrow, Polars and pandas arrays to NumPy and back."""
+"""Columns of the table engines: Arrow, Polars and pandas arrays back to their engines."""
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.extras import library
+from inbounds.trusted.incoming import as_array
 
 ToArray = Callable[[NDArray[Any]], NDArray[Any]]
-
-_KINDS = {
-    ("pyarrow", "Array"): "arrow",
-    ("pyarrow", "ChunkedArray"): "arrow",
-    ("polars", "Series"): "polars",
-    ("pandas", "Series"): "pandas",
-}
-
-
-def kind_of(values: Any) -> str | None:
-    """Which engine a column belongs to, None for plain Python and NumPy; no engine is imported to find out."""
-    for base in type(values).__mro__:
-        found = _KINDS.get((base.__module__.partition(".")[0], base.__name__))
-        if found:
-            return found
-    return None
 
 
 def mapped(kind: str, column: Any, change: ToArray) -> Any:
@@ -37,18 +21,3 @@ def mapped(kind: str, column: Any, change: ToArray) -> Any:
     if kind == "polars":
         return library("polars", "local").Series(column.name, plain)
     return library("pandas", "local").Series(plain, index=column.index, name=column.name)
-
-
-def as_array(kind: str, column: Any) -> NDArray[Any]:
-    """The values of a column, which must not have missing ones."""
-    if _missing(kind, column):
-        raise ValueError("values must not be missing; fill them, or declare a value or label for them")
-    if kind == "arrow" and type(column).__name__ != "ChunkedArray":
-        return np.asarray(column.to_numpy(zero_copy_only=False))
-    return np.asarray(column.to_numpy())
-
-
-def _missing(kind: str, column: Any) -> int:
-    if kind == "pandas":
-        return int(column.isna().sum())
-    return int(column.null_count() if kind == "polars" else column.null_count)

@@ -13,8 +13,8 @@ import numpy as np
 from inbounds.collect import Collector
 from inbounds.extras import library
 from inbounds.local.client import Outside, Randomizer
-from inbounds.local.columns import as_array
 from inbounds.mechanism import Mechanism
+from inbounds.trusted.incoming import as_array
 
 KNOWN = "an Arrow, Polars or pandas table, a DuckDB relation or a Spark DataFrame"
 

@@ -32,6 +32,11 @@ PROMISES_DIFFER = (
     "for any two values, the geometric's grows with their distance, up to the worst ratio."
 )
 
+ROUNDED = (
+    "Values are first rounded into cells, and epsilon per unit counts the distance of the cells: two values, however "
+    "close, may lie in neighbouring ones."
+)
+
 MOST_REPORTS = 10**12
 """Where the search for a number of reports ends."""
 
@@ -123,7 +128,7 @@ class Plan:
             f"  {o.mechanism:20} epsilon {o.promise}, worst ratio over the range {o.spoken_ratio}: error {o.error:.4g}"
             for o in self.options
         ]
-        return "\n".join([*lines, PROMISES_DIFFER])
+        return "\n".join([*lines, PROMISES_DIFFER, *([ROUNDED] if self.query.rounds else [])])
 
 
 def plan(
@@ -140,11 +145,12 @@ def plan(
     """The expected error of the geometric mechanism and of randomized response at the same ratio within a radius.
 
     query: `ib.ordinal(low, high)`, or (low, high). Privacy is a ratio within a radius (001 §4): both mechanisms
-    keep `ratio` between values at most `radius` apart. The geometric spends epsilon = ln(ratio) / radius per unit
-    of distance; randomized response cannot tell near from far and keeps the ratio everywhere, epsilon = ln(ratio).
-    The promises are equal within the radius only: `Expected.worst_ratio` says what is left at the ends of the range.
-    Given `epsilon` per unit of distance instead, the radius is 1 unless said otherwise. truth: the distribution
-    expected; by default a bell over the middle of the domain (binomial). O(runs · domain); no data are touched.
+    keep `ratio` between values at most `radius` apart, the rounding of real values counted. The geometric spends
+    epsilon = ln(ratio) / radius per unit of distance; randomized response cannot tell near from far and keeps the
+    ratio everywhere, epsilon = ln(ratio). The promises are equal within the radius only: `Expected.worst_ratio` says
+    what is left at the ends of the range. Given `epsilon` per unit of distance instead, the radius is 1 unless said
+    otherwise. truth: the distribution expected; by default a bell over the middle of the domain (binomial).
+    O(runs · domain); no data are touched.
 
     >>> found = plan((0, 100), ratio=2, radius=10, reports=10_000, runs=5)
     >>> found.better.mechanism, found.error("randomized_response") > 3 * found.error("geometric")
@@ -184,13 +190,15 @@ def _levels(
     if (epsilon is None) == (ratio is None):
         raise ValueError("a plan needs either epsilon or a ratio (with its radius), and not both")
     distance = Fraction(1) if radius is None else exact(radius, "radius")
-    if not 0 < distance <= query.answers.span:
+    if not 0 < distance <= query.answers.span + (query.answers.unit if query.rounds else 0):
         raise ValueError(f"radius must be positive and within the domain, got {radius!r}")
+    metric = _per_unit(query)
+    paid = metric.steps_within(distance) * query.answers.unit if query.rounds else distance
     if ratio is not None:
-        return calibrated(ratio, distance), calibrated(ratio)
+        return calibrated(ratio, paid), calibrated(ratio)
     unit = query.neighbours.unit if isinstance(query.neighbours, Metric) else Fraction(1)
     per_unit = as_epsilon(epsilon) / unit  # type: ignore[arg-type]
-    return per_unit, as_epsilon(per_unit * distance)
+    return per_unit, as_epsilon(per_unit * paid)
 
 
 def _truth(truth: ArrayLike | None, query: Query) -> Floats:

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from inbounds.certify import sliding
-from inbounds.exact import Ints, Number, alpha, exact
+from inbounds.exact import Ints, Number, alpha, exact, float_above
 from inbounds.law import Noise
 from inbounds.mechanism import Mechanism
 from inbounds.query import Everyone, Metric
@@ -40,8 +40,8 @@ class Statement:
     """The privacy of one mechanism for one person's value, in both notions.
 
     ldp: the least epsilon of epsilon-LDP, the logarithm of the worst ratio over the domain. per_unit: the least
-    epsilon of d-privacy with d the distance of the values; None for labels, which have none, and where only some
-    values are protected from each other.
+    epsilon of d-privacy with d the distance of the values; None for labels, which have none, and infinite where real
+    values are rounded: however close two of them are, an edge may lie between them.
     """
 
     mechanism: Mechanism
@@ -56,7 +56,8 @@ class Statement:
 
     @property
     def ldp(self) -> float:
-        return math.log(self.worst_ratio())
+        """Rounded up."""
+        return math.nextafter(math.log(self.worst_ratio()), math.inf) if self.worst_ratio() > 1 else 0.0
 
     @property
     def per_unit(self) -> float | None:
@@ -64,6 +65,8 @@ class Statement:
         query = self.mechanism.query
         if not query.ordered:
             return None
+        if query.rounds:
+            return math.inf
         if isinstance(self.mechanism.law, Noise):
             return math.log(_ratio(self.mechanism, 1)) / float(query.answers.unit)
         columns = self.mechanism.weights.T
@@ -82,7 +85,7 @@ class Statement:
         query = self.mechanism.query
         if not query.ordered:
             raise ValueError("labels have no distance; every pair keeps worst_ratio()")
-        return _ratio(self.mechanism, math.floor(distance / query.answers.unit))
+        return _ratio(self.mechanism, query.steps_within(distance))
 
     def worst_ratio(self) -> float:
         """The worst ratio over the whole domain."""
@@ -90,18 +93,25 @@ class Statement:
 
     def radius(self, ratio: Number) -> Fraction:
         """The largest distance within which every ratio is at most `ratio`; 0 if the closest values break it."""
-        bound, answers = exact(ratio, "ratio"), self.mechanism.query.answers
+        bound, query = exact(ratio, "ratio"), self.mechanism.query
         if not bound >= 1:
             raise ValueError(f"ratio must be at least 1, got {ratio!r}")
-        low, high = 0, int(answers.ticks[-1])
+        low, high = 0, int(query.answers.ticks[-1])
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if _ratio(self.mechanism, middle) <= bound else (low, middle - 1)
-        return low * answers.unit
+        return query.distance_within(low)
 
     def __str__(self) -> str:
         query, bound = self.mechanism.query, self.mechanism.epsilon
         worst = f"over the whole domain the worst ratio is {self.worst_ratio():.6g}"
+        if isinstance(query.neighbours, Metric) and query.rounds:
+            rate = float(bound * query.answers.unit / query.neighbours.unit)
+            return (
+                f"values are first rounded down into cells of {query.cell}: values d apart give any report with "
+                f"probabilities within a ratio of e^({rate:.6g}·k), where k = ceil(d / ({query.cell})), so at least "
+                f"e^{rate:.6g} however close they are; {worst} ({self.ldp:.6g}-LDP)"
+            )
         if isinstance(query.neighbours, Metric):
             unit = query.neighbours.unit
             return (
@@ -156,9 +166,10 @@ def _noise_ratio(law: Noise, steps: int) -> float:
 
 
 def _worst(highs: Ints, lows: Ints) -> float:
-    """The largest ratio of weights, divided exactly; infinite beside a zero. Two zeros reveal nothing."""
+    """The largest ratio of weights, rounded up; infinite beside a zero. Two zeros reveal nothing."""
     high, low = highs[highs > 0], lows[highs > 0]
     if (low == 0).any():
         return math.inf
-    k = int((high / low).argmax())
-    return int(high.ravel()[k]) / int(low.ravel()[k])
+    ratios = high / low
+    near = np.flatnonzero(ratios >= ratios.max(initial=0.0) * (1 - 1e-12))
+    return float_above(max(Fraction(int(high[k]), int(low[k])) for k in near.tolist()))

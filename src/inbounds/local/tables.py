@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from inbounds.extras import library
 from inbounds.local.client import Randomizer
-from inbounds.local.columns import as_array
+from inbounds.trusted.incoming import as_array
 
 ROWS = 1 << 17
 """Rows read at a time."""
@@ -45,20 +45,11 @@ def randomize_file(source: Path, target: Path, column: str, client: Randomizer, 
     with _appearing(target) as partial, _writer(partial, _is_parquet(target)) as write:
         for batch in read(source, [column, *keep]):
             values = batch.pop(column)
-            write({column: client.array(as_numbers(values, client)), **batch})
+            write({column: client.array(values), **batch})
             rows += len(values)
         if rows == 0:
             raise ValueError(f"{source.name} must have at least one row")
     return rows
-
-
-def as_numbers(values: NDArray[Any], client: Randomizer) -> NDArray[Any]:
-    """Text as the numbers it stands for, unless the mechanism is about labels. The error repeats no value."""
-    if client.mechanism.query.labels is not None:
-        return values.astype(object)
-    if values.dtype.kind in "iuf":
-        return values
-    return numbers(values, "values")
 
 
 def numbers(values: NDArray[Any], name: str) -> NDArray[Any]:

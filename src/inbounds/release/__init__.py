@@ -30,7 +30,7 @@ from inbounds.release.record import record as recorded
 from inbounds.release.source import Source
 from inbounds.release.wishes import Wishes
 from inbounds.release.words import composition, number, statement
-from inbounds.release.write import check_report, check_target, record_path, same_release
+from inbounds.release.write import check_report, check_target, naming, record_path, same_release
 from inbounds.release.write import write as written
 
 __all__ = [
@@ -91,7 +91,8 @@ class Release:
         from inbounds.release.report import page
 
         check_report(Path(path), overwrite=overwrite, inputs=(*self.plan.inputs, *_own(self.path)))
-        Path(path).write_text(page(self.record, self.table), "utf-8")
+        with naming(Path(path)):
+            Path(path).write_text(page(self.record, self.table), "utf-8")
 
     def write_mechanisms(self, folder: str | PathLike[str]) -> list[Path]:
         """Write the passports that readers need: `<statistic>-<size>.json`. They hold nothing about the data."""

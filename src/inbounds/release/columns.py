@@ -22,24 +22,31 @@ MOST_DECIMALS = 38 - 19
 TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 """How text says a declared boolean, in any case."""
 
-NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 """How text says a number. Engines by themselves also take 1_0, 1d or Infinity for one, each its own."""
+
+LONGEST_NUMBER = 400
+"""Letters of a text that says a number: of more, or of larger exponents, PostgreSQL would stop."""
 
 WHOLE = r"^-?[0-9]+[.]0$"
 """How pandas writes a whole number whose column has gaps."""
 
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
-SPELLED = {WHOLE: r"^(2D)?(3[0-9])+2E30$", DATE: r"^(3[0-9]){4}2D(3[0-9]){2}2D(3[0-9]){2}$"}
+SPELLED = {
+    NUMBER: r"^(2B|2D)?((3[0-9])+(2E(3[0-9])*)?|2E(3[0-9])+)((45|65)(2B|2D)?(3[0-9]){1,3})?$",
+    WHOLE: r"^(2D)?(3[0-9])+2E30$",
+    DATE: r"^(3[0-9]){4}2D(3[0-9]){2}2D(3[0-9]){2}$",
+}
 """The same forms in the digits of `digits`."""
 
 
 def typed(column: Any, declared: Column, source: Source, texts: Iterable[str]) -> Any:
     """A column as its declared type; texts: what it is compared with, in labels and conditions."""
     if declared.type == "number":
-        return _finite(_number(column, source.decimal) if column.type().is_string() else column, source)
+        return _finite(_number(digits.plain(column), source.decimal) if column.type().is_string() else column, source)
     if declared.type == "boolean":
-        return _boolean(column) if column.type().is_string() else column
+        return _boolean(digits.plain(column)) if column.type().is_string() else column
     said = list(texts)
     dates = said and column.type().is_string() and all(map(is_date, said))
     column = digits.plain(column) if source.spells else column
@@ -119,7 +126,15 @@ def _number(column: Any, decimal: str) -> Any:
     if decimal == ",":
         column = column.contains(".").ifelse(None, column.replace(",", "."))
     plain = column.strip()
-    return ibis.cases((plain.re_search(NUMBER), plain.try_cast("float64")))
+    return ibis.cases(((plain.length() <= LONGEST_NUMBER) & _says(plain, NUMBER), _parsed(plain)))
+
+
+def _parsed(number: Any) -> Any:
+    """A text of the form NUMBER as its number: PostgreSQL has no floats for all of them, SQLite no failing casts."""
+    engine = number.get_backend().name
+    if engine == "postgres":
+        return number.cast("decimal")
+    return number.cast("float64") if engine == "sqlite" else number.try_cast("float64")
 
 
 def _boolean(column: Any) -> Any:

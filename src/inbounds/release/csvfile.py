@@ -1,7 +1,9 @@
 """CSV files: what their first bytes and their first line say, and the table with every field as text."""
 
 import csv
+import mmap
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from inbounds.release.errors import SourceError
@@ -25,6 +27,17 @@ FORMATS = {
 """What the first bytes of a file say that it is; they belong to the format and hold no value."""
 
 UNNAMED = "unnamed_column_"
+
+WELL_FORMED = (
+    "fields with a quotation mark, the delimiter or a line break stand in quotation marks, those within are doubled, "
+    "and all lines end alike"
+)
+
+ILL_FORMED = (
+    f"must be a well-formed CSV file ({WELL_FORMED}), so that no record runs into the next; nothing was released or "
+    "spent; write the file again with a CSV writer"
+)
+"""Said of the file, never of a place in it."""
 
 
 def header(source: "Source") -> list[str]:
@@ -98,6 +111,41 @@ def _duckdb(source: "Source", engine: Any, names: list[str]) -> Any:
         strict_mode=False,
         ignore_errors=True,
     )
+
+
+def reading_all(table: Any, names: Sequence[str]) -> Any:
+    """The table, of which no column may be read without the others.
+
+    DuckDB leaves out a record with bytes that are no UTF-8 when it reads their column, and would leave it out of some
+    statistics and not of others. That lengths are not negative is nothing it knows.
+    """
+    lengths = [table[name].length().fill_null(0) for name in names]
+    return table.filter(sum(lengths[1:], lengths[0]) >= 0) if lengths else table
+
+
+def check_quotes(source: "Source") -> None:
+    """A `SourceError` unless the file is one that a writer of records makes, whatever they hold (RFC 4180).
+
+    There, a field with a quotation mark, the delimiter or a line break stands in quotation marks, those within are
+    doubled, and all lines end alike. Then the reader finds the records that were written, so that one changed record is
+    one changed row. In any other file, one mark may take all that follows into its field, and one line break be two
+    records. The words say nothing about where.
+    """
+    with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if not any(re.fullmatch(_grammar(source.separator, bare), content) for bare in BARE):
+            raise SourceError(f"{ILL_FORMED}: {source.path}", WHERE)
+
+
+BARE = (rb'[^"\r]*+', rb'[^"\r\n]*+(?:\r\n[^"\r\n]*+)*+', rb'[^"\n]*+')
+"""What stands outside of quotation marks in a file whose lines all end with LF, CR LF, or CR."""
+
+
+def _grammar(separator: str, bare: bytes) -> bytes:
+    """A whole file: quoted fields, each between delimiters or line breaks, and what is bare around them."""
+    mark = re.escape(separator.encode())
+    begins = rb"(?:\A|(?<=\A\xef\xbb\xbf)|(?<=[\r\n])|(?<=" + mark + rb"))"
+    ends = rb"(?=\Z|[\r\n]|" + mark + rb")"
+    return rb"(?:" + bare + begins + rb'"[^"]*+(?:""[^"]*+)*+"' + ends + rb")*+" + bare
 
 
 def literally(path: str) -> str:

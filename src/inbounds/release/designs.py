@@ -19,6 +19,7 @@ from inbounds import catalog, priors
 from inbounds.errors import InboundsError
 from inbounds.exact import Floats, Ints
 from inbounds.files import digest, load, passport, save
+from inbounds.intake import from_json, text_of
 from inbounds.law import geometric_noise, noise_steps
 from inbounds.loss import as_prior
 from inbounds.mechanism import Mechanism, Origin
@@ -108,7 +109,7 @@ def kept(request: Request, folder: Path) -> Design:
 
 
 def _sha256(path: Path) -> str:
-    return str(json.loads(path.read_text("utf-8"))["sha256"])
+    return str(from_json(text_of(path))["sha256"])
 
 
 def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:

@@ -14,11 +14,11 @@ import numpy as np
 from inbounds.exact import Ints
 from inbounds.release import columns as reading
 from inbounds.release import condition as language
-from inbounds.release import digits
+from inbounds.release import csvfile, digits
 from inbounds.release.account import open_grid
 from inbounds.release.consistent import filled
 from inbounds.release.errors import AggregationFailed
-from inbounds.release.expression import constant, translated
+from inbounds.release.expression import translated
 from inbounds.release.facts import Column
 from inbounds.release.plan import Plan, Statistic
 from inbounds.release.schema import check_schema, texts_of, used_columns
@@ -51,6 +51,9 @@ class Opened:
 
     def aggregate(self) -> Truths:
         """Run the aggregation in the engine and place every declared group's answers."""
+        if self.plan.source.textual:
+            with self.plan.located():
+                csvfile.check_quotes(self.plan.source)
         with quiet():
             try:
                 raw = _raw(self.plan, self.table)
@@ -97,6 +100,8 @@ def _joined(plan: Plan, table: Any) -> Any:
     """The records of declared groups: the group's position, and one whole number per statistic."""
     import ibis
 
+    if plan.source.textual:
+        table = csvfile.reading_all(table, list(dict.fromkeys((*plan.groups.by, *used_columns(plan)))))
     columns = {
         name: reading.typed(table[name], plan.columns[name], plan.source, texts_of(plan, name))
         for name in used_columns(plan)
@@ -133,9 +138,8 @@ def _declared(plan: Plan, table: Any) -> Any:
     for k, name in enumerate(plan.groups.by):
         kind = table[name].type()
         whole = kind.is_integer()
-        fit = _Fit({name: kind}, plan.source.spells and not whole)
-        forms = [fit(name, key[k]) for key in plan.groups.keys]
-        values = [int(form) for form in forms] if whole else forms
+        fit = (lambda _, text: int(text)) if whole else _Fit({name: kind}, plan.source.spells)
+        values = [fit(name, key[k]) for key in plan.groups.keys]
         arrays[f"k{k}"] = pyarrow.array(values, pyarrow.int64() if whole else pyarrow.string())
     return pyarrow.table(arrays)
 
@@ -167,19 +171,28 @@ def _label_number(values: Any, column: Column, forms: list[str]) -> Any:
 
 
 def _step_number(values: Any, column: Column) -> Any:
-    """The nearest step of the range: clamped to 0..width; what is missing, infinite or no number is the default."""
+    """The nearest step of the range, a whole number of 0..width; a missing value counts as the default.
+
+        clamp(floor((clamp(v, low, high) - low + step/2) / step), 0, width)
+
+    Clamped before the division, so that no engine overflows, and after the floor, because the floats nearest to the
+    bounds may lie beside them. Half a step is added before the division: PostgreSQL stops where a quotient
+    underflows.
+    """
     import ibis
 
     assert column.low is not None
     assert column.high is not None
-    low, high = constant(column.low), constant(column.high)
-    steps = (values.cast("float64") - float(column.low)) / float(column.step)
-    return ibis.cases(
-        (values.between(low, high), (steps + 0.5).floor().cast("int64")),
-        (values > high, ibis.literal(column.width, "int64")),
-        (values < low, ibis.literal(0, "int64")),
-        else_=ibis.literal(column.default, "int64"),
-    )
+    low, high, step = float(column.low), float(column.high), float(column.step)
+    inside = _within(values.cast("float64"), low, high)
+    nearest = _within(((inside - low + step / 2) / step).floor(), 0.0, float(column.width))
+    return ibis.cases((values.notnull(), nearest.cast("int64")), else_=ibis.literal(column.default, "int64"))
+
+
+def _within(values: Any, low: float, high: float) -> Any:
+    import ibis
+
+    return ibis.least(ibis.greatest(values, ibis.literal(low, "float64")), ibis.literal(high, "float64"))
 
 
 def _measures(plan: Plan, k: int, joined: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ withheld.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from inbounds.errors import InboundsError
+from inbounds.errors import InboundsError, one_line
 
 Path = tuple[str | int, ...]
 """A place in a plan: ("columns", "score", "high"), or ("statistics", 0, "count")."""
@@ -23,8 +23,8 @@ class PlanError(ValueError):
     """A plan that cannot be released: `path` is the place in the plan, `place` says it to a reader."""
 
     def __init__(self, message: str, path: Path = (), place: str = "") -> None:
-        self.message, self.path, self.place = message, path, place
-        super().__init__(f"{place}: {self.subject}{message}" if place else f"{self.subject}{message}")
+        self.message, self.path, self.place = one_line(message), path, place
+        super().__init__(one_line(f"{place}: {self.subject}{message}" if place else f"{self.subject}{message}"))
 
     @property
     def subject(self) -> str:
@@ -70,6 +70,6 @@ def at(*outer: str | int) -> Iterator[None]:
         yield
     except PlanError as error:
         raise error.under(*outer) from error.__cause__
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, ArithmeticError) as error:
         first, _, rest = str(error).partition(" ")
         raise PlanError(rest if first in outer else str(error), outer) from error

@@ -109,15 +109,15 @@ class Groups:
     """The declared groups, in the order in which they are answered.
 
     by: the columns whose values name a group; none means that the whole table is one group. keys: one row per
-    group. sizes: how many records each group has (public) or can have at most. public: which of the two. file: where
-    the keys were read from, if anywhere.
+    group. sizes: how many records each group has (public) or can have at most. public: which of the two. register: the
+    file or frame that the keys were read from, if any.
     """
 
     by: tuple[str, ...]
     keys: tuple[tuple[str, ...], ...] = field(repr=False)
     sizes: Ints = field(repr=False)
     public: bool
-    file: str = field(default="", repr=False, compare=False)
+    register: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(set(self.by)) < len(self.by):
@@ -125,7 +125,7 @@ class Groups:
         if any(len(key) != len(self.by) for key in self.keys):
             raise PlanError(f"must give one value for each of: {', '.join(self.by)}", ("keys",))
         if len(set(self.keys)) < len(self.keys):
-            raise PlanError(f"must be different, got {', '.join(_twice(self.keys))} twice", ("keys",))
+            raise PlanError("must be different, but one is listed twice", ("keys",))  # it may be data, so not which
         sizes = np.asarray(self.sizes, dtype=np.int64)
         if sizes.shape != (len(self.keys),) or not len(sizes) or sizes.min() < 1:
             name = "size" if self.public else "maximum"
@@ -135,11 +135,10 @@ class Groups:
     def __len__(self) -> int:
         return len(self.keys)
 
-
-def _twice(keys: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The first key that was there before."""
-    seen: set[tuple[str, ...]] = set()
-    return next(key for key in keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    @property
+    def file(self) -> str:
+        """The file of the register, or nothing."""
+        return self.register if isinstance(self.register, str) else ""
 
 
 def exact_at(value: Number, name: str) -> Fraction:

@@ -165,8 +165,10 @@ def _plain(column: Any) -> Any:
         return pyarrow.chunked_array(parts, kind)
     if pyarrow.types.is_null(held):
         return column.cast(pyarrow.string())
-    if pyarrow.types.is_decimal256(held) or pyarrow.types.is_float16(held):
+    if pyarrow.types.is_decimal256(held):
         return column.cast(pyarrow.float64())
+    if pyarrow.types.is_float16(held):
+        return column.cast(pyarrow.float32())
     return _lettered(column)
 
 

@@ -1,12 +1,12 @@
 """Plans in any of their forms, with the files they were read from: nothing is ever written over those."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from inbounds.intake import from_toml, text_of
 from inbounds.release import reading
 from inbounds.release.plan import Plan
 from inbounds.release.source import Source
@@ -20,7 +20,7 @@ def as_plan(plan: PlanLike, frame: Any = None) -> Plan:
         reads = (*plan.reads, plan.source.path)
         return replace(plan, source=Source(frame=frame), reads=reads) if frame is not None else plan
     if isinstance(plan, Mapping):
-        return replace(reading.plan_from(plan, frame=frame), reads=_source(plan, Path()))
+        return replace(reading.plan_from(plan, frame=frame), reads=reading.named_source(plan, Path()))
     return read_plan(plan, frame=frame)
 
 
@@ -28,10 +28,4 @@ def read_plan(path: str | PathLike[str], *, frame: Any = None) -> Plan:
     """The plan in a TOML file; files it names are relative to its folder. A frame takes the place of its source."""
     file = Path(path)
     plan = reading.read_plan(file, frame=frame)
-    return replace(plan, reads=(str(file), *_source(tomllib.loads(file.read_text("utf-8")), file.parent)))
-
-
-def _source(content: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
-    """The file that the plan names, although a frame may take its place."""
-    path = content.get("source", {}).get("path")
-    return (str(folder / path),) if isinstance(path, str | Path) else ()
+    return replace(plan, reads=(str(file), *reading.named_source(from_toml(text_of(file)), file.parent)))

@@ -1,10 +1,12 @@
 """Public keys: which groups are answered, from a list, a product of lists, a frame, or a public file."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from inbounds.extent import MOST_GROUPS_PER_VALUE
 from inbounds.release import register
 from inbounds.release.errors import PlanError, at
 from inbounds.release.facts import Groups
@@ -40,8 +42,14 @@ def groups(
     name, given = ("size", size) if size is not None else ("maximum", maximum)
     with at(name):
         numbers = sizes(given, table, name)
-    file = str((folder or Path()) / keys) if isinstance(keys, str | Path) else ""
-    return Groups(names, table.keys, numbers, public=size is not None, file=file)
+    return Groups(names, table.keys, numbers, public=size is not None, register=register_of(keys, folder))
+
+
+def register_of(keys: Any, folder: Path | None = None) -> Any:
+    """The file or frame that keys are read from; None for a list."""
+    if isinstance(keys, str | Path):
+        return str((folder or Path()) / keys)
+    return keys if hasattr(keys, "__arrow_c_stream__") else None
 
 
 def _table(by: tuple[str, ...], keys: Any, folder: Path) -> KeyTable:
@@ -62,7 +70,10 @@ def _given(by: tuple[str, ...], keys: Any, folder: Path) -> KeyTable:
     if isinstance(keys, Mapping):
         if set(keys) != set(by):
             raise ValueError(f"must list the values of each of: {', '.join(by)}")
-        values = [[written(value) for value in listed(keys[name])] for name in by]
+        values = [[written(value) for value in _values(keys[name])] for name in by]
+        groups, most = math.prod(map(len, values)), MOST_GROUPS_PER_VALUE * sum(map(len, values))
+        if groups > most:
+            raise ValueError(f"must combine to at most {most} groups, got {groups}; list the keys in a file instead")
         return KeyTable(tuple(itertools.product(*values)), {})
     rows = listed(keys)
     if not isinstance(rows, Sequence) and hasattr(keys, "__arrow_c_stream__"):
@@ -70,6 +81,13 @@ def _given(by: tuple[str, ...], keys: Any, folder: Path) -> KeyTable:
     if not isinstance(rows, Sequence):
         raise ValueError("must be a list of group keys, or the path of a public file that holds them")
     return KeyTable(tuple(key_row(key, len(by)) for key in rows), {})
+
+
+def _values(given: Any) -> Sequence[Any]:
+    values = listed(given)
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        raise ValueError("must list the values of every column")
+    return values
 
 
 def key_row(key: Any, width: int) -> tuple[str, ...]:

@@ -5,19 +5,19 @@ A mechanism holds nothing about the data, so its passport may be published besid
 
 import re
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from inbounds.errors import InboundsError, PassportError
-from inbounds.files import content_of, load, save
+from inbounds.files import content_of, save
+from inbounds.files import read as read_passport
 from inbounds.mechanism import Mechanism
 from inbounds.release.answer import Designed
 from inbounds.release.designs import designed as design
 from inbounds.release.record import read as read_record
 from inbounds.release.wishes import Wishes
-from inbounds.spelling import read_query
+from inbounds.spelling import read_fraction, read_query
 
 Mechanisms = Mapping[tuple[str, int], Mechanism]
 """The mechanism of every statistic and group size."""
@@ -145,13 +145,12 @@ def _holds(sizes: int | str, size: int) -> bool:
 def _among(folder: Path, sha256: str) -> Mechanism | None:
     """The passport with this digest; reading certifies it anew."""
     for file in sorted(folder.glob("*.json")):
-        if sha256 in file.read_text("utf-8", errors="replace"):
-            try:
-                found = load(file)
-            except InboundsError:
-                continue  # a record that quotes the digest, or a passport that was changed
-            if found.sha256 == sha256:
-                return found
+        try:
+            content = content_of(file, "passport")
+            if isinstance(content, dict) and content.get("sha256") == sha256:
+                return read_passport(content)
+        except InboundsError:
+            continue  # no passport, or one that was changed
     return None
 
 
@@ -161,7 +160,7 @@ def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> Mech
     plan = content["plan"]
     (own,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
     try:
-        query, epsilon = read_query(line["query"]), Fraction(line["epsilon"])
+        query, epsilon = read_query(line["query"]), read_fraction(line["epsilon"])
         made = design(query, epsilon, _wishes(own.get("wishes", plan["wishes"])))
     except (ValueError, ArithmeticError):  # a record may say anything
         return None
@@ -171,7 +170,7 @@ def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> Mech
 def _wishes(said: Mapping[str, Any]) -> Wishes:
     prior = said.get("prior")
     fields = {name: said[name] for name in ("loss", "aim", "mechanism") if name in said}
-    numbers = None if prior is None else (prior[0], *map(Fraction, prior[1:]))
+    numbers = None if prior is None else (prior[0], *map(read_fraction, prior[1:]))
     return Wishes(**fields, properties=tuple(said.get("properties", ())), prior=numbers)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from inbounds.exact import as_epsilon
 from inbounds.ledger.people import as_name
 from inbounds.release import condition
+from inbounds.release.apart import check_apart
 from inbounds.release.errors import PlanError, at
 from inbounds.release.facts import LARGEST, Column, Groups, positive_at
 from inbounds.release.grammar import parse
@@ -111,6 +112,7 @@ class Plan:
         with self.located():
             with at("privacy", "epsilon"):
                 object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
+            check_apart(self.groups.register, self.source, self.reads)
             self._check_relation()
             self._check_statistics()
             self.epsilons  # noqa: B018 - refuses an epsilon shared to more than its total

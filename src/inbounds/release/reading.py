@@ -2,18 +2,18 @@
 
 import difflib
 import os
-import tomllib
 from collections.abc import Mapping
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
 from inbounds.exact import exact
+from inbounds.intake import from_toml, text_of
 from inbounds.release import condition
+from inbounds.release.apart import check_apart
 from inbounds.release.errors import PlanError, at
 from inbounds.release.facts import Column
-from inbounds.release.keys import groups
+from inbounds.release.keys import groups, register_of
 from inbounds.release.lines import Lines, lines_of
 from inbounds.release.plan import KINDS, Plan, Protected, Statistic
 from inbounds.release.source import Source
@@ -39,12 +39,12 @@ def read_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
     """The plan in a TOML file; files it names are relative to its folder. A frame takes the place of its source."""
     file = Path(path)
     try:
-        text = file.read_text("utf-8")
+        text = text_of(file)
     except UnicodeDecodeError:
         raise PlanError("must be a TOML file in UTF-8", place=file.name) from None
     try:
-        content = tomllib.loads(text, parse_float=Decimal)
-    except tomllib.TOMLDecodeError as error:
+        content = from_toml(text)
+    except ValueError as error:
         raise PlanError(f"is not TOML: {error}", place=file.name) from None
     return plan_from(content, folder=file.parent, lines=lines_of(text, file.name), frame=frame)
 
@@ -62,13 +62,17 @@ def _plan(content: Values, folder: Path, lines: Lines | None, frame: Any) -> Pla
     privacy, output = _part(content, "privacy"), _part(content, "output")
     if "epsilon" not in privacy:
         raise PlanError("must be given", ("privacy", "epsilon"))
+    source = source_from(_part(content, "source") if frame is None else {}, folder, frame)
     with at("groups"):
-        declared = groups(**_fields(content, "groups"), folder=folder)
+        asked = _fields(content, "groups")
+    check_apart(register_of(asked.get("keys"), folder), source, named_source(content, folder))  # before they are read
+    with at("groups"):
+        declared = groups(**asked, folder=folder)
     with at("design"):
         wishes = wishes_from(_part(content, "design"))
     interval = output.get("interval")
     return Plan(
-        source=source_from(_part(content, "source") if frame is None else {}, folder, frame),
+        source=source,
         groups=declared,
         columns=columns_from(content.get("columns", {})),
         statistics=statistics_from(content.get("statistics"), wishes),
@@ -100,6 +104,12 @@ def source_from(values: Values, folder: Path, frame: Any = None) -> Source:
         if "path" in given:
             given["path"] = str(folder / given["path"])
         return Source(**given, frame=frame)
+
+
+def named_source(content: Values, folder: Path) -> tuple[str, ...]:
+    """The file that the plan names, although a frame may take its place."""
+    path = content.get("source", {}).get("path")
+    return (str(folder / path),) if isinstance(path, str | Path) else ()
 
 
 def columns_from(values: Any) -> dict[str, Column]:

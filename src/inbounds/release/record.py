@@ -19,12 +19,12 @@ from inbounds.files import content_of
 from inbounds.release.answer import Designed
 from inbounds.release.designs import Design
 from inbounds.release.plan import ADD_OR_REMOVE, CHANGE
-from inbounds.release.words import composition, handling, number, promised, statement
+from inbounds.release.words import RECORD_BEFORE, composition, handling, number, promised, record_of, statement
 from inbounds.release.write import own_digest
-from inbounds.spelling import query_json, read_query
+from inbounds.spelling import query_json, read_fraction, read_query
 
-FORMAT, VERSION = "inbounds release", 1
-"""Fields may be added, never redefined."""
+FORMAT, VERSION = "inbounds release", 2
+"""Fields may be added, never redefined. Version 2 says what a record is; version 1 is read for ever."""
 
 RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)}
 """What a plan may say about sizes and neighbours."""
@@ -144,7 +144,7 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
 def _whole(file: Path) -> Iterator[None]:
     try:
         yield
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError, RecursionError):
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise PassportError(f"{file.name} is not a whole release record") from None
 
 
@@ -152,8 +152,10 @@ def _content(file: Path) -> dict[str, Any]:
     content: dict[str, Any] = content_of(file, "release record")
     if content["format"] != FORMAT:
         raise PassportError(f"{file.name} is not a release record")
-    if content["version"] != VERSION or isinstance(content["version"], bool):
-        raise UnknownVersion(f"{file.name} is a release record of version {content['version']!r}, not {VERSION}")
+    if content["version"] not in range(1, VERSION + 1) or isinstance(content["version"], bool):
+        raise UnknownVersion(
+            f"{file.name} is a release record of version {str(content['version'])[:20]!r}, not 1 or {VERSION}"
+        )
     return content
 
 
@@ -181,13 +183,14 @@ def _check_table(table: Mapping[str, Any], file: Path) -> str:
 
 def _check_promise(content: Mapping[str, Any]) -> list[str]:
     """Statement, account and mechanisms against the plan in the record, in exact fractions."""
-    plan, total, spent = content["plan"], *(Fraction(content["epsilon"][name]) for name in ("total", "spent"))
+    plan, total, spent = content["plan"], *(read_fraction(content["epsilon"][name]) for name in ("total", "spent"))
     public, neighbours = plan["sizes"] == "public", plan["neighbours"]
     if (plan["sizes"], neighbours) not in RELATIONS:
         raise PassportError("the record names a relation that no release has")
-    if total != Fraction(plan["epsilon"]) or not 0 < spent <= total:
+    if total != read_fraction(plan["epsilon"]) or not 0 < spent <= total:
         raise PassportError("the record spends another epsilon than its plan")
-    if content["statement"] != promised(public, neighbours, spent):
+    meant = RECORD_BEFORE if content["version"] == 1 else record_of(plan["source"]["kind"])
+    if content["statement"] != promised(public, neighbours, spent, meant):
         raise PassportError("the statement is not what the plan and the account promise")
     parts = _check_account(content, total, spent)
     _check_mechanisms(content)
@@ -200,10 +203,11 @@ def _check_promise(content: Mapping[str, Any]) -> list[str]:
 
 def _check_account(content: Mapping[str, Any], total: Fraction, spent: Fraction) -> str:
     """Every part positive, what the plan said where it said it, and together what was spent."""
-    parts = [Fraction(line["spent"]) for line in content["account"]]
+    parts = [read_fraction(line["spent"]) for line in content["account"]]
     for line, part, statistic in zip(content["account"], parts, content["plan"]["statistics"], strict=True):
-        told = statistic.get("epsilon") or (Fraction(statistic["share"]) * total if "share" in statistic else part)
-        if line["statistic"] != statistic["name"] or not 0 < part == Fraction(told):
+        share = read_fraction(statistic["share"]) * total if "share" in statistic else part
+        told = read_fraction(statistic["epsilon"]) if "epsilon" in statistic else share
+        if line["statistic"] != statistic["name"] or not 0 < part == told:
             raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
     if sum(parts, Fraction(0)) != spent:
         raise PassportError("the account does not add up to the epsilon stated")
@@ -216,11 +220,11 @@ def _check_mechanisms(content: Mapping[str, Any]) -> None:
     allowed = {}
     for line, statistic in zip(content["account"], plan["statistics"], strict=True):
         half = plan["neighbours"] == CHANGE and (plan["sizes"] != "public" or statistic["kind"] == "histogram")
-        allowed[statistic["name"]] = Fraction(line["spent"]) / (2 if half else 1)
-        if Fraction(line["drawn_at"]) != allowed[statistic["name"]]:
+        allowed[statistic["name"]] = read_fraction(line["spent"]) / (2 if half else 1)
+        if read_fraction(line["drawn_at"]) != allowed[statistic["name"]]:
             raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
     for made in content["mechanisms"]:
-        if not 0 < Fraction(made["epsilon"]) <= allowed[made["statistic"]]:
+        if not 0 < read_fraction(made["epsilon"]) <= allowed[made["statistic"]]:
             raise PassportError("a mechanism spends more than the account allows")
         answered[made["statistic"]] += made["groups"]
         read_query(made["query"])

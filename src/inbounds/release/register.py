@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inbounds.extent import MOST_ROWS_PER_BYTE, MOST_UNFOLDED
+from inbounds.intake import text_of
 from inbounds.release.csvfile import DELIMITERS
-from inbounds.release.texts import folded, looks_like_float, written
+from inbounds.release.source import is_ibis, quiet
+from inbounds.release.texts import FLOATS, folded, looks_like_float, written
 
 Keys = tuple[tuple[str, ...], ...]
 
@@ -27,13 +30,11 @@ def from_file(by: tuple[str, ...], path: Path) -> KeyTable:
     kind = path.suffix.lower()
     with _readable(path):
         if kind == ".parquet":
-            import pyarrow.parquet
-
-            return from_arrow(by, pyarrow.parquet.read_table(path))
+            return _from_parquet(by, path)
         if kind in (".csv", ".tsv"):
-            return _from_csv(by, path.read_text("utf-8-sig"), "\t" if kind == ".tsv" else ",")
+            return _from_csv(by, text_of(path, "utf-8-sig"), "\t" if kind == ".tsv" else ",")
         if kind == ".txt" and len(by) == 1:
-            return _from_lines(by[0], path.read_text("utf-8-sig"))
+            return _from_lines(by[0], text_of(path, "utf-8-sig"))
     way = "; save it as CSV UTF-8, or give pandas.read_excel(…) as keys in Python" if kind.startswith(".xls") else ""
     raise ValueError(f"must be a .csv or .parquet file with the columns of by, or .txt with one key per line{way}")
 
@@ -48,6 +49,8 @@ def _readable(path: Path) -> Iterator[None]:
         raise ValueError(f"must be a readable file, and {path} does not exist") from error
     except OSError as error:
         raise ValueError(f"must be a readable file, got {path}") from error
+    except csv.Error as error:
+        raise ValueError(f"must be a CSV file, and {path} is not: {error}") from error
 
 
 # --- text files -------------------------------------------------------------------------------------------
@@ -102,6 +105,20 @@ def _whole(columns: list[list[str]]) -> Keys:
     return tuple(zip(*plain, strict=True))
 
 
+def _from_parquet(by: tuple[str, ...], path: Path) -> KeyTable:
+    """What a compressed file unfolds to is bounded by its length, as the file itself states it, before it is read."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        about, most = file.metadata, MOST_ROWS_PER_BYTE * path.stat().st_size
+        groups = [about.row_group(k) for k in range(about.num_row_groups)]
+        if max(about.num_rows, *(group.num_rows for group in groups), 0) > most:
+            raise ValueError(f"must be a file with at most {MOST_ROWS_PER_BYTE} rows for each of its bytes")
+        if sum(group.total_byte_size for group in groups) > MOST_UNFOLDED * path.stat().st_size:
+            raise ValueError(f"must be a file that unfolds to at most {MOST_UNFOLDED} times its length")
+        return from_arrow(by, file.read())
+
+
 # --- frames -----------------------------------------------------------------------------------------------
 
 
@@ -110,11 +127,15 @@ def from_arrow(by: tuple[str, ...], frame: Any) -> KeyTable:
     import pyarrow
 
     try:
-        table = pyarrow.table(frame)
+        with quiet():
+            table = frame.to_pyarrow() if is_ibis(frame) else pyarrow.table(frame)
     except (pyarrow.ArrowException, TypeError) as error:
         raise ValueError("must be a frame in which every column holds values of one type") from error
     if any(name not in table.column_names for name in by):
         raise ValueError(f"must hold the columns: {', '.join(by)}; it has: {', '.join(table.column_names)}")
     columns = {name: table[name].to_pylist() for name in table.column_names}
     rows = zip(*(columns[name] for name in by), strict=True)
-    return KeyTable(tuple(tuple(written(part) for part in row) for row in rows), columns)
+    try:
+        return KeyTable(tuple(tuple(written(part) for part in row) for row in rows), columns)
+    except ValueError:  # its words quote a value
+        raise ValueError(f"must hold texts, whole numbers, booleans or dates in the columns of by; {FLOATS}") from None

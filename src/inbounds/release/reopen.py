@@ -1,11 +1,12 @@
 """A written release opened again: the record is checked, and the table beside it read back."""
 
-import json
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from inbounds.extras import library
+from inbounds.intake import from_json, text_of
+from inbounds.release.formulas import neutral, restored
 from inbounds.release.record import check, read
 from inbounds.release.report import page
 
@@ -23,11 +24,18 @@ def table_beside(record: dict[str, Any], path: Path) -> Any:
     if file.suffix.lower() == ".parquet":
         return library("pyarrow.parquet", "tables").read_table(file)
     if file.suffix.lower() == ".json":
-        return library("pyarrow", "tables").Table.from_pylist(json.loads(file.read_text("utf-8")))
-    arrow = library("pyarrow.csv", "tables")
-    texts = {name: library("pyarrow", "tables").string() for name in record["plan"]["by"]}
-    return arrow.read_csv(
+        return library("pyarrow", "tables").Table.from_pylist(from_json(text_of(file)))
+    arrow, types = library("pyarrow.csv", "tables"), library("pyarrow", "tables")
+    by = record["plan"]["by"]
+    held = arrow.read_csv(
         file,
         parse_options=arrow.ParseOptions(newlines_in_values=True),
-        convert_options=arrow.ConvertOptions(column_types=texts, strings_can_be_null=False),
+        convert_options=arrow.ConvertOptions(
+            column_types={neutral(name): types.string() for name in by}, strings_can_be_null=False
+        ),
     )
+    held = held.rename_columns([restored(name) for name in held.column_names])
+    for name in by:
+        keys = types.array([restored(key) for key in held[name].to_pylist()], types.string())
+        held = held.set_column(held.column_names.index(name), name, keys)
+    return held

@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 
 from inbounds.release.booking import standing
+from inbounds.release.formulas import neutral
 from inbounds.report.layout import document, table
 
 SHOWN_ROWS = 200
@@ -54,7 +55,7 @@ def _parts(record: Mapping[str, Any], released: Any) -> Iterator[str]:
 
 
 def _cells(*values: Any) -> list[str]:
-    return [escape(f"{value:.6g}" if isinstance(value, float) else str(value)) for value in values]
+    return [escape(f"{value:.6g}" if isinstance(value, float) else str(neutral(value))) for value in values]
 
 
 def _errors(mechanisms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -113,7 +114,8 @@ def _rows(released: Any, errors: Sequence[str]) -> Iterator[str]:
         yield f"<p>{escape(name)} is {value:.6g} in every row.</p>"
     names = [name for name in released.column_names if name not in same]
     columns = [released[name].slice(0, SHOWN_ROWS).to_pylist() for name in names]
-    yield _boxed(_unstuttered(table(names, [_cells(*row) for row in zip(*columns, strict=True)]), names[0], columns[0]))
+    shown = [neutral(name) for name in names]
+    yield _boxed(_unstuttered(table(shown, [_cells(*row) for row in zip(*columns, strict=True)]), shown[0], columns[0]))
     if released.num_rows > SHOWN_ROWS:
         yield f'<p class="sub">The first {SHOWN_ROWS} of {released.num_rows} rows; the file holds all of them.</p>'
 
@@ -157,4 +159,6 @@ def _checking(record: Mapping[str, Any]) -> str:
 
 
 def _sums(lines: Sequence[tuple[str, str]]) -> str:
-    return table(["", "sha256"], [[escape(name), f"<code>{escape(sum_)}</code>"] for name, sum_ in lines], plain=True)
+    return table(
+        ["", "sha256"], [[escape(neutral(name)), f"<code>{escape(sum_)}</code>"] for name, sum_ in lines], plain=True
+    )

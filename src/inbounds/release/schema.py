@@ -1,12 +1,16 @@
 """The schema against the plan: names and types of columns, known before any record is read."""
 
 import difflib
+import math
 import unicodedata
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from inbounds.release import condition as language
-from inbounds.release import sqlitefile
 from inbounds.release.errors import Path, SourceError
+from inbounds.release.facts import Column
 from inbounds.release.plan import Plan
 from inbounds.release.texts import FLOATS, fitted, is_date, near
 
@@ -24,6 +28,7 @@ def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
         hint = f"; {language.text_hint(name)}" if name in right else ""
         _check_present(plan, name, schema, ("columns", name), hint)
         _check_type(plan, name, schema[name])
+        _check_step(plan.columns[name], schema[name], name)
     _check_texts(plan, schema)
 
 
@@ -152,13 +157,23 @@ def _check_type(plan: Plan, name: str, kind: Any) -> None:
     }
     if not fits[declared]:
         said = f"is declared as {declared}, but the source holds {kind}"
-        way = _type_way_out(declared, name, kind, plan.source.kind == "sqlite")
+        way = _type_way_out(declared, name, kind)
         raise SourceError(said + way, ("columns", name))
 
 
-def _type_way_out(declared: str, name: str, kind: Any, sqlite: bool) -> str:
-    if kind.is_string() and sqlite:
-        return f"; {sqlitefile.WAY_OUT}"
+def _check_step(column: Column, kind: Any, name: str) -> None:
+    """Records become steps by floats: below their spacing at the bounds, steps would be of the floats' making."""
+    if column.low is None or column.high is None:
+        return
+    bound = float(max(abs(column.low), abs(column.high)))
+    single = kind.is_floating() and kind.nbytes < 8
+    spacing = Fraction(float(np.spacing(np.float32(bound))) if single else math.ulp(bound))
+    if column.step < spacing:
+        said = f"must be at least {float(spacing):.3g}, the spacing of {kind if single else 'float64'} numbers near "
+        raise SourceError(f"{said}{bound:.6g}, got {float(column.step):.3g}", ("columns", name, "step"))
+
+
+def _type_way_out(declared: str, name: str, kind: Any) -> str:
     if kind.is_string():
         return "; cast it in a view, or in Python before it is given"
     if kind.is_boolean():

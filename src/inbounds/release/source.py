@@ -60,8 +60,10 @@ class Source:
             raise PlanError("must name a table of the database", ("table",))
         if self.engine == "spark" and self.kind not in ("csv", "parquet", "spark"):
             raise PlanError("must be duckdb but for CSV and Parquet files and tables of Spark itself", ("engine",))
-        if len(self.delimiter) > 1:
-            raise PlanError(f"must be one character, got {self.delimiter!r}", ("delimiter",))
+        if len(self.delimiter) > 1 or self.delimiter in ('"', "\r", "\n"):
+            raise PlanError(
+                f"must be one character, no quotation mark or line break, got {self.delimiter!r}", ("delimiter",)
+            )
         if self.decimal and (self.decimal not in ".," or self.kind != "csv"):
             raise PlanError(f'must be "." or ",", for a CSV file, got {self.decimal!r}', ("decimal",))
 
@@ -81,23 +83,23 @@ class Source:
 
     @property
     def reads_text(self) -> bool:
-        """The engine can read numbers and booleans from columns of text."""
-        return self.bytewise or self.kind in ("duckdb", "spark")
+        """The engine can read numbers and booleans from columns of text: all can that are known."""
+        return self.bytewise or self.spells
 
     @property
     def has_schema(self) -> bool:
         """Column names are declared; those of a CSV file, or a frame read from one, may be its first record."""
-        return self.kind not in ("csv", "frame") or _is_ibis(self.frame)
+        return self.kind not in ("csv", "frame") or is_ibis(self.frame)
 
     @property
     def bytewise(self) -> bool:
         """Texts are compared byte by byte; a database may have collations of its own."""
-        return self.kind in ("csv", "parquet") or (self.kind == "frame" and not _is_ibis(self.frame))
+        return self.kind in ("csv", "parquet") or (self.kind == "frame" and not is_ibis(self.frame))
 
     @property
     def spells(self) -> bool:
         """Texts are compared in digits, because the engine might compare them by a collation: see `digits`."""
-        known = self.kind != "frame" or (_is_ibis(self.frame) and self.frame.get_backend().name in digits.ENGINES)
+        known = self.kind != "frame" or (is_ibis(self.frame) and self.frame.get_backend().name in digits.ENGINES)
         return not self.bytewise and known
 
     @property
@@ -135,10 +137,20 @@ def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
             failed = f"needs the extra {_extra(source)!r}: pip install 'inbounds[{_extra(source)}]' ({missing.name})"
         except PlanError:
             raise
-        except Exception:  # noqa: S110 - an engine's words may quote the file; the sentence below is ours
-            pass
-        what = f", or has no table {source.table!r}" if source.table else ""
-        raise SourceError(f"{failed}{what if failed.startswith('cannot') else ''}: {source.name}", where)
+        except Exception as error:  # an engine's words may quote the file; the sentence below is ours
+            if type(error).__name__ == "TableNotFound":
+                failed = f"has no table {source.table!r} that may be read"
+            elif source.kind in SERVERS:
+                failed = _unconnected(error)
+        raise SourceError(f"{failed}: {source.name}", where)
+
+
+def _unconnected(error: Exception) -> str:
+    """Why a server did not let us in, from its state and not its words, which may hold more than is public."""
+    state = getattr(error, "pgconn", None)
+    if getattr(state, "needs_password", False) or getattr(state, "used_password", False):
+        return "refuses this user or password"
+    return "cannot be reached, or refuses this user or database"
 
 
 def _way_out(path: str) -> str:
@@ -172,8 +184,23 @@ def _csv(source: Source, wanted: Sequence[str]) -> Any:
 def _parquet(source: Source, wanted: Sequence[str]) -> Any:
     engine = _engine(source)
     if source.engine == "spark":
-        return engine.read_parquet(source.path)
-    return engine.read_parquet(csvfile.literally(source.path), hive_partitioning=False)
+        return _texts_for_nothing(engine.read_parquet(source.path), source.path)
+    table = engine.read_parquet(csvfile.literally(source.path), hive_partitioning=False)
+    return _texts_for_nothing(table, source.path)
+
+
+def _texts_for_nothing(table: Any, path: str) -> Any:
+    """Columns that the file declares to hold nothing are texts, all missing.
+
+    pandas declares them so where no record has a value; engines take them for whole numbers.
+    """
+    import ibis
+    import pyarrow.parquet
+
+    if not Path(path).is_file():  # a folder of files that Spark wrote, which declares its types
+        return table
+    nothing = {field.name for field in pyarrow.parquet.read_schema(path) if str(field.type) == "null"}
+    return table.mutate(**{name: ibis.null("string") for name in nothing & set(table.columns)})
 
 
 def _engine(source: Source) -> Any:
@@ -227,7 +254,7 @@ def _spark() -> Any:
     return ibis.pyspark.connect(session)
 
 
-def _is_ibis(frame: Any) -> bool:
+def is_ibis(frame: Any) -> bool:
     return type(frame).__module__.partition(".")[0] == "ibis"
 
 
@@ -235,7 +262,7 @@ def _frame(source: Source, wanted: Sequence[str]) -> Any:
     """An Ibis table as it is; any frame that speaks Arrow as one."""
     import ibis
 
-    return source.frame if _is_ibis(source.frame) else ibis.memtable(frames.arrow_table(source.frame, wanted))
+    return source.frame if is_ibis(source.frame) else ibis.memtable(frames.arrow_table(source.frame, wanted))
 
 
 _OPENERS = {

@@ -26,12 +26,16 @@ def declared(engine: Any, table: str, wanted: Sequence[str]) -> Any:
 
 
 def _shown(engine: Any, table: str, wanted: Sequence[str]) -> Any:
+    from ibis.common.exceptions import TableNotFound
+
     types = dict(engine.con.execute("select name, type from pragma_table_info(?, 'main')", (table,)).fetchall())
+    if not types:
+        raise TableNotFound(table)
     for name in wanted:
         if types.get(name) == "":
             raise SourceError(f"holds the column {name!r} without a declared type; {WAY_OUT}", WHERE)
     names = [_quoted(name) for name, kind in types.items() if kind]
-    if types and not names:
+    if not names:
         raise SourceError(f"holds no column of a declared type; {WAY_OUT}", WHERE)
     engine.con.execute(f"create temp view {SHOWN} as select {', '.join(names)} from main.{_quoted(table)}")  # noqa: S608
     return engine.table(SHOWN, database="temp")

@@ -3,41 +3,54 @@
 import math
 from fractions import Fraction
 
+from inbounds.release import condition
 from inbounds.release.account import Entry
+from inbounds.release.csvfile import WELL_FORMED
 from inbounds.release.plan import CHANGE, NUMERIC, Plan
 from inbounds.release.schema import texts_of, used_columns
+from inbounds.release.texts import is_date
 
 
 def statement(plan: Plan) -> str:
     """The guarantee for a reader without formulas: who is protected, from what, by how much."""
-    return promised(plan.groups.public, plan.neighbours, plan.spent)
+    return promised(plan.groups.public, plan.neighbours, plan.spent, record_of(plan.source.kind))
 
 
-def promised(public: bool, neighbours: str, spent: Fraction) -> str:
-    """The guarantee from the three facts that it depends on: public sizes, the relation, the epsilon spent."""
+def promised(public: bool, neighbours: str, spent: Fraction, record: str) -> str:
+    """The guarantee from what it depends on: public sizes, the relation, the epsilon spent, what a record is."""
     factor = math.exp(float(spent))
     return (
-        f"{_relation(public, neighbours, spent)} Whatever that record holds, any table this release can give is at "
-        f"most {factor:.4g} times likelier than it would be otherwise (epsilon {number(spent)})."
+        f"{record} {_relation(public, neighbours, spent)} Whatever that record holds, any table this release can give "
+        f"is at most {factor:.4g} times likelier than it would be otherwise (epsilon {number(spent)})."
     )
+
+
+RECORD_BEFORE = "One record is one person."
+"""What records of version 1 say."""
+
+
+def record_of(kind: str) -> str:
+    """What one record is, in a source of this kind."""
+    said = "One record, a row that the source's reader delivers, is one person."
+    return f"{said} The CSV file must be well formed ({WELL_FORMED}); if not, it is refused." if kind == "csv" else said
 
 
 def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
     """The neighbouring relation, and what it does not cover at this price."""
     if public:
         return (
-            "One record is one person. Which group a person belongs to and how large each group is are public; "
+            "Which group a person belongs to and how large each group is are public; "
             "everything else about one person may be changed, or the record left out. "
             "(A person who moves from one group to another is covered at twice the epsilon, "
             f"{number(2 * spent)}.)"
         )
     if neighbours == CHANGE:
         return (
-            "One record is one person. Group sizes are not public beyond a declared maximum; one person's record "
+            "Group sizes are not public beyond a declared maximum; one person's record "
             "may be replaced by any other, also in another group."
         )
     return (
-        "One record is one person. Group sizes are not public beyond a declared maximum; one person's record may "
+        "Group sizes are not public beyond a declared maximum; one person's record may "
         f"be added or removed. (Replacing it by another is covered at twice the epsilon, {number(2 * spent)}.)"
     )
 
@@ -51,7 +64,15 @@ def handling(plan: Plan) -> list[str]:
     cells = {s.of: False for s in plan.statistics if s.kind == "histogram"}
     cells |= {s.of: True for s in plan.statistics if s.consistent}
     numbers = [_handled(plan, name, asked) for name, asked in kinds.items()]
-    return numbers + [_sorted(plan, name, full) for name, full in cells.items()] + _encoded(plan)
+    return numbers + [_sorted(plan, name, full) for name, full in cells.items()] + _dated(plan) + _encoded(plan)
+
+
+def _dated(plan: Plan) -> list[str]:
+    """Columns of text that are compared with dates, where a time of day is data and cannot be refused."""
+    counts = [statistic.where for statistic in plan.statistics if statistic.kind == "count"]
+    names = dict.fromkeys(name for where in counts for name, _ in condition.texts(where))
+    dated = [name for name in names if all(map(is_date, texts_of(plan, name)))] if plan.source.textual else []
+    return [f"{name}: what is not a date alone, such as 2024-01-31 10:30, is missing; cut off times" for name in dated]
 
 
 def _encoded(plan: Plan) -> list[str]:

@@ -6,11 +6,11 @@ leaves no table without its record and no part of a table under its name: at wor
 there, or a temporary file whose name begins with a dot.
 """
 
-import csv
 import hashlib
 import io
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.files import same_file, settle
+from inbounds.release.formulas import neutral
 
 FORMATS = (".csv", ".parquet", ".json")
 
@@ -116,12 +117,16 @@ def encoded(table: Any, suffix: str) -> bytes:
     elif suffix == ".json":
         buffer.write(json.dumps(table.to_pylist(), ensure_ascii=False, indent=1).encode("utf-8") + b"\n")
     else:
-        text = io.TextIOWrapper(buffer, encoding="utf-8", newline="", write_through=True)
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(table.column_names)
-        writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        text.detach()
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        buffer.writelines(_line(row) for row in (table.column_names, *rows))
     return buffer.getvalue()
+
+
+def _line(row: Iterable[Any]) -> bytes:
+    """One line of a CSV file (RFC 4180). Python's own writer with these line ends leaves a carriage return bare."""
+    texts = ("" if value is None else str(neutral(value)) for value in row)
+    quoted = ('"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text for text in texts)
+    return (",".join(quoted) + "\n").encode("utf-8")
 
 
 @contextmanager
@@ -129,7 +134,7 @@ def _part(target: Path, content: bytes) -> Iterator[Path]:
     """A temporary file beside the target, on the disk before its name is used; gone afterwards if not renamed."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with open(handle, "wb") as file:
+        with naming(target), open(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -137,6 +142,15 @@ def _part(target: Path, content: bytes) -> Iterator[Path]:
         yield Path(name)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(target: Path) -> Iterator[None]:
+    """A disk that is full does not say which file it was full for."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
 
 
 def _umask() -> int:

@@ -178,6 +178,7 @@ def _passport(m: Mechanism) -> Iterable[str]:
     if m.optimality is not None:
         best = m.optimality
         rows.append(["optimality", f"{best.objective} {best.value:.9g}; nothing private is below {best.bound:.9g}"])
+    rows.append(["claimed, not checked", "; ".join(words.claimed(m))])
     rows.append(["sha256", found["sha256"]])
     yield table(["", ""], [[escape(text) for text in row] for row in rows], plain=True)
     yield (

@@ -3,6 +3,7 @@
 import math
 
 from inbounds.exact import EXP_BITS, decimal
+from inbounds.files import objective_value
 from inbounds.law import Matrix
 from inbounds.mechanism import Mechanism
 from inbounds.query import Everyone, Metric, Query
@@ -12,15 +13,69 @@ def promise(mechanism: Mechanism) -> str:
     """The guarantee, for a reader without formulas."""
     factor = math.exp(float(mechanism.epsilon))
     if isinstance(mechanism.query.neighbours, Metric):
+        if mechanism.query.rounds:
+            return _rounded_promise(mechanism)
         unit = mechanism.query.neighbours.unit
         return (
             f"Two true answers {unit} apart give any report with probabilities that differ by a factor of at most "
             f"{factor:.4g} (epsilon {decimal(mechanism.epsilon)}), and by that factor again for every further {unit}."
         )
+    query = mechanism.query
+    if not query.covers_one_record:
+        return (
+            f"Any report is at most {factor:.4g} times likelier under one true answer than under another at most "
+            f"{decimal(query.sensitivity)} away (epsilon {decimal(mechanism.epsilon)}). This protects a person whose "
+            f"record cannot move the answer further, and nothing says so of the kind {query.kind!r}."
+            f"{_cuts(query)}{_arithmetic(query)}"
+        )
     return (
         f"Whatever one person's record is, any report is at most {factor:.4g} times likelier than it would be "
-        f"with another record in its place (epsilon {decimal(mechanism.epsilon)}).{_cuts(mechanism.query)}"
+        f"with another record in its place (epsilon {decimal(mechanism.epsilon)}).{_cuts(query)}{_arithmetic(query)}"
     )
+
+
+def _rounded_promise(mechanism: Mechanism) -> str:
+    """Metric privacy of real answers: what it costs to cross a cell's edge, and that the closest may."""
+    query = mechanism.query
+    assert isinstance(query.neighbours, Metric)
+    rate = mechanism.epsilon * query.answers.unit / query.neighbours.unit
+    return (
+        f"True answers are rounded down into cells of {decimal(query.cell)}. Two true answers in neighbouring cells, "
+        f"however close, give any report with probabilities that differ by a factor of at most "
+        f"{math.exp(float(rate)):.4g} (epsilon {decimal(rate)}), and by that factor again for every further cell."
+    )
+
+
+def _arithmetic(query: Query) -> str:
+    """What a reader must know where real answers are rounded without an allowance, as all were in version 0.1."""
+    if not query.rounds or query.allowance or isinstance(query.neighbours, Everyone):
+        return ""
+    return (
+        " This holds for true answers that were computed exactly; the mechanism makes no allowance for the rounding "
+        f"of sums in floating point, which may put two answers {decimal(query.sensitivity)} apart one cell further."
+    )
+
+
+def claimed(mechanism: Mechanism) -> list[str]:
+    """What a passport says that no program can check, or that this one does not."""
+    query, best = mechanism.query, mechanism.optimality
+    found = [
+        f"that the question is a {query.kind}, and that {_who_moves(query)}",
+        "where the mechanism comes from",
+    ]
+    if best is None:
+        return found
+    if objective_value(mechanism) is None:
+        found.append(f"that its {best.objective} is {best.value:.9g}")
+    return [*found, f"that no private mechanism has a lower {best.objective} than {best.bound:.9g}"]
+
+
+def _who_moves(query: Query) -> str:
+    if isinstance(query.neighbours, Everyone):
+        return "the answers listed are all there are"
+    if isinstance(query.neighbours, Metric):
+        return "the distance between two answers says how well they must be protected from each other"
+    return f"one person moves its answer by at most {decimal(query.sensitivity)}"
 
 
 def _cuts(query: Query) -> str:
@@ -48,16 +103,18 @@ def relation(query: Query) -> str:
     if isinstance(query.neighbours, Everyone):
         return "any two true answers are neighbours"
     if isinstance(query.neighbours, Metric):
-        return f"every two true answers are compared, epsilon for each {query.neighbours.unit} between them"
-    return f"true answers at most {decimal(query.sensitivity)} apart are neighbours"
+        what = "the cells of every two true answers" if query.rounds else "every two true answers"
+        return f"{what} are compared, epsilon for each {query.neighbours.unit} between them"
+    spare = f", and {float(query.allowance):.3g} more for the arithmetic behind them" if query.allowance else ""
+    return f"true answers at most {decimal(query.sensitivity)} apart are neighbours{spare}"
 
 
 def proof(mechanism: Mechanism) -> list[str]:
     """What the checker established, step by step."""
     outputs, answers = mechanism.query.shape
-    cliques = sum(1 for _ in mechanism.query.cliques())
     bound = f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step"
     if isinstance(mechanism.law, Matrix):
+        cliques = sum(1 for _ in mechanism.query.cliques())
         return [
             f"{outputs * answers} probabilities are whole multiples of 2^-62, none negative",
             f"each of the {answers} columns sums to exactly 1",

@@ -1,0 +1,1 @@
+"""All that must be right for the promise. The rest of the package only proposes."""

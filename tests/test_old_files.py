@@ -1,0 +1,288 @@
+"""Files of version 0.1 are read for ever, and mean what they meant: see fixtures/README.md."""
+
+import csv
+import json
+import math
+import shutil
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+import inbounds as ib
+import inbounds.release
+import inbounds.studies
+from inbounds import files
+from inbounds.attack import load_multilevel, load_record
+from inbounds.cli import main
+from inbounds.law import Matrix, Noise
+from inbounds.release import groups, read_plan
+from inbounds.release.record import check, read
+from inbounds.release.together import together
+
+OLD = Path(__file__).parent / "fixtures" / "v0_1"
+RELEASES = {"public": "public.csv", "maximum": "maximum.parquet", "change": "change.json"}
+
+
+def content_of(name):
+    return json.loads((OLD / name).read_text("utf-8"))
+
+
+def record_of(name):
+    return OLD / f"{RELEASES[name]}.release.json"
+
+
+# --- passports --------------------------------------------------------------------------------------------
+
+ALPHA_HALF, ALPHA_THIRD = ib.alpha("1/2"), ib.alpha("1/3")
+PASSPORTS = {
+    "matrix": ("count", range(6), ib.Reach(1), Fraction(1, 3)),
+    "optimal": ("count", range(7), ib.Reach(1), Fraction(1, 2)),
+    "noise": ("count", range(301), ib.Reach(1), ALPHA_HALF),
+    "noise_with_remap": ("mean", [Fraction(k, 3) for k in range(7)], ib.Reach(2), ALPHA_THIRD),
+    "mean": ("mean", [1 + Fraction(k, 4) for k in range(9)], ib.Reach(2), Fraction(1, 10)),
+    "total": ("total", range(-6, 4), ib.Reach(3), Fraction(1)),
+    "extreme": ("extreme", range(1, 6), ib.Everyone(), Fraction(2)),
+    "interval": ("interval", [Fraction(2 * k - 3, 4) for k in range(6)], ib.Reach(2), Fraction(1)),
+    "interval_with_holes": ("interval", [Fraction(2 * k + 1, 2) for k in (0, 3, 4, 5)], ib.Reach(2), Fraction(1)),
+    "ordinal": ("ordinal", range(5), ib.Metric(Fraction(3, 2)), Fraction(1)),
+    "cells": ("count", range(6), ib.Reach(1), Fraction(1)),
+    "category": ("category", range(4), ib.Everyone(), Fraction(1)),
+}
+
+
+@pytest.mark.parametrize("name", PASSPORTS)
+def test_a_passport_is_proved_again_and_says_what_it_said(judge, name):
+    kind, answers, neighbours, epsilon = PASSPORTS[name]
+    path = OLD / "passports" / f"{name}.json"
+    made, content = ib.load(path), content_of(f"passports/{name}.json")
+    assert content["version"] == 1
+    assert judge.certifies(made)
+    assert (made.query.kind, list(made.query.answers), made.query.neighbours) == (kind, list(answers), neighbours)
+    assert made.epsilon == epsilon
+    assert type(made.law) is (Noise if name.startswith("noise") else Matrix)
+    assert made.sha256 == content["sha256"]  # records name passports by it
+    assert files.passport(made) == content
+
+
+def test_the_numbers_of_a_passport_are_those_that_were_written():
+    rows = content_of("passports/matrix.json")["law"]["matrix"]
+    assert ib.load(OLD / "passports" / "matrix.json").weights.tolist() == [[int(w) for w in r.split()] for r in rows]
+    table = content_of("passports/noise_with_remap.json")["law"]["noise"]
+    law = ib.load(OLD / "passports" / "noise_with_remap.json").law
+    assert law.core.tolist() == [int(w) for w in table["core"].split()]
+    assert [str(law.floor), str(law.end), str(law.size)] == [table[key] for key in ("floor", "end", "size")]
+    assert law.remap.tolist() == [0, 0, 0, 0, 1, 1, 1]
+
+
+def test_what_passports_say_besides_the_law_is_read():
+    optimal, cells, category = (
+        ib.load(OLD / "passports" / f"{name}.json") for name in ("optimal", "cells", "category")
+    )
+    assert optimal.optimality.bound <= optimal.optimality.value == pytest.approx(optimal.loss(), rel=1e-9)
+    assert optimal.properties()["fair"]
+    edges = [(-1, 2, 0), (2, Fraction(11, 2), 4), (7, 9, 8)]
+    assert list(cells.query.outputs) == edges
+    assert category.query.labels == ("a", "ü", 'with "quotes" and \\', "新")
+    holes = ib.load(OLD / "passports" / "interval_with_holes.json").query
+    assert holes.rounds
+    assert holes.allowance == 0
+
+
+@pytest.mark.parametrize("name", PASSPORTS)
+def test_a_passport_still_samples_and_reports_its_own_outputs(name):
+    made = ib.load(OLD / "passports" / f"{name}.json")
+    answers = made.query.labels or [float(answer) for answer in made.query.answers]
+    reports = made.sample(list(answers))
+    assert np.isin(reports, made.query.reported).all()
+
+
+# --- several answers, several levels, collected reports ------------------------------------------------------
+
+
+def test_records_of_several_answers_are_proved_again():
+    one, two = (load_record(OLD / name) for name in ("answers_same_question.json", "answers.json"))
+    assert (one.composition.times, one.composition.same_question, one.basic) == ((3,), True, Fraction(1))
+    assert (two.composition.times, two.composition.same_question) == ((2, 1), False)
+    assert two.basic == 2 * Fraction(1, 3) + 1
+    assert (one.delta, two.delta) == (Fraction(1, 10**6), Fraction(1, 1000))
+    for found, name in ((one, "answers_same_question.json"), (two, "answers.json")):
+        content = content_of(name)
+        assert repr(found.epsilon) == content["epsilon_at_delta"]
+        assert found.epsilon < float(found.basic)
+        assert str(found) == content["statement"]
+    assert one.composition.mechanisms[0] == ib.load(OLD / "passports" / "matrix.json")
+
+
+def test_a_release_of_several_levels_is_proved_again():
+    found = load_multilevel(OLD / "multilevel.json")
+    assert found.epsilons == (2, 1, Fraction(1, 2))
+    assert found.first.query == ib.count(4)
+    rows = content_of("multilevel.json")["remaps"]
+    assert [[" ".join(map(str, row)) for row in remap.tolist()] for remap in found.remaps] == rows
+    assert all(0 <= report <= 4 for report in found.sample(2))
+
+
+def test_collected_reports_are_counted_on():
+    matrix, category = (ib.load(OLD / "passports" / f"{name}.json") for name in ("matrix", "category"))
+    monday, tuesday = (ib.Collector.load(OLD / f"collection_{day}.json", matrix) for day in ("monday", "tuesday"))
+    assert monday.counts.tolist() == [1, 2, 0, 1, 0, 1]
+    assert (monday + tuesday).counts.tolist() == [1, 2, 2, 1, 0, 1]
+    assert ib.Collector.load(OLD / "collection_category.json", category).counts.tolist() == [1, 0, 0, 2]
+    with pytest.raises(ib.PassportError, match="another mechanism"):
+        ib.Collector.load(OLD / "collection_monday.json", ib.catalog.truncated_geometric(ib.count(5), "1/4"))
+
+
+# --- plans and released tables ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_a_plan_reads_as_it_did(name):
+    plan = read_plan(OLD / f"{name}.toml")
+    assert plan.groups.keys == (("North",), ("South",), ("Empty",))
+    assert plan.groups.sizes.tolist() == [5, 4, 2]
+    assert plan.groups.public == (name == "public")
+    assert plan.neighbours == ("add or remove one record" if name == "maximum" else "change one record")
+    assert [s.kind for s in plan.statistics] == ["count", "histogram", "mean", "sum", "median", "max"]
+    assert plan.epsilons == (Fraction(1, 2), *[Fraction(7, 10)] * 5)
+    assert plan.interval == Fraction(9, 10)
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_a_plan_of_then_is_released_today_into_the_columns_of_then(tmp_path, name):
+    for file in ("data.csv", "register.csv", f"{name}.toml"):
+        shutil.copy(OLD / file, tmp_path)
+    table = ib.release(tmp_path / f"{name}.toml", output=tmp_path / "out.csv", cache=tmp_path / "cache").table
+    then = rows_of(name)
+    assert table.column_names == list(then[0])
+    assert [row["school"] for row in table.to_pylist()] == [row["school"] for row in then]
+
+
+def rows_of(name):
+    path = OLD / RELEASES[name]
+    if path.suffix == ".csv":
+        with path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+    return (
+        json.loads(path.read_text("utf-8")) if path.suffix == ".json" else pyarrow.parquet.read_table(path).to_pylist()
+    )
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_a_release_is_checked_again_against_its_record(tmp_path, name):
+    said = " ".join(check(record_of(name)))
+    for words in ("the table that was released (3 rows)", "= 4 of epsilon 4", "have the digests stated"):
+        assert words in said
+    for file in (OLD / RELEASES[name], record_of(name)):
+        shutil.copy(file, tmp_path)
+    changed = tmp_path / RELEASES[name]
+    changed.write_bytes(changed.read_bytes()[:-1] + b" ")
+    with pytest.raises(ib.PassportError, match="its digest differs"):
+        check(tmp_path / record_of(name).name)
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_an_account_of_then_says_who_drew_at_half(name):
+    content = read(record_of(name))
+    halved = {"public": {"sex"}, "maximum": set(), "change": {line["statistic"] for line in content["account"]}}[name]
+    for line in content["account"]:
+        assert Fraction(line["drawn_at"]) * (2 if line["statistic"] in halved else 1) == Fraction(line["spent"])
+
+
+def test_releases_about_the_same_people_add_up_and_one_written_twice_counts_once():
+    records = {name: read(record_of(name)) for name in RELEASES}
+    assert together(records).epsilon == 12
+    assert together({"a": records["public"], "copy": records["public"]}).epsilon == 4
+
+
+def test_readers_find_the_mechanism_of_every_released_number():
+    then, content = rows_of("public"), read(record_of("public"))
+    for statistic in ("high", "total", "score_mean", "middle", "most"):
+        for row in then:
+            found = ib.release.mechanism(
+                record_of("public"), statistic, int(row["group_size"]), OLD / "public_mechanisms"
+            )
+            assert found.sha256 in {line["sha256"] for line in content["mechanisms"]}
+            assert float(row[statistic]) in found.query.reported.tolist()
+            assert found.loss("absolute", ib.priors.binomial(found.query, "0.3")) == pytest.approx(
+                float(row[f"{statistic}_error"]), rel=1e-5
+            )
+    for row in then:
+        assert sum(int(row[f"sex: {label}"]) for label in ("f", "m", "other")) == int(row["group_size"])
+
+
+@pytest.mark.parametrize("name", ["register.csv", "register.txt", "register.parquet"])
+def test_a_register_lists_the_groups_it_listed(name):
+    found = groups(["school"], name, 3 if name.endswith("txt") else "people", folder=OLD)
+    assert found.keys == (("North",), ("South",), ("Empty",))
+    assert found.sizes.tolist() == ([3, 3, 3] if name.endswith("txt") else [5, 4, 2])
+
+
+# --- local privacy and studies ----------------------------------------------------------------------------
+
+
+def command(capsys, *words):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["inbounds", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+    return int(stop.value.code or 0), capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["reports.csv", "reports.parquet"])
+def test_reports_of_then_are_reconstructed(tmp_path, capsys, name):
+    words = ["--column", "age", "-m", OLD / "passports" / "matrix.json", "--out", tmp_path / "found.csv"]
+    code, _ = command(capsys, "local", "reconstruct", OLD / name, *words)
+    assert code == 0
+    with open(tmp_path / "found.csv", newline="") as found, open(OLD / "distribution.csv", newline="") as then:
+        now, before = ([(r["answer"], float(r["probability"])) for r in csv.DictReader(f)] for f in (found, then))
+    assert [answer for answer, _ in now] == [answer for answer, _ in before] == list("012345")
+    assert math.fsum(p for _, p in now) == pytest.approx(1)
+    if name == "reports.csv":
+        assert [p for _, p in now] == pytest.approx([p for _, p in before], abs=1e-4)
+
+
+def test_a_study_measures_what_it_measured():
+    with open(OLD / "study_000-table1.csv", newline="") as file:
+        then = list(csv.DictReader(file))
+    now = list(ib.studies.find("000-table1").run(quick=True).table)
+    assert len(now) == len(then)
+    for new, old in zip(now, then, strict=True):
+        assert {**new, "probability": None} == {
+            **old,
+            "output": int(old["output"]),
+            "answer": int(old["answer"]),
+            "probability": None,
+        }
+        assert new["probability"] == pytest.approx(float(old["probability"]), abs=1e-9)
+
+
+# --- the command line -------------------------------------------------------------------------------------
+
+
+def test_the_command_line_proves_every_old_file_and_refuses_each_with_one_character_changed(tmp_path, capsys):
+    kept = [*sorted((OLD / "passports").glob("*.json")), OLD / "answers.json", OLD / "answers_same_question.json"]
+    kept += [OLD / "multilevel.json", *map(record_of, RELEASES)]
+    code, said = command(capsys, "verify", "--json", *kept)
+    assert code == 0
+    assert [verdict["valid"] for verdict in json.loads(said)] == [True] * len(kept)
+    for name in RELEASES.values():
+        shutil.copy(OLD / name, tmp_path)
+    changed = []
+    for path in kept:
+        text = path.read_text("utf-8")
+        spot = text.rindex('"sha256"') + len('"sha256": "')
+        changed.append(tmp_path / path.name)
+        changed[-1].write_text(text[:spot] + ("0" if text[spot] != "0" else "1") + text[spot + 1 :], "utf-8")
+    code, said = command(capsys, "verify", "--json", *changed)
+    assert code == 1
+    assert [verdict["valid"] for verdict in json.loads(said)] == [False] * len(kept)
+
+
+def test_the_command_line_adds_up_old_releases(capsys):
+    code, said = command(capsys, "compose", "--json", *map(record_of, RELEASES))
+    assert code == 0
+    assert json.loads(said)["epsilon"] == "12"

@@ -1,0 +1,46 @@
+"""Planted faults are caught: each of them, by the tests that are named for it."""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+SPEC = spec_from_file_location("plant", Path(__file__).with_name("plant.py"))
+plant = sys.modules["plant"] = module_from_spec(SPEC)
+SPEC.loader.exec_module(plant)
+
+TABLES = "tests/release/test_release_every_small_table.py"
+FAULTS, EQUIVALENTS = plant.listed()
+
+
+def test_every_fault_still_has_its_place_in_the_package():
+    """A line that was moved takes its faults along; one that was rewritten needs them said anew in faults.toml."""
+    for fault in (*FAULTS, *EQUIVALENTS):
+        assert plant.place_of(fault, plant.ROOT)
+        assert fault.new != fault.old
+    names = [fault.name for fault in (*FAULTS, *EQUIVALENTS)]
+    assert len(set(names)) == len(names)
+
+
+def test_a_fault_whose_expression_is_gone_is_an_error_that_names_it():
+    gone = plant.Fault("nowhere", "an expression that stands nowhere", "", "", "")
+    with pytest.raises(LookupError, match=r"fault 'nowhere' must have its expression once in src, got 0 times"):
+        plant.place_of(gone, plant.ROOT)
+    often = plant.Fault("everywhere", "import", "", "", "")
+    with pytest.raises(LookupError, match="fault 'everywhere' must have its expression once"):
+        plant.place_of(often, plant.ROOT)
+
+
+@pytest.mark.slow
+def test_every_planted_fault_is_caught_by_the_tests_named_for_it():
+    left = [reason for _, reason in plant.planted() if reason]
+    assert not left, "\n\n".join(left)
+
+
+@pytest.mark.slow
+def test_a_change_that_is_no_fault_survives():
+    """A twin that must survive: the same expression with brackets around it fails no test."""
+    harmless = plant.Fault("brackets", 'return spent, "all of it', 'return (spent), "all of it', TABLES, "nothing")
+    with plant.copied() as root:
+        assert "ended with 0" in plant.survives(harmless, root)
