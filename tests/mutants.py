@@ -38,7 +38,10 @@ TARGETS = {
     },
 }
 
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "inbounds.ledger.amounts:4096 + 1": "how many prices are remembered",
+    "inbounds.ledger.checking:4096 + 1": "how many prices are remembered",
+}
 """Survivors that change no verdict: the fault as it is printed, and why it cannot be seen."""
 
 SWAPS: dict[type, type] = {

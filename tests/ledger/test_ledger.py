@@ -466,6 +466,11 @@ def test_a_restored_old_copy_is_found_by_a_head_kept_elsewhere(ledger, file, tmp
     assert ledger.verify(head).compared == head
 
 
+def test_nothing_at_all_is_no_ledger():
+    with pytest.raises(ib.LedgerError, match="has no entries"):
+        verified("it", [], [], None)
+
+
 def test_another_ledgers_head_is_named_so(ledger, tmp_path):
     with Ledger.open(tmp_path / "other.db") as other, pytest.raises(ib.LedgerError, match="another ledger"):
         ledger.verify(other.head())
@@ -606,6 +611,7 @@ def test_a_head_is_read_back_from_its_file(ledger, tmp_path):
     path = tmp_path / "head.json"
     path.write_text(json.dumps(ledger.head().plain()))
     assert Head.load(path) == ledger.head()
+    assert (ledger.head().plain()["format"], ledger.head().plain()["version"]) == ("inbounds ledger head", 1)
     path.write_text('{"format": "other"}')
     with pytest.raises(ib.PassportError, match="not a ledger's head"):
         Head.load(path)

@@ -97,7 +97,7 @@ def test_at_every_moment_of_writing_there_is_no_table_or_a_whole_one_with_its_re
             write(table, {"format": "inbounds release"}, target, overwrite=overwrite)
     with every_moment(tmp_path, whole, no_table_without_its_record):
         release(PLAN, FRAME, output=target, cache=tmp_path / "cache", overwrite=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*whole, "cache"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*whole, "cache", "inbounds.ledger"])
 
 
 def test_the_watch_sees_a_table_before_its_record_and_one_written_in_place(tmp_path, every_moment):
