@@ -6,13 +6,13 @@ failover) loses charges, and so does a restored backup. Keep heads elsewhere.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from inbounds.errors import LedgerError
 from inbounds.extras import library
 from inbounds.ledger.migrations import POSTGRES, Step, migrate
-from inbounds.ledger.store import DOUBT, Rows, Run, without_password
+from inbounds.ledger.store import DOUBT, Rows, Run, transaction, without_password, worded
 
 SCHEMA = "inbounds_ledger"
 """All tables of a ledger; one ledger for each database."""
@@ -64,14 +64,9 @@ class Postgres:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Run]:
-        with self._worded(f"{self.place} could not be written or read; {DOUBT}"):
-            self._run(begin)
-            try:
-                yield self._run
-                self._run("COMMIT")
-            except BaseException:
-                self._undo()
-                raise
+        failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
+        with failed, transaction(self._run, begin, self._undo) as run:
+            yield run
 
     def _undo(self) -> None:
         try:
@@ -114,12 +109,8 @@ class Postgres:
         cursor = self._connection.execute(sql.replace("?", "%s") if values else sql, values or None)
         return list(cursor.fetchall()) if cursor.description else []
 
-    @contextmanager
-    def _worded(self, sentence: str) -> Iterator[None]:
-        try:
-            yield
-        except self._psycopg.Error as reason:
-            raise LedgerError(f"{sentence} ({type(reason).__name__})") from reason
+    def _worded(self, sentence: str) -> AbstractContextManager[None]:
+        return worded(self._psycopg.Error, lambda reason: f"{sentence} ({type(reason).__name__})")
 
 
 _TRIGGERS = (

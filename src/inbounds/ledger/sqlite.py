@@ -10,14 +10,14 @@ loss of power would undo all that followed.
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from inbounds.errors import LedgerError
 from inbounds.files import settle
 from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
-from inbounds.ledger.store import DOUBT, Rows, Run
+from inbounds.ledger.store import DOUBT, Rows, Run, transaction, worded
 
 MAGIC = b"SQLite format 3\x00"
 PATIENCE = 60.0
@@ -122,14 +122,9 @@ class Sqlite:
     def _transaction(self, begin: str) -> Iterator[Run]:
         if self._process != os.getpid():
             raise LedgerError(f"{self.place} was opened by another process; open it again in this one")
-        with self._worded(f"{self.place} could not be written or read; {DOUBT}"):
-            self._run(begin)
-            try:
-                yield self._run
-                self._run("COMMIT")
-            except BaseException:
-                self._undo()
-                raise
+        failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
+        with failed, transaction(self._run, begin, self._undo) as run:
+            yield run
 
     def _undo(self) -> None:
         """After an error the database may have undone everything itself."""
@@ -166,12 +161,8 @@ class Sqlite:
     def _pragma(self, name: str) -> Any:
         return self._run(f"PRAGMA {name}")[0][0]
 
-    @contextmanager
-    def _worded(self, sentence: str) -> Iterator[None]:
-        try:
-            yield
-        except self._driver.error as reason:
-            raise LedgerError(f"{sentence} ({reason})") from reason
+    def _worded(self, sentence: str) -> AbstractContextManager[None]:
+        return worded(self._driver.error, lambda reason: f"{sentence} ({reason})")
 
 
 def _start_of(path: Path) -> bytes:

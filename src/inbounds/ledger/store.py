@@ -3,9 +3,11 @@
 All of a ledger's SQL is written once, with `?` for values; a store only begins, ends and makes durable.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
+
+from inbounds.errors import LedgerError
 
 Rows = list[tuple[Any, ...]]
 Run = Callable[..., Rows]
@@ -33,6 +35,27 @@ class Store(Protocol):
         """What is wrong with the database itself: damaged pages, guards that somebody took away; nothing if sound."""
 
     def close(self) -> None: ...
+
+
+@contextmanager
+def transaction(run: Run, begin: str, undo: Callable[[], None]) -> Iterator[Run]:
+    """Begin, and commit when the block is left; undo when it raises, whatever it raises."""
+    run(begin)
+    try:
+        yield run
+        run("COMMIT")
+    except BaseException:
+        undo()
+        raise
+
+
+@contextmanager
+def worded(error: type[Exception], sentence: Callable[[Exception], str]) -> Iterator[None]:
+    """A driver's error as a `LedgerError` with a sentence of our own."""
+    try:
+        yield
+    except error as reason:
+        raise LedgerError(sentence(reason)) from reason
 
 
 def without_password(url: str) -> str:
