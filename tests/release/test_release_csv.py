@@ -219,7 +219,6 @@ ILL_FORMED = {
     "two marks that open one field": b'g,n\na,""x""\nb,3\n',
     "a mark in an unread column of a later record": b'g,n,t\na,1,x\nb,3,y"z\n',
     "a bare carriage return among line feeds": b"g,n\na,1\rb,2\nb,3\n",
-    "a bare line feed among carriage returns and line feeds": b"g,n\r\na,1\r\nb,2\nb,3\r\n",
     "an unmatched mark after a mark of byte order": b'\xef\xbb\xbf"g,n\na,1\n',
 }
 
@@ -260,6 +259,7 @@ def test_an_unmatched_quotation_mark_stops_a_release_and_leaves_nothing(command,
         b'g,n,t\na,1,"\nb,9\n"\nb,2,"""\n"""',
         b"g,n\na,1\nb,2",
         b'g,n,t\r\na,1,"\n"\r\nb,2,"\r"',
+        b"g,n\r\na,1\r\nb,2\n",
         b'g,n,t\ra,1,"\n"\rb,2,"\r\n"\r',
     ],
 )

@@ -30,7 +30,7 @@ UNNAMED = "unnamed_column_"
 
 WELL_FORMED = (
     "fields with a quotation mark, the delimiter or a line break stand in quotation marks, those within are doubled, "
-    "and all lines end alike"
+    "and no carriage return stands alone among line feeds"
 )
 
 ILL_FORMED = (
@@ -127,17 +127,20 @@ def check_quotes(source: "Source") -> None:
     """A `SourceError` unless the file is one that a writer of records makes, whatever they hold (RFC 4180).
 
     There, a field with a quotation mark, the delimiter or a line break stands in quotation marks, those within are
-    doubled, and all lines end alike. Then the reader finds the records that were written, so that one changed record is
-    one changed row. In any other file, one mark may take all that follows into its field, and one line break be two
-    records. The words say nothing about where.
+    doubled, and no carriage return stands alone among line feeds. Then the reader finds the records that were written,
+    so that one changed record is one changed row. In any other file, one mark may take all that follows into its field,
+    and one field be two records. The words say nothing about where.
     """
     with open(source.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         if not any(re.fullmatch(_grammar(source.separator, bare), content) for bare in BARE):
             raise SourceError(f"{ILL_FORMED}: {source.path}", WHERE)
 
 
-BARE = (rb'[^"\r]*+', rb'[^"\r\n]*+(?:\r\n[^"\r\n]*+)*+', rb'[^"\n]*+')
-"""What stands outside of quotation marks in a file whose lines all end with LF, CR LF, or CR."""
+BARE = (rb'[^"\r]*+(?:\r\n[^"\r]*+)*+', rb'[^"\n]*+')
+"""What stands outside of quotation marks in a file whose lines end with LF or CR LF, or all with CR.
+
+Among line feeds, a carriage return alone is a line break to some readers and a letter to some writers.
+"""
 
 
 def _grammar(separator: str, bare: bytes) -> bytes:
