@@ -44,9 +44,9 @@ from inbounds.query import (
 from inbounds.recommend import recommend
 
 if TYPE_CHECKING:
-    from inbounds import attack, distance, local
-    from inbounds.attack.compose import compose
-    from inbounds.attack.multilevel import multilevel
+    from inbounds import accounting, attack, distance, local
+    from inbounds.accounting.compose import compose
+    from inbounds.accounting.multilevel import multilevel
     from inbounds.collect import Collector
     from inbounds.design.derive import derivable, refines
     from inbounds.design.optimal import optimal
@@ -61,16 +61,16 @@ _LOADED_ON_USE = {
     "Collector": "inbounds.collect",
     "Ledger": "inbounds.ledger",
     "Reconstruction": "inbounds.estimate",
-    "compose": "inbounds.attack.compose",
+    "compose": "inbounds.accounting.compose",
     "derivable": "inbounds.design.derive",
-    "multilevel": "inbounds.attack.multilevel",
+    "multilevel": "inbounds.accounting.multilevel",
     "optimal": "inbounds.design.optimal",
     "preround": "inbounds.sideinfo",
     "reconstruct": "inbounds.estimate",
     "refines": "inbounds.design.derive",
     "release": "inbounds.release",
 }
-_MODULES_ON_USE = ("attack", "distance", "local")
+_MODULES_ON_USE = ("accounting", "attack", "distance", "local")
 
 
 def __getattr__(name: str) -> Any:
@@ -110,6 +110,7 @@ __all__ = [
     "TooLarge",
     "UnknownVersion",
     "__version__",
+    "accounting",
     "alpha",
     "attack",
     "audit",

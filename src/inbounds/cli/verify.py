@@ -137,7 +137,7 @@ def _read_together(file: Path) -> str | None:
         from inbounds.release.record import check
 
         return "; ".join(check(file))
-    from inbounds.attack import chain, record
+    from inbounds.accounting import chain, record
 
     for module in (record, chain):
         if kind == module.FORMAT:

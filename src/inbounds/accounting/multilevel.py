@@ -164,8 +164,8 @@ class MultiLevel:
         return tuple(v.item() for v in values) if indices.ndim == 0 else tuple(values)
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the release with everything needed to check and use it; `attack.load_multilevel` reads it."""
-        from inbounds.attack.chain import save
+        """Write the release with everything needed to check and use it; `accounting.load_multilevel` reads it."""
+        from inbounds.accounting.chain import save
 
         save(self, path)
 
