@@ -70,7 +70,8 @@ def composed(task: str, who: str, run: Callable[[], float], delta: str, note: st
 
 
 def others() -> list[Row]:
-    from inbounds import attack, sensitivity, smooth
+    from inbounds import attack
+    from inbounds.sideinfo import sensitivity, smooth
 
     geometric = ib.catalog.truncated_geometric(ib.count(20), 0.5)
     data = np.random.default_rng(0).integers(0, 10_000, 10_000)

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import laplace
 
 import inbounds as ib
-from inbounds.exact import TOTAL
+from inbounds.trusted.bounds import TOTAL
 
 EPSILONS = ["0.01", "0.1", "0.5", "1", "3"]
 SIZES = [1, 2, 5, 20, 100]

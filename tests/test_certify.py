@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.certify import check_matrix, sliding
-from inbounds.exact import EXP_BITS, TOTAL, exp_below, float_above
-from inbounds.law import Matrix, Noise, geometric_noise
 from inbounds.mechanism import Mechanism, Origin
+from inbounds.mechanism.law import Matrix, Noise, geometric_noise
+from inbounds.numbers import float_above
 from inbounds.query import Cells, Query, Scale, with_neighbours
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below
+from inbounds.trusted.certify import check_matrix, sliding
 
 HAND = Origin("by hand")
 

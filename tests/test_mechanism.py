@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.exact import TOTAL
-from inbounds.law import Matrix, Noise, geometric_noise
 from inbounds.mechanism import Holding, Mechanism, Optimality, Origin
+from inbounds.mechanism.law import Matrix, Noise, geometric_noise
 from inbounds.query import Query, with_neighbours
+from inbounds.trusted.bounds import TOTAL
 
 HAND = Origin("by hand")
 LEAK = np.array([[TOTAL, 0], [0, TOTAL]])

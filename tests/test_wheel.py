@@ -24,7 +24,7 @@ EXTRAS = {
     "local": "from inbounds.local import tables; from pathlib import Path; list(tables.read(Path('x.parquet'), ['a']))",
     "transport": "ib.distance.transport([1, 0], [0, 1], [[0, 1], [1, 0]])",
     "frames": "ib.compare(ib.count(2), 1).to_pandas()",
-    "opendp": "from inbounds.adapters import opendp_measurement as f; f(ib.catalog.uniform(ib.count(2), 1))",
+    "opendp": "from inbounds.mechanism.adapters import opendp_measurement as f; f(ib.catalog.uniform(ib.count(2), 1))",
 }
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.exact import Floats, Number, exact
+from inbounds.numbers import Floats, Number, exact
 from inbounds.query import Query, Scale
-from inbounds.scale import refuse_beyond_list
+from inbounds.trusted.scale import refuse_beyond_list
 
 Errors = Callable[[NDArray[Any]], NDArray[Any]]
 

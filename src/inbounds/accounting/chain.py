@@ -12,8 +12,8 @@ import numpy as np
 from inbounds import files
 from inbounds.accounting.multilevel import MultiLevel
 from inbounds.errors import InboundsError, PassportError, UnknownVersion
-from inbounds.exact import Ints, as_epsilon
-from inbounds.spelling import Json, whole_numbers
+from inbounds.files.spelling import Json, whole_numbers
+from inbounds.numbers import Ints, as_epsilon
 
 FORMAT = "inbounds multi-level release"
 VERSION = 1

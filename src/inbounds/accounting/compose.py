@@ -15,8 +15,8 @@ import numpy as np
 
 from inbounds.accounting.pairs import any_question, same_question
 from inbounds.accounting.tilted import LONGEST, Plan
-from inbounds.exact import Floats, Number, exact, float_above, whole
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats, Number, exact, float_above, whole
 from inbounds.query import Metric, Query
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.exact import Floats
+from inbounds.numbers import Floats
 
 ROUNDOFF = 2.0**-53
 """u: a floating-point operation is wrong by at most this share of its result."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.accounting.directed import ROUNDOFF, exp_above, log_above, powers_below
-from inbounds.exact import Floats
+from inbounds.numbers import Floats
 
 Wholes = NDArray[Any]
 """Python integers in an object array."""

@@ -15,8 +15,9 @@ from inbounds.accounting.directed import exp_below, log_above
 from inbounds.accounting.dominating import Curve, dominating, unlike
 from inbounds.accounting.pairs import Pair, choices, columns, curve, neighbours
 from inbounds.errors import TooLarge
-from inbounds.exact import TOTAL_BITS, Ints, Number, exact, float_above
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Ints, Number, exact, float_above
+from inbounds.trusted.bounds import TOTAL_BITS
 
 Losses = Mapping[Fraction, int]
 """Ratio of the two probabilities to weight under the first."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inbounds.accounting.compose import Composition
-from inbounds.exact import Number, exact
 from inbounds.extras import library
+from inbounds.numbers import Number, exact
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

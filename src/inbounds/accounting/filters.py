@@ -14,7 +14,8 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 from inbounds.accounting.directed import as_decimal, log_above, log_below
-from inbounds.exact import EXP_BITS, EXPONENT_CAP, exp_below
+from inbounds.numbers import EXPONENT_CAP
+from inbounds.trusted.bounds import EXP_BITS, exp_below
 
 RHO_UNIT = Fraction(1, 10**15)
 """What charges are whole multiples of."""

@@ -27,12 +27,13 @@ from numpy.typing import NDArray
 from inbounds.catalog.geometric import truncated_geometric
 from inbounds.catalog.grid import decay, square
 from inbounds.errors import NotADistribution, PrivacyViolation, TooLarge
-from inbounds.exact import EXP_BITS, TOTAL, Floats, Ints, Number, as_epsilon, ratio_below
-from inbounds.law import Matrix, sealed
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.mechanism.law import Matrix, sealed
+from inbounds.numbers import Floats, Ints, Number, as_epsilon
 from inbounds.query import Query
-from inbounds.sample import Draws, MatrixSampler, entropy, report, simulated
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.trusted.sample import Draws, MatrixSampler, entropy, report, simulated
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -6,10 +6,11 @@ import numpy as np
 
 from inbounds.accounting.dominating import Curve, Part, response, unlike
 from inbounds.errors import TooLarge
-from inbounds.exact import TOTAL, Floats, Ints
-from inbounds.law import MATRIX_LIMIT
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.law import MATRIX_LIMIT
+from inbounds.numbers import Floats, Ints
 from inbounds.query import Metric, Query
+from inbounds.trusted.bounds import TOTAL
 
 Pair = tuple[int, int]
 

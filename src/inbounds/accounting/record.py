@@ -14,9 +14,9 @@ from typing import Any
 from inbounds import files
 from inbounds.accounting.compose import Composition, as_delta
 from inbounds.errors import InboundsError, PassportError, UnknownVersion
-from inbounds.exact import Number, exact
-from inbounds.extent import MOST_TIMES
-from inbounds.spelling import Json
+from inbounds.files.spelling import Json
+from inbounds.numbers import Number, exact
+from inbounds.trusted.extent import MOST_TIMES
 
 FORMAT = "inbounds release record"
 VERSION = 1

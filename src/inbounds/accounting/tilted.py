@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from inbounds.accounting.directed import ROUNDOFF, TINY, exp_above, exp_below, exponentials, log_above, log_below
 from inbounds.accounting.dominating import Part
 from inbounds.accounting.transform import PRODUCT, Complexes, fourier, fourier_back, relative_error
-from inbounds.exact import Floats, float_above
+from inbounds.numbers import Floats, float_above
 
 LONGEST = 1 << 18
 """Points of the longest transform."""

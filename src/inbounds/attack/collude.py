@@ -17,11 +17,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from inbounds.bayes import spoken
-from inbounds.exact import Floats, Ints
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
-from inbounds.utility import output_index
+from inbounds.mechanism.bayes import spoken
+from inbounds.mechanism.measures import output_index
+from inbounds.numbers import Floats, Ints
 
 Estimator = Literal["likelihood", "median", "mean", "guess"]
 ESTIMATORS: tuple[Estimator, ...] = ("likelihood", "median", "mean", "guess")

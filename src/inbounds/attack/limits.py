@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 
 from inbounds.attack.collude import Estimator
-from inbounds.exact import Floats, Ints, Number, as_epsilon, exact, whole
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats, Ints, Number, as_epsilon, exact, whole
 
 SAME = 1e-12
 """Columns closer than this in total variation count as equal: it takes some 10^12 answers to tell them apart."""

@@ -3,8 +3,8 @@
 import numpy as np
 
 from inbounds.catalog.grid import decay, square
-from inbounds.exact import Floats, Number, as_epsilon
 from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.query import Query
 
 
@@ -16,7 +16,7 @@ def explicit_fair(query: Query, epsilon: Number) -> Mechanism:
     normalizes them all. Has all seven properties; for counts no fair mechanism tells the truth more often
     (003 Theorem 4). Tight for n >= 2.
 
-    >>> from inbounds.exact import alpha
+    >>> from inbounds.numbers import alpha
     >>> from inbounds.query import count
     >>> round(float(explicit_fair(count(4), alpha("10/11")).truth_probability()[0]), 4)
     0.2237

@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 
 from inbounds.catalog.grid import boundary_ticks, decay, dense, numeric, snapped, square
-from inbounds.exact import Floats, Number, as_epsilon
-from inbounds.law import MATRIX_LIMIT, geometric_noise
 from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.mechanism.law import MATRIX_LIMIT, geometric_noise
+from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.query import Metric, Query, with_outputs
 
 GHOSH = "Ghosh, Roughgarden, Sundararajan, Universally utility-maximizing privacy mechanisms, 2009"

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.exact import Floats, Ints
-from inbounds.law import refuse_beyond_limit
+from inbounds.mechanism.law import refuse_beyond_limit
+from inbounds.numbers import Floats, Ints
 from inbounds.query import Query
 
 LogTail = Callable[[Floats], Floats]

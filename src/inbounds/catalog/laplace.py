@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from inbounds.audit import worst_ratio
 from inbounds.catalog.grid import LogTail, between, boundaries, dense, numeric, seen_from_answers, snapped
-from inbounds.exact import Floats, Number, as_epsilon
 from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.mechanism.audit import worst_ratio
+from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.query import Query
 
 RANGE = "Croft, Sack, Shi, The impact of range constraints on utility, 2020"

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 
 from inbounds.catalog.grid import decay, dense
-from inbounds.exact import Number, as_epsilon
 from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Query
 
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from inbounds.catalog.grid import LogTail, boundaries, dense, numeric, seen_from_answers, snapped
-from inbounds.exact import Floats, Number, as_epsilon, exact
 from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.numbers import Floats, Number, as_epsilon, exact
 from inbounds.query import Metric, Query
 
 

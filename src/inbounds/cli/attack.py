@@ -12,9 +12,9 @@ from inbounds.attack import limits, repeated
 from inbounds.attack.collude import Estimator
 from inbounds.cli.app import MORE, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, loss_named, patiently, weights_in
-from inbounds.exact import decimal, whole
 from inbounds.files import load
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import decimal, whole
 from inbounds.report import terminal, words
 
 ROWS = 14

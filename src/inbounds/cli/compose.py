@@ -13,10 +13,10 @@ from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.attack import Figure, spread
 from inbounds.cli.design import patiently
 from inbounds.cli.records import RELEASE, add_up, format_of
-from inbounds.exact import exact, whole
 from inbounds.files import load
 from inbounds.ledger.sqlite import is_ledger
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import exact, whole
 from inbounds.report import terminal
 
 DELTAS = ("1e-3", "1e-6", "1e-10", "1e-15")

@@ -13,13 +13,13 @@ from inbounds import loss as losses
 from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
 from inbounds.cli.asking import asking
 from inbounds.errors import TooLarge
-from inbounds.exact import decimal
 from inbounds.files import objective_value, passport
-from inbounds.law import Noise
+from inbounds.files.spelling import Json
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.law import Noise
+from inbounds.numbers import decimal
 from inbounds.query import Query
 from inbounds.report import terminal, words
-from inbounds.spelling import Json
 
 T = TypeVar("T")
 PATIENCE = 2.0

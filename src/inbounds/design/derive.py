@@ -6,8 +6,8 @@ import numpy as np
 
 from inbounds.catalog.geometric import truncated_geometric
 from inbounds.errors import NotConverged
-from inbounds.exact import Floats
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats
 from inbounds.query import Reach, with_outputs
 
 NEGLIGIBLE = 1e-8

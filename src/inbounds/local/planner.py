@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from inbounds.catalog import randomized_response, truncated_geometric
-from inbounds.distance import kantorovich
-from inbounds.estimate.channel import Channel, Geometric, Response, Slack
-from inbounds.estimate.problem import Problem
-from inbounds.estimate.reconstruction import maximum
-from inbounds.exact import Floats, Number, as_epsilon, exact, whole
+from inbounds.local.distance import kantorovich
+from inbounds.local.reconstruct.channel import Channel, Geometric, Response, Slack
+from inbounds.local.reconstruct.problem import Problem
+from inbounds.local.reconstruct.reconstruction import maximum
 from inbounds.local.statement import epsilon as calibrated
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats, Number, as_epsilon, exact, whole
 from inbounds.query import Everyone, Metric, Query, ordinal, with_neighbours
 
 Kind = Literal["geometric", "randomized_response"]

@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from inbounds.certify import sliding
-from inbounds.exact import Ints, Number, alpha, exact, float_above
-from inbounds.law import Noise
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.law import Noise
+from inbounds.numbers import Ints, Number, alpha, exact, float_above
 from inbounds.query import Everyone, Metric
+from inbounds.trusted.certify import sliding
 
 
 def epsilon(ratio: Number, radius: Number = 1) -> Fraction:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.bayes import spoken
-from inbounds.compare import Family, named
-from inbounds.exact import Floats, Number, alpha, exact
 from inbounds.extras import library
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.bayes import spoken
+from inbounds.numbers import Floats, Number, alpha, exact
 from inbounds.query import Query
+from inbounds.read.compare import Family, named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from inbounds.bayes import Reading, percent, readings, spoken
-from inbounds.compare import Comparison, shown
 from inbounds.errors import TooLarge
-from inbounds.exact import decimal
 from inbounds.files import passport
-from inbounds.law import MATRIX_LIMIT
 from inbounds.loss import Prior
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.bayes import Reading, percent, readings, spoken
+from inbounds.mechanism.law import MATRIX_LIMIT
+from inbounds.numbers import decimal
+from inbounds.read.compare import Comparison, shown
 from inbounds.report import svg, words
 from inbounds.report.layout import document, table
 

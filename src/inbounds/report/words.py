@@ -2,11 +2,12 @@
 
 import math
 
-from inbounds.exact import EXP_BITS, decimal
 from inbounds.files import objective_value
-from inbounds.law import Matrix
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.law import Matrix
+from inbounds.numbers import decimal
 from inbounds.query import Everyone, Metric, Query
+from inbounds.trusted.bounds import EXP_BITS
 
 
 def promise(mechanism: Mechanism) -> str:
@@ -147,7 +148,7 @@ LEGEND = "RH row honest, RM row monotone, CH column honest, CM column monotone, 
 
 def accuracy(mechanism: Mechanism) -> str:
     """How wrong reports are, in sentences."""
-    from inbounds.promise import narrowest
+    from inbounds.read.promise import narrowest
 
     truth = mechanism.truth_probability()
     exact = f"with probability {_between(float(truth.min()), float(truth.max()))}"

@@ -1,0 +1,5 @@
+"""What is known beside the answer: rough priors, and how far one person really moves a statistic."""
+
+from inbounds.sideinfo.rough import REFERENCE, ROUNDS, Comparison, PreRounding, compare, preround
+
+__all__ = ["REFERENCE", "ROUNDS", "Comparison", "PreRounding", "compare", "preround"]
