@@ -12,8 +12,10 @@ from inbounds._moved import keep_old_paths
 from inbounds.errors import (
     InboundsError,
     Infeasible,
+    LedgerError,
     NotADistribution,
     NotConverged,
+    OverBudget,
     PassportError,
     PrivacyViolation,
     TooLarge,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from inbounds.accounting.multilevel import multilevel
     from inbounds.design.derive import derivable, refines
     from inbounds.design.optimal import optimal
+    from inbounds.ledger import Ledger
     from inbounds.local import distance
     from inbounds.local.collector import Collector
     from inbounds.local.reconstruct import Reconstruction, reconstruct
@@ -59,6 +62,7 @@ __version__ = "0.1.0"
 
 _LOADED_ON_USE = {
     "Collector": "inbounds.local.collector",
+    "Ledger": "inbounds.ledger",
     "Reconstruction": "inbounds.local.reconstruct",
     "compose": "inbounds.accounting.compose",
     "derivable": "inbounds.design.derive",
@@ -99,10 +103,13 @@ __all__ = [
     "Everyone",
     "InboundsError",
     "Infeasible",
+    "Ledger",
+    "LedgerError",
     "Mechanism",
     "Metric",
     "NotADistribution",
     "NotConverged",
+    "OverBudget",
     "PassportError",
     "PrivacyViolation",
     "Query",

@@ -63,6 +63,22 @@ def decimal(number: Fraction) -> str:
     return text.rstrip("0").rstrip(".")
 
 
+def all_digits(number: Fraction) -> str:
+    """An exact decimal with all its digits, however many; what has none is written as the fraction.
+
+    >>> all_digits(Fraction(1, 10**15)), all_digits(Fraction(2)), all_digits(Fraction(1, 3))
+    ('0.000000000000001', '2', '1/3')
+    """
+    places, rest = 0, number.denominator
+    while rest % 2 == 0 or rest % 5 == 0:
+        rest, places = Fraction(rest, 10).numerator, places + 1
+    if rest != 1:
+        return str(number)
+    digits = f"{abs(int(number * 10**places)):0{places + 1}}"
+    whole_part, after = digits[: len(digits) - places], digits[len(digits) - places :].rstrip("0")
+    return ("-" if number < 0 else "") + whole_part + (f".{after}" if after else "")
+
+
 def frozen(values: NDArray[Any]) -> NDArray[Any]:
     """A copy that nobody can make writable again: it lives in immutable bytes."""
     return Sealed.of(values).array

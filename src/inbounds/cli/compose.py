@@ -8,11 +8,13 @@ import typer
 
 from inbounds.accounting.compose import Composition, answers_allowed, as_delta
 from inbounds.accounting.record import Record, up
+from inbounds.cli import ledger
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.attack import Figure, spread
 from inbounds.cli.design import patiently
 from inbounds.cli.records import RELEASE, add_up, format_of
 from inbounds.files import load
+from inbounds.ledger.sqlite import is_ledger
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import exact, whole
 from inbounds.report import terminal
@@ -52,14 +54,18 @@ def compose(
 ) -> None:
     """Say what several answers about the same people promise together: the sum, and the tight epsilon at delta.
 
-    Records of released tables are added up: the epsilons of all releases about the same people.
+    Records of released tables are added up: the epsilons of all releases about the same people. Entries of a ledger
+    add up by its own rule only.
 
     Example: [bold]inbounds compose m1.json m2.json --times 10 --delta 1e-6 --save composition.json[/]
 
     Example: [bold]inbounds compose 2025.csv.release.json 2026.csv.release.json[/]
     """
+    options = {"--same-question": same_question, "--budget": budget, "--save": save, "--figure": figure}
+    if len(files) == 1 and is_ledger(files[0]):
+        ledger.totals(files[0], {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
+        return
     if any(format_of(file) == RELEASE for file in files):
-        options = {"--same-question": same_question, "--budget": budget, "--save": save, "--figure": figure}
         add_up(files, {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
         return
     delta = USUAL_DELTA if delta is None else delta

@@ -15,13 +15,13 @@ from inbounds.tables.errors import PlanError, at
 from inbounds.tables.facts import Column
 from inbounds.tables.keys import groups, register_of
 from inbounds.tables.lines import Lines, lines_of
-from inbounds.tables.plan import KINDS, Plan, Statistic
+from inbounds.tables.plan import KINDS, Plan, Protected, Statistic
 from inbounds.tables.source import Source
 from inbounds.tables.wishes import Wishes
 
 Values = Mapping[str, Any]
 
-PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output")
+PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition")
 WISHES = ("loss", "properties", "prior", "aim", "mechanism")
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
@@ -31,6 +31,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "statistic": (*KINDS, "name", "epsilon", "share", "consistent", *WISHES),
     "design": WISHES,
     "output": ("path", "interval"),
+    "people": ("name", "ledger"),
 }
 
 
@@ -81,7 +82,18 @@ def _plan(content: Values, folder: Path, lines: Lines | None, frame: Any) -> Pla
         interval=None if interval is None else _exact_in(interval, "output", "interval"),
         output=str(folder / output["path"]) if "path" in output else "",
         lines=lines,
+        people=protected_from(_part(content, "people"), folder),
+        edition=_text(content.get("edition", ""), "edition"),
     )
+
+
+def protected_from(values: Values, folder: Path) -> Protected:
+    """Whom the plan is about; a ledger's path is relative to the plan's folder."""
+    with at("people"):
+        given = {name: _text(values[name], name) for name in values}
+        if "://" not in given.get("ledger", "://"):
+            given["ledger"] = str(folder / given["ledger"])
+        return Protected(**given)
 
 
 def source_from(values: Values, folder: Path, frame: Any = None) -> Source:
