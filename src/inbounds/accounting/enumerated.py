@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import combinations_with_replacement, product
+from typing import TYPE_CHECKING
 
-from inbounds.accounting.compose import Composition
 from inbounds.accounting.directed import exp_below, log_above
 from inbounds.accounting.dominating import Curve, dominating, unlike
 from inbounds.accounting.pairs import Pair, choices, columns, curve, neighbours
@@ -18,6 +18,9 @@ from inbounds.errors import TooLarge
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Ints, Number, exact, float_above
 from inbounds.trusted.bounds import TOTAL_BITS
+
+if TYPE_CHECKING:
+    from inbounds.accounting.compose import Composition
 
 Losses = Mapping[Fraction, int]
 """Ratio of the two probabilities to weight under the first."""
@@ -72,7 +75,7 @@ class Enumeration:
         return max(crossing, Fraction(1))
 
 
-def enumerated(composition: Composition) -> Enumeration:
+def enumerated(composition: "Composition") -> Enumeration:
     """The exact counterpart of a composition of few answers; `TooLarge` beyond a million combined outcomes.
 
     For the same question every pair of neighbours is taken through all answers; otherwise every way to give
@@ -97,7 +100,7 @@ def enumerated(composition: Composition) -> Enumeration:
     return Enumeration(tuple(reduce(_both, (_losses(m, pair) for m, pair in way)) for way in ways), sum(times))
 
 
-def affordable(composition: Composition) -> Enumeration | None:
+def affordable(composition: "Composition") -> Enumeration | None:
     """The exact value of a composition where it takes little time, and holds for questions chosen as one goes.
 
     For any questions that is so when one pair of columns of each mechanism dominates all others, or for one answer.
@@ -114,7 +117,7 @@ def affordable(composition: Composition) -> Enumeration | None:
     return Enumeration(tuple(reduce(_both, laws) for laws in alike), composition.answers)
 
 
-def _ways(composition: Composition, weights: list[Ints]) -> list[tuple[Curve, ...]]:
+def _ways(composition: "Composition", weights: list[Ints]) -> list[tuple[Curve, ...]]:
     """Every choice of columns that may be the worst; none where that is not known."""
     if composition.same_question:
         return choices(weights, composition.mechanisms[0].query)
