@@ -6,13 +6,11 @@ Nothing is read from the data before the plan, the schema and every mechanism ar
 data decides what happens afterwards: every declared group is answered, in declared order.
 """
 
-import sys
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from warnings import warn
 
@@ -113,16 +111,6 @@ class Preview:
     errors: Mapping[str, tuple[float, ...]]
     record: Mapping[str, Any] = field(repr=False)
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
-
-
-class _CallableModule(ModuleType):
-    """`inbounds.tables` is this package and, as `ib.release(plan)`, its main function."""
-
-    def __call__(self, *words: Any, **named: Any) -> "Release":
-        return release(*words, **named)
-
-
-sys.modules[__name__].__class__ = _CallableModule
 
 
 def release(
@@ -235,3 +223,7 @@ def arrow(columns: list[Released]) -> Any:
     import pyarrow
 
     return pyarrow.table({column.name: pyarrow.array(column.values) for column in columns})
+
+
+for _name in set(__all__) - {"release"}:  # `ib.release.preview(…)`: the function has this package's names, as in 0.1
+    setattr(release, _name, globals()[_name])
