@@ -6,7 +6,7 @@ from pathlib import Path
 
 import inbounds as ib
 
-HEAVY = ("scipy", "highspy", "matplotlib", "typer", "rich", "flint", "hypothesis", "ibis", "duckdb")
+HEAVY = ("scipy", "highspy", "matplotlib", "typer", "rich", "flint", "hypothesis", "ibis", "duckdb", "jinja2")
 
 
 def test_every_public_name_exists_once():

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from inbounds.cli.app import err, out
 from inbounds.report import terminal
+from inbounds.report.layout import thinned
 
 if TYPE_CHECKING:
     from inbounds.tables import Preview, Release
@@ -47,8 +48,6 @@ def tell_preview(found: "Preview", as_json: bool) -> None:
         errors = {name: dict(zip(map(str, found.sizes), row, strict=True)) for name, row in found.errors.items()}
         typer.echo(json.dumps({**found.record, "expected_error_by_size": errors}))
         return
-    from inbounds.tables.report import thinned
-
     plan = found.plan
     out.print(f"[bold]Dry run[/] of {escape(plan.source.name)}: nothing is read but the schema, nothing is written\n")
     out.print(f"[bold]Answered[/] {escape(_answered(plan))}\n")
