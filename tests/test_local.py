@@ -538,6 +538,19 @@ def test_a_large_file_comes_in_batches_that_hold_every_row_in_order(tmp_path):
     assert np.concatenate(batches).astype(int).tolist() == list(range(rows))
 
 
+def test_a_distribution_replaces_only_a_distribution_and_only_when_asked_to(people, tmp_path):
+    AGES.save(tmp_path / "m.json")
+    words = ("reconstruct", people, "--column", "age", "-m", tmp_path / "m.json", "--out")
+    (tmp_path / "mine.csv").write_text("mine\n1\n")
+    for overwrite in ([], ["--overwrite"]):
+        said = run(*words, tmp_path / "mine.csv", *overwrite, code=1)
+        assert "--out must not replace what is no distribution" in said
+    run(*words, tmp_path / "ages.csv")
+    assert "give another name, or --overwrite" in run(*words, tmp_path / "ages.csv", code=1)
+    run(*words, tmp_path / "ages.csv", "--overwrite")
+    assert (tmp_path / "mine.csv").read_text() == "mine\n1\n"
+
+
 def test_collecting_a_file_and_collecting_its_rows_agree(people):
     ages = np.concatenate([batch["age"] for batch in tables.read(people, ["age"])]).astype(int)
     assert Collector(AGES).add(ages).total == 300

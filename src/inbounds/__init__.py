@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from inbounds.local.reconstruct import Reconstruction, reconstruct
     from inbounds.sideinfo import preround
     from inbounds.tables import release
+    from inbounds.verdicts import verify
 
 __version__ = "0.1.0"
 
@@ -68,6 +69,7 @@ _LOADED_ON_USE = {
     "reconstruct": "inbounds.local.reconstruct",
     "refines": "inbounds.design.derive",
     "release": "inbounds.tables",
+    "verify": "inbounds.verdicts",
 }
 _MODULES_ON_USE = {"attack": "inbounds.attack", "distance": "inbounds.local.distance", "local": "inbounds.local"}
 
@@ -137,6 +139,7 @@ __all__ = [
     "refines",
     "release",
     "total",
+    "verify",
 ]
 
 keep_old_paths(__name__)

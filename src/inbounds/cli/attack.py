@@ -11,14 +11,16 @@ import typer
 from inbounds.attack import limits, repeated
 from inbounds.attack.collude import Estimator
 from inbounds.attack.compose import Composition, answers_allowed, as_delta
-from inbounds.attack.record import Record, up
+from inbounds.attack.record import FORMAT, Record, up
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, loss_named, patiently, weights_in
-from inbounds.cli.records import RELEASE, add_up, format_of
-from inbounds.files import load
+from inbounds.cli.records import add_up
+from inbounds.cli.writing import PICTURE, Overwrite, check_target, of_format, out_option
+from inbounds.files import format_of, load
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import decimal, exact, whole
 from inbounds.report import terminal, words
+from inbounds.verdicts import RELEASE
 
 ROWS = 14
 """Rows a table shows; --json has all."""
@@ -26,7 +28,8 @@ ROWS = 14
 MechanismFile = Annotated[Path, typer.Argument(help="A mechanism passport, written by Mechanism.save.")]
 MechanismFiles = Annotated[list[Path], typer.Argument(help="Mechanism passports, or release records.")]
 Repeat = Annotated[str, typer.Option(help="How many answers are pooled: 1..100, or 1,2,5,10.")]
-Figure = Annotated[Path | None, typer.Option(help="Draw it here: a .png, .svg or .pdf file.")]
+Picture = Annotated[Path | None, out_option("Draw it here: a .png, .svg or .pdf file.")]
+Figure = Annotated[Path | None, typer.Option(help="Draw the tight epsilon here as well: a .png, .svg or .pdf file.")]
 Runs = Annotated[int, typer.Option(help="Simulated runs for each true answer, where nothing exact is affordable.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulation.")]
 Times = Annotated[str, typer.Option(help="Answers of each mechanism: one number for all, or 10,3,….")]
@@ -38,12 +41,11 @@ SameQuestion = Annotated[
 Budget = Annotated[
     str | None, typer.Option(help="How many answers does this epsilon allow (one mechanism)?", metavar=NUMBER)
 ]
-SaveRecord = Annotated[
-    Path | None, typer.Option("--save", help="Write the record of all answers here: composition.json.")
-]
+RecordOut = Annotated[Path | None, out_option("Write the record of all answers here: composition.json.")]
+RECORD = of_format("record of several answers", FORMAT)
 
 
-@app.command(rich_help_panel=MORE)
+@app.command(rich_help_panel=MORE, former={"--figure": "--out"})
 def attack(
     file: MechanismFile,
     repeat: Repeat = "1..100",
@@ -51,13 +53,16 @@ def attack(
     prior: PriorFile = None,
     runs: Runs = 1000,
     seed: Seed = 0,
-    figure: Figure = None,
+    to: Picture = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what colluding or patient questioners learn from several answers to the same question.
 
-    Example: [bold]inbounds attack m.json --repeat 1..100 --figure attack.png[/]
+    Example: [bold]inbounds attack m.json --repeat 1..100 --out attack.png[/]
     """
+    if to is not None:
+        check_target(to, PICTURE, overwrite=overwrite, reads=[file, prior])
     mechanism, answers = load(file), _counts(repeat)
     weights = weights_in(prior) if prior is not None else None
     judged, rng = loss_named(loss), np.random.default_rng(seed)
@@ -67,43 +72,47 @@ def attack(
         {row.answers: limits.approximation_for(mechanism, row.answers) for row in rows} if loss == "absolute" else {}
     )
     approximated = {k: value for k, value in closed.items() if value is not None}
-    if figure is not None:
+    if to is not None:
         from inbounds.attack.figures import loss_against_answers
 
         title = f"{mechanism.origin.name}, epsilon {decimal(mechanism.epsilon)} an answer"
         picture = loss_against_answers(rows, floor=end.floor["guess"], approximated=approximated, title=title)
-        picture.savefig(figure, dpi=150)
+        picture.savefig(to, dpi=150)
     if as_json:
         typer.echo(json.dumps(_learned_json(mechanism, rows, end, approximated)))
         return
     _print_learned(mechanism, rows, end, approximated, loss)
-    if figure is not None:
-        out.print(f"drawn in [bold]{figure}[/]")
+    if to is not None:
+        out.print(f"drawn in [bold]{to}[/]")
 
 
-@app.command(rich_help_panel=MORE)
+@app.command(rich_help_panel=MORE, former={"--save": "--out"})
 def compose(
     files: MechanismFiles,
     times: Times = "1",
     delta: Delta = "1e-6",
     same_question: SameQuestion = False,
     budget: Budget = None,
-    save: SaveRecord = None,
+    to: RecordOut = None,
     figure: Figure = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what several answers about the same people promise together: the sum, and the tight epsilon at delta.
 
     Records of released tables are added up: the epsilons of all releases about the same people.
 
-    Example: [bold]inbounds compose m1.json m2.json --times 10 --delta 1e-6 --save composition.json[/]
+    Example: [bold]inbounds compose m1.json m2.json --times 10 --delta 1e-6 --out composition.json[/]
 
     Example: [bold]inbounds compose 2025.csv.release.json 2026.csv.release.json[/]
     """
     if any(format_of(file) == RELEASE for file in files):
-        options = {"--same-question": same_question, "--budget": budget, "--save": save, "--figure": figure}
+        options = {"--same-question": same_question, "--budget": budget, "--out": to, "--figure": figure}
         add_up(files, {"--times": times != "1", **options}, as_json)
         return
+    for path, kind, option in ((to, RECORD, "--out"), (figure, PICTURE, "--figure")):
+        if path is not None:
+            check_target(path, kind, overwrite=overwrite, reads=files, option=option)
     mechanisms = tuple(load(file) for file in files)
     if budget is not None and len(mechanisms) > 1:
         raise ValueError("--budget must be asked of one mechanism; several can share a budget in many ways")
@@ -113,8 +122,8 @@ def compose(
     rounds = _rounds(whole_release)
     record = patiently("composing", lambda: _computed(whole_release, rounds, delta))
     allowed = _allowed(mechanisms[0], budget, delta, same_question) if budget is not None else None
-    if save is not None:
-        record.save(save)
+    if to is not None:
+        record.save(to)
     if figure is not None:
         from inbounds.attack.figures import epsilon_against_answers
 
@@ -123,7 +132,7 @@ def compose(
         typer.echo(json.dumps(_composed_json(record, rounds, delta, allowed)))
         return
     _print_composed(record, rounds, delta, allowed, budget)
-    for path, what in ((save, "the release's record, to be published with it"), (figure, "drawn")):
+    for path, what in ((to, "the release's record, to be published with it"), (figure, "drawn")):
         if path is not None:
             out.print(f"[bold]{path}[/]: {what}")
 
@@ -212,17 +221,13 @@ def _learned_json(
         "epsilon": str(mechanism.epsilon),
         "rows": [
             {
-                "answers": row.answers,
+                **row.to_json(),
                 "epsilon": str(row.answers * mechanism.epsilon),
-                "loss": row.loss,
-                "standard_error": row.error,
                 "approximation": approximated.get(row.answers),
             }
             for row in rows
         ],
-        "floor": end.floor,
-        "different_columns": end.groups,
-        "rate": end.rate if np.isfinite(end.rate) else None,
+        **end.to_json(),
     }
 
 

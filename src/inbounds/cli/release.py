@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from inbounds.cli.app import NUMBER, TABLES, AsJson, app, out
-from inbounds.cli.told import tell_preview, tell_release, watched
+from inbounds.cli.printing import print_preview, print_release, progress_bars
 from inbounds.files import same_file
 
 Column = list[str] | None
@@ -50,9 +50,7 @@ Epsilon = Annotated[
 Table = Annotated[str | None, typer.Option(help="Table of a database.")]
 Delimiter = Annotated[str | None, typer.Option(help="What separates the fields of a CSV file, a comma unless given.")]
 DecimalMark = Annotated[str | None, typer.Option(help="Decimal mark of a CSV file: a point unless given, or a comma.")]
-Output = Annotated[
-    Path | None, typer.Option("--out", "--output", "-o", help="Where to write: .csv, .parquet or .json.")
-]
+Output = Annotated[Path | None, typer.Option("--out", "-o", help="Where to write: .csv, .parquet or .json.")]
 Interval = Annotated[
     str | None, typer.Option(help="Add credible intervals of this probability, e.g. 0.9.", metavar=NUMBER)
 ]
@@ -67,7 +65,7 @@ Cache = Annotated[
 ]
 
 
-@app.command(rich_help_panel=TABLES)
+@app.command(rich_help_panel=TABLES, former={"--output": "--out"})
 def release(
     source: DataOrPlan,
     count: Count = None,
@@ -131,7 +129,7 @@ def release(
     if report is not None:
         check_report(report, overwrite=overwrite, inputs=(*plan.inputs, str(target), str(record_path(target))))
     settings: dict[str, Any] = {"cache": cache, "mechanisms": mechanisms}
-    with watched() as progress:
+    with progress_bars() as progress:
         found: Preview | Release = (
             preview(plan, progress=progress, **settings)
             if dry_run
@@ -140,9 +138,9 @@ def release(
     if report is not None:
         report.write_text(page(found.record, getattr(found, "table", None)), "utf-8")
     if isinstance(found, Preview):
-        tell_preview(found, as_json)
+        print_preview(found, as_json)
     else:
-        tell_release(found, report, mechanisms, as_json)
+        print_release(found, report, mechanisms, as_json)
 
 
 def _refuse_options(given: dict[str, Any]) -> None:
@@ -155,14 +153,12 @@ def _stem(source: str) -> str:
     return "table" if "://" in source else Path(source).stem
 
 
-@app.command(rich_help_panel=TABLES)
+@app.command(rich_help_panel=TABLES, former={"--output": "--out"})
 def init(
     source: Annotated[
         str, typer.Argument(help="Data: a file (.csv, .parquet, .duckdb, .sqlite) or postgresql:// URL.")
     ],
-    output: Annotated[Path, typer.Option("--out", "--output", "-o", help="Where to write the plan.")] = Path(
-        "plan.toml"
-    ),
+    output: Annotated[Path, typer.Option("--out", "-o", help="Where to write the plan.")] = Path("plan.toml"),
     table: Table = None,
     delimiter: Delimiter = None,
     decimal: DecimalMark = None,

@@ -9,14 +9,14 @@ import typer
 from rich.markup import escape
 
 from inbounds.cli.app import MECHANISMS, AsJson, app, out
-from inbounds.cli.design import describe, summary
-from inbounds.cli.records import RELEASE, format_of
+from inbounds.cli.design import describe
 from inbounds.errors import PassportError
 from inbounds.files import load
-from inbounds.files.spelling import Json
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import decimal
 from inbounds.report import words
+from inbounds.verdicts import Verdict
+from inbounds.verdicts import verify as verified
 
 
 @app.command(rich_help_panel=MECHANISMS)
@@ -36,75 +36,43 @@ def verify(
     Example: [bold]inbounds verify released.csv.release.json[/]
     """
     if len(files) == 1:
-        _verify_one(files[0], as_json)
+        _print_one(verified(files[0]), as_json)
         return
-    found = [_verdict(file) for file in files]
+    verdicts = [_verdict(file) for file in files]
     if as_json:
-        typer.echo(json.dumps([{"file": str(file), **verdict} for file, verdict in zip(files, found, strict=True)]))
+        typer.echo(json.dumps([{"file": str(verdict.path), **verdict.to_json()} for verdict in verdicts]))
     else:
-        for file, verdict in zip(files, found, strict=True):
-            out.print(_line(file, verdict))
-    if not all(verdict["valid"] for verdict in found):
+        for verdict in verdicts:
+            out.print(_line(verdict))
+    if not all(verdict.valid for verdict in verdicts):
         raise typer.Exit(1)
 
 
-def _verify_one(file: Path, as_json: bool) -> None:
+def _print_one(verdict: Verdict, as_json: bool) -> None:
     """One file: everything that can be said about it."""
-    try:
-        checked = _checked(file)
-    except PassportError as reason:
-        if not as_json:
-            raise
-        typer.echo(json.dumps({"valid": False, "reason": str(reason)}))
-        raise typer.Exit(1) from None
     if as_json:
-        typer.echo(json.dumps(_said(checked)))
-    elif isinstance(checked, Mechanism):
-        _explain(file, checked)
+        typer.echo(json.dumps(verdict.to_json()))
+        raise typer.Exit(0 if verdict.valid else 1)
+    if not verdict.valid:
+        raise PassportError(verdict.reason)
+    if verdict.mechanism is None:
+        typer.echo(verdict)
     else:
-        typer.echo(f"checked {file}: {checked}")
+        _explain(verdict.path, verdict.mechanism)
 
 
-def _checked(file: Path) -> Mechanism | str:
-    """A mechanism that is proved, or what is proved of a file about several answers."""
-    return _read_together(file) or _load(file)
-
-
-def _load(file: Path) -> Mechanism:
-    """The mechanism; for a released table the way to its record."""
+def _verdict(file: Path) -> Verdict:
+    """One of several files: a verdict also when it cannot be read."""
     try:
-        return load(file)
-    except (PassportError, UnicodeDecodeError) as reason:
-        record = file.with_name(f"{file.name}.release.json")
-        if not record.exists():
-            raise
-        raise PassportError(f"{file} is a released table; check its record: inbounds verify {record}") from reason
-
-
-def _verdict(file: Path) -> Json:
-    """One of several files: what was found, also when it cannot be read."""
-    try:
-        return _said(_checked(file))
-    except PassportError as reason:
-        return {"valid": False, "reason": str(reason)}
+        return verified(file)
     except OSError as reason:
-        return {"valid": False, "reason": reason.strerror or str(reason)}
+        return Verdict(file, reason=reason.strerror or str(reason))
 
 
-def _said(checked: Mechanism | str) -> Json:
-    if isinstance(checked, Mechanism):
-        return {"valid": True, **summary(checked)}
-    return {"valid": True, "checked": checked}
-
-
-def _line(file: Path, verdict: Json) -> str:
+def _line(verdict: Verdict) -> str:
     """One of several files in one sentence."""
-    name = escape(str(file))
-    if not verdict["valid"]:
-        return f"[bold red]refused[/] {name}: {escape(verdict['reason'])}"
-    if "checked" in verdict:
-        return f"[bold green]checked[/] {name}: {escape(verdict['checked'])}"
-    return f"[bold green]proved[/] {name}: {escape(verdict['origin']['name'])}, epsilon {verdict['epsilon']}"
+    first, rest = str(verdict).split(" ", 1)
+    return f"[bold {'green' if verdict.valid else 'red'}]{first}[/] {escape(rest)}"
 
 
 def _explain(file: Path, mechanism: Mechanism) -> None:
@@ -115,22 +83,7 @@ def _explain(file: Path, mechanism: Mechanism) -> None:
     out.print(f"Here {words.relation(mechanism.query)}.\n\n[bold]What was checked[/], in integers only:")
     for step in words.proof(mechanism):
         out.print(f"  • {step}")
-    describe(mechanism)
-
-
-def _read_together(file: Path) -> str | None:
-    """What is proved of a file about several answers, or None when it is not one: then `load` says what is wrong."""
-    kind = format_of(file)
-    if kind == RELEASE:
-        from inbounds.tables.record import check
-
-        return "; ".join(check(file))
-    from inbounds.attack import chain, record
-
-    for module in (record, chain):
-        if kind == module.FORMAT:
-            return str(module.load(file))
-    return None
+    describe(mechanism, bound="claimed")
 
 
 @app.command(rich_help_panel=MECHANISMS)

@@ -1,4 +1,4 @@
-"""What people see of a release: a progress bar, the dry run, the first rows of the table, and where everything is."""
+"""What is printed of a release: a progress bar, the dry run, the first rows of the table, and where everything is."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ SHOWN_ROWS, SHOWN_SIZES = 12, 12
 
 
 @contextmanager
-def watched() -> Iterator["Watch"]:
+def progress_bars() -> Iterator["Watch"]:
     """A progress bar on terminals; silence elsewhere."""
     if not err.is_terminal:
         yield lambda doing, done, total: None
@@ -42,11 +42,10 @@ def watched() -> Iterator["Watch"]:
         yield show
 
 
-def tell_preview(found: "Preview", as_json: bool) -> None:
+def print_preview(found: "Preview", as_json: bool) -> None:
     """What would be released, the promise, the account, and the errors to expect."""
     if as_json:
-        errors = {name: dict(zip(map(str, found.sizes), row, strict=True)) for name, row in found.errors.items()}
-        typer.echo(json.dumps({**found.record, "expected_error_by_size": errors}))
+        typer.echo(json.dumps(found.to_json()))
         return
     plan = found.plan
     out.print(f"[bold]Dry run[/] of {escape(plan.source.name)}: nothing is read but the schema, nothing is written\n")
@@ -56,7 +55,7 @@ def tell_preview(found: "Preview", as_json: bool) -> None:
     for line in found.account:
         out.print(f"  • {line}", markup=False)
     out.print()
-    _tell_values(found.record)
+    _print_values(found.record)
     picked = thinned(len(found.sizes), SHOWN_SIZES)
     rows = [[str(found.sizes[k]), *(f"{row[k]:.4g}" for row in found.errors.values())] for k in picked]
     names = ["group size" if plan.groups.public else "at most", *map(escape, found.errors)]
@@ -71,7 +70,7 @@ def _answered(plan: "Plan") -> str:
     return f"{groups}: {statistics}"
 
 
-def _tell_values(record: Any) -> None:
+def _print_values(record: Any) -> None:
     """What becomes of values outside the bounds and of records without one, column by column."""
     if record["values"]:
         out.print("[bold]Values[/]")
@@ -81,16 +80,16 @@ def _tell_values(record: Any) -> None:
         out.print()
 
 
-def tell_release(done: "Release", report: Path | None, mechanisms: Path | None, as_json: bool) -> None:
+def print_release(done: "Release", report: Path | None, mechanisms: Path | None, as_json: bool) -> None:
     """The table, the promise, where everything is, and that it adds up."""
     if as_json:
-        typer.echo(json.dumps({"output": str(done.path), **done.record}))
+        typer.echo(json.dumps(done.to_json()))
         return
     from inbounds.tables.words import number
 
-    _tell_table(done)
+    _print_table(done)
     out.print(f"\n{done.record['statement']}\n", markup=False)
-    _tell_values(done.record)
+    _print_values(done.record)
     places = {"table": done.path, "record": f"{done.path}.release.json", "report": report, "mechanisms": mechanisms}
     width = max(len(name) for name, place in places.items() if place is not None)
     for name, place in places.items():
@@ -100,10 +99,10 @@ def tell_release(done: "Release", report: Path | None, mechanisms: Path | None, 
     out.print(f"\n{spent}; another release about them adds its own: inbounds compose *.release.json", markup=False)
 
 
-def _tell_table(done: "Release") -> None:
+def _print_table(done: "Release") -> None:
     """The first rows, and as many columns as the terminal has room for."""
     first, columns = done.table.slice(0, SHOWN_ROWS), _columns_in_order(done)
-    texts = {name: [_spoken(value) for value in first[name].to_pylist()] for name in columns}
+    texts = {name: [_cell_text(value) for value in first[name].to_pylist()] for name in columns}
     shown = _fitting(texts, len(_keys(done.plan)))
     rows = [[escape(cell) for cell in row] for row in zip(*(texts[name] for name in shown), strict=True)]
     title, names = escape(str(done.path)), [escape(name) for name in shown]
@@ -133,5 +132,5 @@ def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
     return [name for k, name in enumerate(names) if k <= keys or sum(widths[: k + 1]) <= room]
 
 
-def _spoken(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
