@@ -10,7 +10,10 @@ from pkgutil import resolve_name
 
 import inbounds as ib
 
-HEAVY = ("scipy", "highspy", "matplotlib", "typer", "rich", "flint", "hypothesis", "ibis", "duckdb", "sqlite3")
+HEAVY = (
+    *("scipy", "highspy", "matplotlib", "typer", "rich", "flint", "hypothesis", "ibis", "duckdb", "sqlite3"),
+    "jinja2",
+)
 
 
 def test_every_public_name_exists_once():
