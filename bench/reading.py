@@ -4,7 +4,7 @@ import numpy as np
 from harness import OURS, Row, repeated, serve, timed
 
 import inbounds as ib
-from inbounds.compare import compare
+from inbounds.read.compare import compare
 from inbounds.report import html
 
 

@@ -24,8 +24,8 @@ Floats = np.ndarray[Any, Any]
 def problem(size: int) -> tuple[Any, Any]:
     """The mechanism and counts of its reports about binomial data."""
     import inbounds as ib
-    from inbounds.estimate.shapes import channel_of
     from inbounds.local import epsilon
+    from inbounds.local.reconstruct.shapes import channel_of
 
     mechanism = ib.catalog.truncated_geometric(ib.ordinal(0, size - 1), epsilon(2, radius=10))
     logs = [math.lgamma(size) - math.lgamma(k + 1) - math.lgamma(size - k) for k in range(size)]
@@ -54,7 +54,7 @@ def whole(size: int) -> str:
 
 
 def inbounds() -> list[Row]:
-    from inbounds.estimate import reconstruct
+    from inbounds.local.reconstruct import reconstruct
 
     rows = []
     for size in DOMAINS:
@@ -92,7 +92,7 @@ def qif() -> list[Row]:
 
 def by_plain_steps(who: str, stepped: Callable[[int], Callable[[Floats, int], Floats]]) -> list[Row]:
     """A peer's single steps, and as many as our plain steps need for the residual: both walk the same way."""
-    from inbounds.estimate import reconstruct
+    from inbounds.local.reconstruct import reconstruct
 
     rows = []
     for size, steps in DENSE_STEPS.items():
@@ -109,7 +109,7 @@ def by_plain_steps(who: str, stepped: Callable[[int], Callable[[Floats, int], Fl
 
 def steps() -> list[Row]:
     """The same residual, 1e-5, by plain, extrapolated and Newton steps; and the default certificate."""
-    from inbounds.estimate import reconstruct
+    from inbounds.local.reconstruct import reconstruct
 
     rows = []
     for size in DOMAINS[:3]:
@@ -128,9 +128,9 @@ def steps() -> list[Row]:
 
 def client() -> list[Row]:
     """Randomizing 10^7 values against the bare sampler, and 10^8 reports collected in batches."""
-    from inbounds.collect import Collector
     from inbounds.local import randomizer
-    from inbounds.sample import entropy, report
+    from inbounds.local.collector import Collector
+    from inbounds.trusted.sample import entropy, report
 
     mechanism, _ = problem(101)
     values = np.random.default_rng(1).integers(0, 101, 10_000_000)

@@ -44,7 +44,7 @@ def plan(folder: Path) -> dict[str, Any]:
 def measure(folder: Path) -> list[Row]:
     import duckdb
 
-    from inbounds.release import release
+    from inbounds.tables import release
 
     written(folder)
     asked, cache = plan(folder), folder / "cache"

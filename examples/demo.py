@@ -11,9 +11,9 @@ import pyarrow as pa
 from rich.console import Console
 
 from inbounds.data import adult
-from inbounds.release import Release, release
-from inbounds.release.report import page
 from inbounds.report import terminal
+from inbounds.tables import Release, release
+from inbounds.tables.report import page
 
 SIZE, LOW, HIGH, STEP = 20, 15, 90, 5
 EPSILONS = ("1", "4")

@@ -31,10 +31,10 @@ TARGETS = {
         "inbounds.ledger.ledger": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_machine.py"],
         "inbounds.ledger.sqlite": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_power.py"],
         "inbounds.ledger.importing": ["tests/ledger/test_ledger_release.py"],
-        "inbounds.release.booking": ["tests/ledger/test_ledger_release.py"],
+        "inbounds.tables.booking": ["tests/ledger/test_ledger_release.py"],
     },
     "checkers": {
-        "inbounds.certify": ["tests/test_certify.py", "tests/test_exact.py"],
+        "inbounds.trusted.certify": ["tests/test_certify.py", "tests/test_exact.py"],
     },
 }
 

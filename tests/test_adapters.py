@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.adapters import opendp_measurement, privacy_map
+from inbounds.mechanism.adapters import opendp_measurement, privacy_map
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.collect import Collector, fingerprint, tally
-from inbounds.law import Noise, geometric_noise
+from inbounds.local.collector import Collector, fingerprint, tally
 from inbounds.mechanism import Mechanism, Origin
+from inbounds.mechanism.law import Noise, geometric_noise
 
 MECHANISM = ib.catalog.truncated_geometric(ib.ordinal(0, 6), 1)
 LABELS = ib.catalog.randomized_response(ib.category(["tea", "coffee", "water"]), 1)
@@ -199,7 +199,7 @@ COLLECTING = """
 import sys
 import numpy as np
 import inbounds as ib
-from inbounds.collect import Collector
+from inbounds.local.collector import Collector
 mechanism = ib.catalog.truncated_geometric(ib.ordinal(0, 6), 1)
 path, resume = sys.argv[1], sys.argv[2] == "resume"
 collector = Collector.load(path, mechanism) if resume else Collector(mechanism)

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds.cli import app
-from inbounds.compare import CODES, compare, families, fitting
-from inbounds.recommend import recommend
+from inbounds.read.compare import CODES, compare, families, fitting
+from inbounds.read.recommend import recommend
 
 QUERY = ib.count(6)
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 
 import inbounds as ib
-from inbounds.distance import kantorovich, kl, total_variation, transport
+from inbounds.local.distance import kantorovich, kl, total_variation, transport
 
 weights = st.integers(2, 7).flatmap(
     lambda n: st.tuples(*[arrays(np.float64, n, elements=st.floats(0, 10, width=32)) for _ in range(3)])

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.exact import EXP_BITS, exp_below
 from inbounds.query import with_neighbours
+from inbounds.trusted.bounds import EXP_BITS, exp_below
 
 RNG = 20240131
 

@@ -15,10 +15,10 @@ import pytest
 
 import inbounds as ib
 import inbounds.local
-import inbounds.release  # the package loads it lazily
+import inbounds.tables  # the package loads it lazily
 from inbounds.cli import main
-from inbounds.sensitivity import median
-from inbounds.smooth import smooth_release
+from inbounds.sideinfo.sensitivity import median
+from inbounds.sideinfo.smooth import smooth_release
 
 MANY = 400
 ID_BYTES = 16

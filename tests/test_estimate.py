@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import inbounds as ib
-from inbounds.collect import Collector
-from inbounds.distance import kantorovich
-from inbounds.estimate import reconstruct
-from inbounds.estimate.channel import Dense, Geometric, Merged, Response
-from inbounds.estimate.ibu import Update, iterate, run, squarem
-from inbounds.estimate.linear import onto_simplex
-from inbounds.estimate.newton import Likelihood, Point, minimize
-from inbounds.estimate.shapes import channel_of, shaped
-from inbounds.law import Noise
+from inbounds.local.collector import Collector
+from inbounds.local.distance import kantorovich
+from inbounds.local.reconstruct import reconstruct
+from inbounds.local.reconstruct.channel import Dense, Geometric, Merged, Response
+from inbounds.local.reconstruct.ibu import Update, iterate, run, squarem
+from inbounds.local.reconstruct.linear import onto_simplex
+from inbounds.local.reconstruct.newton import Likelihood, Point, minimize
+from inbounds.local.reconstruct.shapes import channel_of, shaped
 from inbounds.mechanism import Mechanism, Origin
+from inbounds.mechanism.law import Noise
 
 LN2 = ib.alpha("1/2")
 
@@ -305,7 +305,7 @@ def test_one_entry_off_by_a_billionth_makes_a_matrix_dense():
 
 def noise_twin(size: int, epsilon: Fraction, remap=None, outputs=None) -> tuple[Mechanism, Mechanism]:
     """The same law as a noise table and written out as a matrix."""
-    from inbounds.law import Matrix, geometric_noise
+    from inbounds.mechanism.law import Matrix, geometric_noise
 
     query = ib.ordinal(0, size, outputs=outputs)
     law = geometric_noise(query, epsilon, remap)
@@ -559,7 +559,7 @@ def test_reports_of_a_plain_matrix_are_positions():
 
 
 def test_an_iteration_that_cannot_reach_its_tolerance_says_so(monkeypatch):
-    from inbounds.estimate import reconstruction
+    from inbounds.local.reconstruct import reconstruction
 
     monkeypatch.setattr(reconstruction, "LIMIT", 10)
     with pytest.raises(ib.NotConverged, match=r"residual must be at most 1e-12, and after 11 steps.*give iterations"):

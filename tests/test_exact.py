@@ -13,20 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.exact import (
-    EXP_BITS,
-    EXPONENT_CAP,
-    TOTAL,
-    as_epsilon,
-    exact,
-    exp_below,
-    least_neighbour,
-    mirrored_weights,
-    raise_rows,
-    ratio_below,
-    weights_near,
-    whole,
-)
+from inbounds.mechanism.repair import least_neighbour, mirrored_weights, raise_rows, weights_near
+from inbounds.numbers import EXPONENT_CAP, as_epsilon, exact, whole
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below, ratio_below
 
 # --- exp from below ---------------------------------------------------------------------------------------
 

@@ -11,10 +11,10 @@ import pytest
 
 import inbounds as ib
 from inbounds import files
-from inbounds.exact import TOTAL
-from inbounds.law import Matrix, Noise, geometric_noise
 from inbounds.mechanism import Mechanism, Optimality, Origin
+from inbounds.mechanism.law import Matrix, Noise, geometric_noise
 from inbounds.query import with_neighbours
+from inbounds.trusted.bounds import TOTAL
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.exact import TOTAL
-from inbounds.law import MATRIX_LIMIT, Matrix, Noise, geometric_noise
 from inbounds.mechanism import Mechanism, Origin
+from inbounds.mechanism.law import MATRIX_LIMIT, Matrix, Noise, geometric_noise
 from inbounds.query import with_neighbours
+from inbounds.trusted.bounds import TOTAL
 
 HAND = Origin("by hand")
 

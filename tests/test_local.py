@@ -19,10 +19,10 @@ import inbounds as ib
 from inbounds import local
 from inbounds.cli import app
 from inbounds.cli import local as _commands  # noqa: F401 - registers its commands
-from inbounds.collect import Collector
-from inbounds.estimate import reconstruct
 from inbounds.local import tables
+from inbounds.local.collector import Collector
 from inbounds.local.planner import channel
+from inbounds.local.reconstruct import reconstruct
 from inbounds.local.spikes import smoother_steps, spiky
 
 LN2 = ib.alpha("1/2")
@@ -157,8 +157,8 @@ def test_randomized_response_keeps_one_ratio_over_the_whole_domain():
 @settings(max_examples=20, deadline=None)
 @given(st.integers(3, 40), st.sampled_from(["1/50", "1/3", "2"]), st.data())
 def test_the_statement_of_a_noise_table_is_that_of_its_matrix(size, epsilon, data):
-    from inbounds.law import Matrix, geometric_noise
     from inbounds.mechanism import Mechanism, Origin
+    from inbounds.mechanism.law import Matrix, geometric_noise
 
     query = ib.ordinal(0, size)
     law = geometric_noise(query, Fraction(epsilon))
@@ -469,7 +469,8 @@ def test_a_file_without_rows_is_not_randomized(tmp_path):
 
 def test_local_privacy_is_imported_without_solvers_or_table_engines():
     program = (
-        "import sys, inbounds, inbounds.local, inbounds.distance, inbounds.estimate, inbounds.collect; "
+        "import sys, inbounds, inbounds.local, inbounds.local.distance; "
+        "import inbounds.local.reconstruct, inbounds.local.collector; "
         "print(sorted({'scipy', 'highspy', 'pandas', 'polars', 'pyarrow', 'duckdb', 'rich'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

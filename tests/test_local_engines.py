@@ -7,8 +7,8 @@ import pytest
 
 import inbounds as ib
 from inbounds import local
-from inbounds.collect import Collector
-from inbounds.estimate import reconstruct
+from inbounds.local.collector import Collector
+from inbounds.local.reconstruct import reconstruct
 
 AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 6), Fraction(1, 2))
 TENTHS = ib.catalog.truncated_geometric(ib.mean(10, 0, 1), 1)

@@ -13,15 +13,15 @@ import pyarrow.parquet
 import pytest
 
 import inbounds as ib
-import inbounds.release
 import inbounds.studies
+import inbounds.tables
 from inbounds import files
 from inbounds.attack import load_multilevel, load_record
 from inbounds.cli import main
-from inbounds.law import Matrix, Noise
-from inbounds.release import groups, read_plan
-from inbounds.release.record import check, read
-from inbounds.release.together import together
+from inbounds.mechanism.law import Matrix, Noise
+from inbounds.tables import groups, read_plan
+from inbounds.tables.record import check, read
+from inbounds.tables.together import together
 
 OLD = Path(__file__).parent / "fixtures" / "v0_1"
 RELEASES = {"public": "public.csv", "maximum": "maximum.parquet", "change": "change.json"}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.exact import TOTAL
+from inbounds.trusted.bounds import TOTAL
 
 # --- 000: range constraints -------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds.cli import app
-from inbounds.exact import EPSILON_RANGE
-from inbounds.promise import (
+from inbounds.numbers import EPSILON_RANGE
+from inbounds.read.promise import (
     DIGITS,
     _grid,
     _grid_index,
@@ -62,7 +62,7 @@ def _loss(name, query, i, j, table):
 @pytest.mark.parametrize(("query", "promise", "family"), MONOTONE, ids=lambda value: str(value)[:40])
 def test_the_returned_epsilon_keeps_the_promise_and_a_thousandth_less_does_not(query, promise, family):
     """Exactly, on the certified mechanism that comes with it; and on a grid below, nothing keeps it."""
-    from inbounds.compare import families
+    from inbounds.read.compare import families
 
     kept = epsilon_for(query, promise, family)
     assert kept.mechanism.epsilon == kept.epsilon

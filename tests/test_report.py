@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds.cli import app
-from inbounds.compare import compare
-from inbounds.exact import decimal
 from inbounds.files import passport
+from inbounds.numbers import decimal
+from inbounds.read.compare import compare
 from inbounds.report import figures, html, svg, words
 
 c = ib.catalog

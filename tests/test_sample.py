@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import inbounds as ib
-from inbounds.exact import TOTAL, TOTAL_BITS
-from inbounds.law import Noise, geometric_noise
 from inbounds.mechanism import Mechanism, Origin
+from inbounds.mechanism.law import Noise, geometric_noise
 from inbounds.query import with_neighbours
-from inbounds.sample import AliasTable, MatrixSampler, NoiseSampler, entropy, report
+from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
+from inbounds.trusted.sample import AliasTable, MatrixSampler, NoiseSampler, entropy, report
 
 HAND = Origin("by hand")
 

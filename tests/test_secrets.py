@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.law import geometric_noise
 from inbounds.mechanism import Mechanism, Origin
+from inbounds.mechanism.law import geometric_noise
 
 CANARY = 31337
 TRACES = ("31337", "7a69", "7A69")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inbounds import cauchy, sensitivity
-from inbounds.cauchy import best_split, expected_loss, papers_split, snapped_cauchy, split
+from inbounds.sideinfo import cauchy, sensitivity
+from inbounds.sideinfo.cauchy import best_split, expected_loss, papers_split, snapped_cauchy, split
 
 STATISTICS = {
     "min": (min, sensitivity.minimum),

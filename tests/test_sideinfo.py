@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds import prerounding
 from inbounds.design.remap import hardest_mixture
-from inbounds.prerounding import Search, between_cells
 from inbounds.sideinfo import compare, preround
+from inbounds.sideinfo import rounding as prerounding
+from inbounds.sideinfo.rounding import Search, between_cells
 
 TEN = ib.interval(-10, 10, 10, 20)
 MEANS = [ib.priors.normal(TEN, mu, 1) for mu in (-2, -1, 0, 1, 2)]

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.cauchy import best_split, expected_loss, split
 from inbounds.errors import NotADistribution, PrivacyViolation, TooLarge
-from inbounds.sensitivity import maximum, mean, median, minimum, order_statistic
-from inbounds.smooth import GROWTH_BITS, smooth_release, windows
+from inbounds.sideinfo.cauchy import best_split, expected_loss, split
+from inbounds.sideinfo.sensitivity import maximum, mean, median, minimum, order_statistic
+from inbounds.sideinfo.smooth import GROWTH_BITS, smooth_release, windows
 
 RELEASE = smooth_release(0, 3, 1, "0.3")
 HUNDRED = smooth_release(0, 60, 1, "0.3")

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds import clamped, files
-from inbounds.audit import log_above
+from inbounds import files
 from inbounds.cli.verify import verify
-from inbounds.exact import TOTAL
-from inbounds.extent import DEEPEST, MOST_ANSWERS
-from inbounds.intake import from_json, from_toml
-from inbounds.law import Matrix, Noise, geometric_noise
-from inbounds.mechanism import Mechanism, Optimality, Origin
+from inbounds.files.intake import from_json, from_toml
+from inbounds.mechanism import Mechanism, Optimality, Origin, clamped
+from inbounds.mechanism.audit import log_above
+from inbounds.mechanism.law import Matrix, Noise, geometric_noise
 from inbounds.properties import holding, square
 from inbounds.query import Cells, Everyone, Metric, Query, Reach, Scale, with_neighbours
-from inbounds.release import PlanError, read_plan
 from inbounds.report import words
+from inbounds.tables import PlanError, read_plan
+from inbounds.trusted.bounds import TOTAL
+from inbounds.trusted.extent import DEEPEST, MOST_ANSWERS
 
 GEOMETRIC = ib.catalog.truncated_geometric
 

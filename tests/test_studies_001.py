@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.distance import kantorovich
-from inbounds.estimate import reconstruct
+from inbounds.local.distance import kantorovich
+from inbounds.local.reconstruct import reconstruct
 from inbounds.studies import find
 from inbounds.studies.paper_001 import ALL, BINOMIAL, EQUAL, FOUR, GEOMETRIC, RESPONSE, distribution, mechanism, sample
 from inbounds.studies.style import OPTIMAL

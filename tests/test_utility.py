@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds import clamped
-from inbounds.bayes import percent
-from inbounds.exact import TOTAL
-from inbounds.law import Matrix, Noise, geometric_noise
-from inbounds.mechanism import Mechanism, Origin, near
+from inbounds.mechanism import Mechanism, Origin, clamped, near
+from inbounds.mechanism.bayes import percent
+from inbounds.mechanism.law import Matrix, Noise, geometric_noise
+from inbounds.trusted.bounds import TOTAL
 
 QUERIES = (
     ib.count(1),
@@ -489,7 +488,7 @@ def test_percentages_are_rounded_down():
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "2"])
 def test_variant_1_has_the_least_average_loss_at_face_value(query, epsilon):
     """000 §4.3.3: against everything of the catalog that fits, absolute error, uniform prior."""
-    from inbounds.compare import compare
+    from inbounds.read.compare import compare
 
     assert "variant_1" in compare(query, epsilon, losses=["absolute"]).best("absolute")
 

@@ -7,9 +7,8 @@ One convention everywhere: P[output, answer] = Pr[output | answer]; columns sum 
 
 from typing import TYPE_CHECKING, Any
 
-from inbounds import catalog, priors, promise
-from inbounds.audit import Audit, audit
-from inbounds.compare import Comparison, compare
+from inbounds import catalog, priors
+from inbounds._moved import keep_old_paths
 from inbounds.errors import (
     InboundsError,
     Infeasible,
@@ -22,11 +21,11 @@ from inbounds.errors import (
     TooLarge,
     UnknownVersion,
 )
-from inbounds.exact import alpha
 from inbounds.files import load
 from inbounds.loss import off_by_more_than, power
 from inbounds.mechanism import Mechanism, certify
-from inbounds.promise import epsilon_for
+from inbounds.mechanism.audit import Audit, audit
+from inbounds.numbers import alpha
 from inbounds.query import (
     Everyone,
     Metric,
@@ -41,36 +40,45 @@ from inbounds.query import (
     ordinal,
     total,
 )
-from inbounds.recommend import recommend
+from inbounds.read import promise
+from inbounds.read.compare import Comparison, compare
+from inbounds.read.promise import epsilon_for
+from inbounds.read.recommend import recommend
 
 if TYPE_CHECKING:
-    from inbounds import attack, distance, local
-    from inbounds.attack.compose import compose
-    from inbounds.attack.multilevel import multilevel
-    from inbounds.collect import Collector
+    from inbounds import accounting, attack, local
+    from inbounds.accounting.compose import compose
+    from inbounds.accounting.multilevel import multilevel
     from inbounds.design.derive import derivable, refines
     from inbounds.design.optimal import optimal
-    from inbounds.estimate import Reconstruction, reconstruct
     from inbounds.ledger import Ledger
-    from inbounds.release import release
+    from inbounds.local import distance
+    from inbounds.local.collector import Collector
+    from inbounds.local.reconstruct import Reconstruction, reconstruct
     from inbounds.sideinfo import preround
+    from inbounds.tables import release
 
 __version__ = "0.1.0"
 
 _LOADED_ON_USE = {
-    "Collector": "inbounds.collect",
+    "Collector": "inbounds.local.collector",
     "Ledger": "inbounds.ledger",
-    "Reconstruction": "inbounds.estimate",
-    "compose": "inbounds.attack.compose",
+    "Reconstruction": "inbounds.local.reconstruct",
+    "compose": "inbounds.accounting.compose",
     "derivable": "inbounds.design.derive",
-    "multilevel": "inbounds.attack.multilevel",
+    "multilevel": "inbounds.accounting.multilevel",
     "optimal": "inbounds.design.optimal",
     "preround": "inbounds.sideinfo",
-    "reconstruct": "inbounds.estimate",
+    "reconstruct": "inbounds.local.reconstruct",
     "refines": "inbounds.design.derive",
-    "release": "inbounds.release",
+    "release": "inbounds.tables",
 }
-_MODULES_ON_USE = ("attack", "distance", "local")
+_MODULES_ON_USE = {
+    "accounting": "inbounds.accounting",
+    "attack": "inbounds.attack",
+    "distance": "inbounds.local.distance",
+    "local": "inbounds.local",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -78,7 +86,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _MODULES_ON_USE:
-        return import_module(f"inbounds.{name}")
+        return import_module(_MODULES_ON_USE[name])
     if name not in _LOADED_ON_USE:
         raise AttributeError(f"module 'inbounds' has no attribute {name!r}")
     return getattr(import_module(_LOADED_ON_USE[name]), name)
@@ -110,6 +118,7 @@ __all__ = [
     "TooLarge",
     "UnknownVersion",
     "__version__",
+    "accounting",
     "alpha",
     "attack",
     "audit",
@@ -142,3 +151,5 @@ __all__ = [
     "release",
     "total",
 ]
+
+keep_old_paths(__name__)

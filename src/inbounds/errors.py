@@ -16,7 +16,7 @@ Misuse of an argument is a plain `ValueError` or `TypeError`. No message ever co
 
 from fractions import Fraction
 
-from inbounds.exact import all_digits
+from inbounds.numbers import all_digits
 
 
 def one_line(text: str) -> str:

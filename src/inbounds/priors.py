@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.exact import Floats, Number, exact
+from inbounds.numbers import Floats, Number, exact
 from inbounds.query import Query
 
 

@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from inbounds.design.routes.comparisons import privacy
 
-from inbounds.design import program
-from inbounds.design.comparisons import privacy
-from inbounds.design.duality import Duals, Hold, lower_bound
+from inbounds.design.bounds.duality import Duals, Hold, lower_bound
 from inbounds.design.problem import Problem
+from inbounds.design.solver import program
 
 LINE, EVERYONE = "line", "everyone"
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inbounds.design import fill, program
 from inbounds.design.problem import Problem
+from inbounds.design.routes import fill, program
 from inbounds.properties import holding
 from inbounds.properties import square as square_layout
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from inbounds.catalog.fair import fair_matrix
-from inbounds.design import program
-from inbounds.design.flowchart import choose
 from inbounds.design.problem import Problem
+from inbounds.design.routes import program
+from inbounds.design.routes.flowchart import choose
 from inbounds.properties import NAMES, excess
 from inbounds.properties import square as square_layout
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from inbounds.design import counts, geometric, rays
 from inbounds.design.problem import Floats, Problem
+from inbounds.design.routes import counts, geometric, rays
 
 
 def chain(epsilon: float, loss: Floats, prior: Floats, steps: Floats | None = None) -> Problem:

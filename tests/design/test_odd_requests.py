@@ -9,11 +9,11 @@ import pytest
 
 import inbounds as ib
 from inbounds import catalog
-from inbounds.design import fallback, geometric
 from inbounds.design.optimal import problem_of
-from inbounds.exact import as_epsilon
+from inbounds.design.routes import fallback, geometric
 from inbounds.loss import as_loss
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import as_epsilon
 from inbounds.query import Cells, Everyone, Metric, Query, Reach, Scale, with_neighbours, with_outputs
 
 

@@ -8,9 +8,9 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import lil_array
 
-from inbounds.design import program, rows
-from inbounds.design.duality import Duals, lower_bound
+from inbounds.design.bounds.duality import Duals, lower_bound
 from inbounds.design.problem import Problem
+from inbounds.design.routes import program, rows
 from inbounds.properties import NAMES, Layout, excess
 
 SUBSETS = [frozenset(c) for size in range(8) for c in combinations(NAMES, size)]

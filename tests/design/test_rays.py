@@ -5,9 +5,11 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, vstack
 
-from inbounds.design import bound, everyone, pricing, rays
+from inbounds.design.bounds import bound
 from inbounds.design.problem import Floats, Problem
-from inbounds.design.stairs import stairs
+from inbounds.design.routes import everyone, rays
+from inbounds.design.routes.stairs import stairs
+from inbounds.design.solver import pricing
 
 Cliques = list[tuple[int, int, float]]
 

@@ -12,14 +12,14 @@ import pyarrow as pa
 
 import inbounds as ib
 from inbounds import files
-from inbounds.attack import chain
-from inbounds.attack.record import Record
-from inbounds.collect import Collector
-from inbounds.law import Noise, geometric_noise
+from inbounds.accounting import chain
+from inbounds.accounting.record import Record
+from inbounds.local.collector import Collector
 from inbounds.mechanism import Mechanism, Optimality, Origin
+from inbounds.mechanism.law import Noise, geometric_noise
 from inbounds.query import with_neighbours
-from inbounds.release import release
-from inbounds.release.write import own_digest, record_path
+from inbounds.tables import release
+from inbounds.tables.write import own_digest, record_path
 
 
 class Hostile(NamedTuple):

@@ -17,15 +17,15 @@ import dp_accounting.pld.pld_pmf  # noqa: F401 - what is imported when needed co
 import pyarrow.parquet  # noqa: F401
 
 import inbounds as ib
-from inbounds.attack import chain
-from inbounds.attack import record as attack_record
+from inbounds.accounting import chain
+from inbounds.accounting import record as attack_record
 from inbounds.cli.verify import _said
-from inbounds.collect import Collector
 from inbounds.errors import PassportError
-from inbounds.extent import MOST_CELLS
-from inbounds.release import record as release_record
-from inbounds.release.errors import PlanError
-from inbounds.release.inputs import read_plan
+from inbounds.local.collector import Collector
+from inbounds.tables import record as release_record
+from inbounds.tables.errors import PlanError
+from inbounds.tables.inputs import read_plan
+from inbounds.trusted.extent import MOST_CELLS
 
 MEMORY = 50_000_000
 PATIENCE = 4

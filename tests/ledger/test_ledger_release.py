@@ -14,9 +14,9 @@ from inbounds.cli import main
 from inbounds.ledger import Ledger
 from inbounds.ledger.migrations import SQLITE
 from inbounds.ledger.sqlite import Sqlite
-from inbounds.release import AggregationFailed, StoredTable, release
-from inbounds.release.booking import BESIDE, read, written
-from inbounds.release.engine import Opened
+from inbounds.tables import AggregationFailed, StoredTable, release
+from inbounds.tables.booking import BESIDE, read, written
+from inbounds.tables.engine import Opened
 
 PLAN = {
     "groups": {"by": ["g"], "keys": ["A", "B"], "size": 20},
@@ -197,7 +197,7 @@ def test_an_aggregation_that_fails_stays_charged_and_is_drawn_under_that_charge_
 
 
 def test_a_table_that_could_not_be_written_is_written_later_from_the_ledger(folder, monkeypatch):
-    import inbounds.release as package
+    import inbounds.tables as package
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")

@@ -19,9 +19,9 @@ from scipy import stats
 
 from inbounds.cli import main
 from inbounds.query import Everyone
-from inbounds.release import answer as answering
-from inbounds.release import as_plan, open_source
-from inbounds.sample import simulated
+from inbounds.tables import answer as answering
+from inbounds.tables import as_plan, open_source
+from inbounds.trusted.sample import simulated
 
 TYPES = {"g": pa.string(), "h": pa.int64(), "c": pa.string(), "x": pa.float64(), "n": pa.int64(), "b": pa.bool_()}
 """The columns of the random tables: two keys, a category, a real, a whole number, a boolean."""
@@ -109,8 +109,8 @@ class Checks:
         """What the engine is asked, without the names of temporary tables."""
         import ibis
 
-        from inbounds.release import engine
-        from inbounds.release.source import quiet
+        from inbounds.tables import engine
+        from inbounds.tables.source import quiet
 
         with quiet():
             joined = engine._joined(plan, open_source(plan).table)

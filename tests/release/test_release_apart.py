@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.release import Plan, PlanError, Source, as_plan, groups, read_plan
-from inbounds.release.apart import OWN_DATA
-from inbounds.release.source import quiet
+from inbounds.tables import Plan, PlanError, Source, as_plan, groups, read_plan
+from inbounds.tables.apart import OWN_DATA
+from inbounds.tables.source import quiet
 
 DATA = "school,answer\nNorth,yes\nSecret School,no\nSecret School,yes\n"
 FRAME = pa.table({"school": ["North", "South"], "answer": ["yes", "no"]})

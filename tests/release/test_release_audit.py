@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from inbounds.release import answer as answering
-from inbounds.release import engine
-from inbounds.sample import simulated
+from inbounds.tables import answer as answering
+from inbounds.tables import engine
+from inbounds.trusted.sample import simulated
 
 COLUMNS = {"c": {"labels": ["p", "q"]}, "n": {"low": 0, "high": 3}}
 

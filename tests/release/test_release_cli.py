@@ -16,8 +16,8 @@ import pyarrow.parquet
 import pytest
 
 from inbounds.cli.app import out
-from inbounds.release import read_plan
-from inbounds.release.drafting import quoted
+from inbounds.tables import read_plan
+from inbounds.tables.drafting import quoted
 
 DATA = "school,answer,score,adult\n" + "".join(
     f"{school},{answer},{score},{adult}\n"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inbounds.release.condition import (
+from inbounds.tables.condition import (
     Among,
     Column,
     Comparison,
@@ -23,9 +23,9 @@ from inbounds.release.condition import (
     type_of,
     used,
 )
-from inbounds.release.expression import translated
-from inbounds.release.grammar import parse
-from inbounds.release.source import quiet
+from inbounds.tables.expression import translated
+from inbounds.tables.grammar import parse
+from inbounds.tables.source import quiet
 
 TYPES = {"n": "number", "m": "number", "t": "text", "b": "boolean", "odd name": "text"}
 

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inbounds.release import as_plan, open_source, preview, release
-from inbounds.release import engine as engines
-from inbounds.release.consistent import filled, summing_to
+from inbounds.tables import as_plan, open_source, preview, release
+from inbounds.tables import engine as engines
+from inbounds.tables.consistent import filled, summing_to
 
 VALUES = ("p", "q", "r", "unknown")
 TABLES = [table for k in range(6) for table in combinations_with_replacement(VALUES, k)]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inbounds.release import PlanError, SourceError, as_plan, csvfile, open_source, preview
-from inbounds.release.csvfile import UNNAMED
-from inbounds.release.drafting import draft
-from inbounds.release.source import Source
+from inbounds.tables import PlanError, SourceError, as_plan, csvfile, open_source, preview
+from inbounds.tables.csvfile import UNNAMED
+from inbounds.tables.drafting import draft
+from inbounds.tables.source import Source
 
 PLAN = {
     "groups": {"by": ["g"], "keys": ["a", "b"], "size": 9},

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.release import AggregationFailed, SourceError, as_plan, engine, open_source, release
-from inbounds.release.source import Source
+from inbounds.tables import AggregationFailed, SourceError, as_plan, engine, open_source, release
+from inbounds.tables.source import Source
 
 PLAN = {
     "groups": {"by": ["g", "h"], "keys": [["B", 1], ["A", 2], ["A", 1], ["empty", 1]], "size": [2, 3, 1, 2]},

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from inbounds.query import Everyone
-from inbounds.release import answer as answering
-from inbounds.release import as_plan, open_source
+from inbounds.tables import answer as answering
+from inbounds.tables import as_plan, open_source
 
 NUMBERS = {
     "touches zero": {"low": 0, "high": 3},

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import inbounds as ib
-from inbounds.release import read_plan, release
+from inbounds.tables import read_plan, release
 
 DATA = "school,answer\nNorth,yes\nNorth,no\nSouth,yes\n"
 PLAN = """

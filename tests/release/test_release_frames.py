@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inbounds.release import SourceError, as_plan, open_source
+from inbounds.tables import SourceError, as_plan, open_source
 
 pandas = pytest.importorskip("pandas")
 

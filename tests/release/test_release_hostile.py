@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.release import SourceError, as_plan, digits, open_source
-from inbounds.release.source import quiet
+from inbounds.tables import SourceError, as_plan, digits, open_source
+from inbounds.tables.source import quiet
 
 pandas = pytest.importorskip("pandas")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inbounds.release import PlanError, groups
+from inbounds.tables import PlanError, groups
 
 pandas = pytest.importorskip("pandas")
 

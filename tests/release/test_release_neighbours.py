@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inbounds.release import as_plan, open_source
+from inbounds.tables import as_plan, open_source
 
 CONDITIONS = [
     "true",

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inbounds.release import SourceError, answer, as_plan, open_source
-from inbounds.release.engine import _step_number
-from inbounds.release.facts import Column
-from inbounds.release.source import quiet
+from inbounds.tables import SourceError, answer, as_plan, open_source
+from inbounds.tables.engine import _step_number
+from inbounds.tables.facts import Column
+from inbounds.tables.source import quiet
 
 SQLITE = {"string": "text", "int64": "integer", "double": "real", "bool": "boolean", "date32[day]": "date"}
 POSTGRES = {

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.release import Plan, PlanError, Source, Statistic, engine, groups, preview, read_plan, release
-from inbounds.release.facts import Column
-from inbounds.release.lines import lines_of
-from inbounds.release.plan import ADD_OR_REMOVE, CHANGE
+from inbounds.tables import Plan, PlanError, Source, Statistic, engine, groups, preview, read_plan, release
+from inbounds.tables.facts import Column
+from inbounds.tables.lines import lines_of
+from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
 
 PLAN = """\
 [source]

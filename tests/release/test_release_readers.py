@@ -8,10 +8,10 @@ import pytest
 
 import inbounds as ib
 from inbounds.errors import PassportError
-from inbounds.release import mechanism, preview, release
-from inbounds.release.reopen import page_of
-from inbounds.release.write import record_path
-from inbounds.spelling import read_query
+from inbounds.files.spelling import read_query
+from inbounds.tables import mechanism, preview, release
+from inbounds.tables.reopen import page_of
+from inbounds.tables.write import record_path
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"], "x": [1, 2, 3]})
 COLUMNS = {"c": {"labels": ["p", "q"], "other": "q"}, "x": {"low": 0, "high": 4}}

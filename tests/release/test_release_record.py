@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from inbounds.errors import PassportError
-from inbounds.release import release
-from inbounds.release.record import check, read
-from inbounds.release.reopen import page_of
-from inbounds.release.together import together
-from inbounds.release.write import own_digest
+from inbounds.tables import release
+from inbounds.tables.record import check, read
+from inbounds.tables.reopen import page_of
+from inbounds.tables.together import together
+from inbounds.tables.write import own_digest
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"], "x": [1, 2, 3]})
 PLAN = {

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.release import PlanError, SourceError, as_plan, open_source
+from inbounds.tables import PlanError, SourceError, as_plan, open_source
 
 pandas = pytest.importorskip("pandas")
 

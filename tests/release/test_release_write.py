@@ -16,9 +16,9 @@ import pyarrow.parquet
 import pytest
 
 from inbounds.errors import PassportError
-from inbounds.release import release
-from inbounds.release.record import check
-from inbounds.release.write import own_digest, record_path, write
+from inbounds.tables import release
+from inbounds.tables.record import check
+from inbounds.tables.write import own_digest, record_path, write
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"]})
 PLAN = {
@@ -146,7 +146,7 @@ KILLED_AT_A_CALL = """
 import os, signal, sys
 from pathlib import Path
 import pyarrow as pa
-from inbounds.release.write import write
+from inbounds.tables.write import write
 
 stop, target, overwrite = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "True"
 calls = 0

@@ -13,13 +13,12 @@ R-concentrated answers are (epsilon, delta)-private with
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
-from inbounds.exact import EXP_BITS, EXPONENT_CAP, exp_below
+from inbounds.accounting.directed import as_decimal, log_above, log_below
+from inbounds.numbers import EXPONENT_CAP
+from inbounds.trusted.bounds import EXP_BITS, exp_below
 
 RHO_UNIT = Fraction(1, 10**15)
 """What charges are whole multiples of."""
-
-DIGITS = 60
-"""Significant digits of a logarithm: Decimal.ln is correctly rounded, so one unit in the last of them bounds it."""
 
 EPSILON_UNIT = Fraction(1, 10**40)
 """A converted epsilon is rounded up to a multiple of this."""
@@ -58,7 +57,7 @@ def epsilon_of_rho(units: int, delta: Fraction) -> Fraction:
     if not units:
         return Fraction(0)
     rho, b = units * RHO_UNIT, _best_order(units * RHO_UNIT, delta)
-    found = (1 + b) * rho + (_log_above(1 / delta) - _log_below(1 + b)) / b + _log_above(b) - _log_below(1 + b)
+    found = (1 + b) * rho + (log_above(1 / delta) - log_below(1 + b)) / b + log_above(b) - log_below(1 + b)
     return _units_above(max(found, Fraction(0)), EPSILON_UNIT) * EPSILON_UNIT
 
 
@@ -87,7 +86,7 @@ def _best_order(rho: Fraction, delta: Fraction) -> Fraction:
     comes down to the root.
     """
     with localcontext(Context(prec=40)):
-        r, d = _decimal(rho), _decimal(delta)
+        r, d = as_decimal(rho), as_decimal(delta)
         target = -d.ln()
         u = min((target / r).ln() / 2, (1 / d - 1).ln())
         step = Decimal(1)
@@ -97,28 +96,6 @@ def _best_order(rho: Fraction, delta: Fraction) -> Fraction:
             u -= step
         with localcontext(Context(prec=20)):
             return Fraction(u.exp())
-
-
-def _decimal(value: Fraction) -> Decimal:
-    return Decimal(value.numerator) / Decimal(value.denominator)
-
-
-def _log_above(value: Fraction) -> Fraction:
-    """A rational at or above ln(value)."""
-    return _log(value.numerator)[1] - _log(value.denominator)[0]
-
-
-def _log_below(value: Fraction) -> Fraction:
-    return -_log_above(1 / value)
-
-
-def _log(number: int) -> tuple[Fraction, Fraction]:
-    """Rationals at or below and at or above ln(number)."""
-    if number == 1:
-        return Fraction(0), Fraction(0)
-    with localcontext(Context(prec=DIGITS)):
-        near = Decimal(number).ln()
-        return Fraction(near.next_minus()), Fraction(near.next_plus())
 
 
 def _units_above(value: Fraction, unit: Fraction) -> int:

@@ -8,10 +8,11 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from inbounds.attack.collude import ESTIMATORS, Estimator, Reader, log_likelihood, log_matrix, posteriors
-from inbounds.exact import TOTAL_BITS, Floats, Ints, whole
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
-from inbounds.sample import Draws, report, simulated
+from inbounds.numbers import Floats, Ints, whole
+from inbounds.trusted.bounds import TOTAL_BITS
+from inbounds.trusted.sample import Draws, report, simulated
 
 LARGEST = 20_000
 """Different tallies of k reports that are enumerated; above, runs are simulated."""

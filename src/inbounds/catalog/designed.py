@@ -1,8 +1,8 @@
 """Named mechanisms that are found by optimization: the papers' Variant 1 and 2, and the weakly honest mechanism."""
 
-from inbounds.exact import Number
 from inbounds.loss import LossLike
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Number
 from inbounds.query import Query
 
 VARIANT_2 = ("row_monotone", "column_monotone", "symmetric", "fair")

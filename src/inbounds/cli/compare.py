@@ -6,18 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from inbounds import promise as promises
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
 from inbounds.cli.asking import asking
-from inbounds.cli.design import Aim, LossName, PriorFile, Require, Save, loss_named, patiently, weights_if
+from inbounds.cli.design import Aim, LossName, PriorFile, Require, Save, patiently, weights_if
 from inbounds.cli.records import check_page
-from inbounds.compare import Comparison
-from inbounds.compare import compare as compared
-from inbounds.exact import decimal
 from inbounds.files import load
-from inbounds.promise import Kept, Promise
+from inbounds.loss import loss_named
+from inbounds.numbers import decimal
 from inbounds.query import Query
-from inbounds.recommend import recommend as recommended
+from inbounds.read import promise as promises
+from inbounds.read.compare import Comparison
+from inbounds.read.compare import compare as compared
+from inbounds.read.promise import Kept, Promise
+from inbounds.read.recommend import recommend as recommended
 from inbounds.report import html, terminal, words
 
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]

@@ -10,16 +10,16 @@ import numpy as np
 import typer
 
 from inbounds.cli.app import MORE, NUMBER, AsJson, Commands, app, err, out
-from inbounds.collect import Collector
-from inbounds.estimate import Reconstruction, reconstruct
-from inbounds.estimate.reconstruction import Method
-from inbounds.exact import Floats
 from inbounds.files import load, same_file
 from inbounds.local import planner, tables
 from inbounds.local.client import Randomizer
+from inbounds.local.collector import Collector
+from inbounds.local.reconstruct import Reconstruction, reconstruct
+from inbounds.local.reconstruct.reconstruction import Method
 from inbounds.local.spikes import smoother_steps, spiky
 from inbounds.local.statement import privacy
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats
 from inbounds.query import ordinal
 from inbounds.report import terminal
 from inbounds.report.progress import shown
@@ -80,7 +80,7 @@ def plan(
         out.print(f"wrote {save}: {privacy(load(save))}")
 
 
-def _plan_json(found: planner.Plan, needed: int | None) -> dict[str, Any]:
+def _plan_json(found: planner.CollectionPlan, needed: int | None) -> dict[str, Any]:
     options = [
         {
             "mechanism": o.mechanism,

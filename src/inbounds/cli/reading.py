@@ -22,7 +22,7 @@ from inbounds.cli.records import (
     tell_page,
 )
 from inbounds.files import load
-from inbounds.intake import from_json, text_of
+from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
 from inbounds.report import html
 
@@ -85,7 +85,7 @@ def report(
     """
     check_page(to, [file, *([prior] if prior else ())])
     if format_of(file) == RELEASE:
-        from inbounds.release.reopen import page_of
+        from inbounds.tables.reopen import page_of
 
         if prior is not None or level != LEVEL:
             raise ValueError("--prior and --level are for mechanisms; a release has the intervals of its plan")

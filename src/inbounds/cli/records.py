@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from inbounds.cli.app import out
 from inbounds.files import load, same_file
-from inbounds.intake import from_json, text_of
+from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
 from inbounds.report import terminal
 
@@ -44,7 +44,7 @@ def mechanism_in(file: Path, statistic: str | None, size: int | None, folder: Pa
         if statistic is not None or size is not None or folder is not None:
             raise ValueError("--statistic, --size and --mechanisms are for release records; this is no release record")
         return load(file)
-    from inbounds.release import mechanism
+    from inbounds.tables import mechanism
 
     try:
         return mechanism(file, statistic, size, folder)
@@ -80,8 +80,8 @@ def tell_page(target: Path, as_json: bool) -> None:
 
 def add_up(files: Sequence[Path], options: Mapping[str, Any], as_json: bool) -> None:
     """compose, of released tables: the sum of their epsilons, in words."""
-    from inbounds.release.record import read
-    from inbounds.release.together import together
+    from inbounds.tables.record import read
+    from inbounds.tables.together import together
 
     given = [name for name, value in options.items() if value]
     if given:

@@ -114,12 +114,12 @@ def release(
     --epsilon 1[/]
     """
     from inbounds.ledger.ledger import fresh_id
-    from inbounds.release import Preview, Release, StoredTable, preview, read_plan
-    from inbounds.release import release as run
-    from inbounds.release.booking import Booking
-    from inbounds.release.oneline import one_line
-    from inbounds.release.report import page
-    from inbounds.release.write import check_report, naming, record_path
+    from inbounds.tables import Preview, Release, StoredTable, preview, read_plan
+    from inbounds.tables import release as run
+    from inbounds.tables.booking import Booking
+    from inbounds.tables.oneline import one_line
+    from inbounds.tables.report import page
+    from inbounds.tables.write import check_report, naming, record_path
 
     asked = {
         "count": count, "histogram": histogram, "mean": mean, "sum": sum_,
@@ -186,8 +186,8 @@ def init(
 
     Example: [bold]inbounds init survey.csv[/]
     """
-    from inbounds.release.drafting import draft
-    from inbounds.release.source import Source
+    from inbounds.tables.drafting import draft
+    from inbounds.tables.source import Source
 
     if same_file(output, source):
         raise ValueError(f"output must not be the data, got {output}; give another name")

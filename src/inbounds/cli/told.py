@@ -15,9 +15,9 @@ from inbounds.cli.app import err, out, visible
 from inbounds.report import terminal
 
 if TYPE_CHECKING:
-    from inbounds.release import Preview, Release
-    from inbounds.release.designs import Progress as Watch
-    from inbounds.release.plan import Plan
+    from inbounds.tables import Preview, Release
+    from inbounds.tables.designs import Progress as Watch
+    from inbounds.tables.plan import Plan
 
 SHOWN_ROWS, SHOWN_SIZES = 12, 12
 """Rows of a table and group sizes that are printed; files, the record and --json hold all of them."""
@@ -47,7 +47,7 @@ def tell_preview(found: "Preview", standing: str, as_json: bool) -> None:
         errors = {name: dict(zip(map(str, found.sizes), row, strict=True)) for name, row in found.errors.items()}
         typer.echo(json.dumps({**found.record, "expected_error_by_size": errors}))
         return
-    from inbounds.release.report import thinned
+    from inbounds.tables.report import thinned
 
     plan = found.plan
     out.print(f"[bold]Dry run[/] of {escape(plan.source.name)}: nothing is read but the schema, nothing is written\n")
@@ -102,9 +102,9 @@ def tell_release(done: "Release", report: Path | None, mechanisms: Path | None, 
 
 def _tell_spending(done: "Release") -> None:
     """What this cost, and the running total of these people in their ledger, by the ledger's own rule."""
-    from inbounds.release import ANEW
-    from inbounds.release.booking import standing
-    from inbounds.release.words import number
+    from inbounds.tables import ANEW
+    from inbounds.tables.booking import standing
+    from inbounds.tables.words import number
 
     if done.stored:
         out.print(f"\nThis is the stored table of {done.record['time']}; nothing was drawn or spent now: {ANEW}.")

@@ -13,13 +13,13 @@ from inbounds.cli.app import MECHANISMS, AsJson, app, out, visible
 from inbounds.cli.design import describe, summary
 from inbounds.cli.records import RELEASE, format_of
 from inbounds.errors import LedgerError, PassportError
-from inbounds.exact import decimal
 from inbounds.files import load
+from inbounds.files.spelling import Json
 from inbounds.ledger.ledger import FORMAT as LEDGER
 from inbounds.ledger.sqlite import is_ledger
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import decimal
 from inbounds.report import words
-from inbounds.spelling import Json
 
 
 @app.command(rich_help_panel=MECHANISMS)
@@ -134,10 +134,10 @@ def _read_together(file: Path) -> str | None:
     if is_ledger(file) or kind == LEDGER:
         return "; ".join(ledger.verified(str(file)).sentences())
     if kind == RELEASE:
-        from inbounds.release.record import check
+        from inbounds.tables.record import check
 
         return "; ".join(check(file))
-    from inbounds.attack import chain, record
+    from inbounds.accounting import chain, record
 
     for module in (record, chain):
         if kind == module.FORMAT:

@@ -6,13 +6,13 @@ from typing import Literal
 
 import numpy as np
 
-from inbounds.design import fallback, fill, flowchart, geometric, program, rays
 from inbounds.design.problem import Problem, Proposal
+from inbounds.design.routes import fallback, fill, flowchart, geometric, program, rays
 from inbounds.errors import TooLarge
-from inbounds.exact import Floats, Number, as_epsilon
-from inbounds.law import MATRIX_LIMIT, Matrix, geometric_noise
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Optimality, Origin, near
+from inbounds.mechanism.law import MATRIX_LIMIT, Matrix, geometric_noise
+from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.properties import ColumnRatio, canonical
 from inbounds.query import Query, Reach
 

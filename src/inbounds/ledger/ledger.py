@@ -22,12 +22,12 @@ from types import TracebackType
 from typing import Any
 
 from inbounds.errors import LedgerError, OverBudget
-from inbounds.exact import Number, as_epsilon, exact
 from inbounds.ledger.amounts import MOST, RULES, UNITS, Rule, allowance, cost, unit_of
 from inbounds.ledger.checking import Head, Verified, verified
 from inbounds.ledger.entries import START, Entry, canonical, sha256
 from inbounds.ledger.people import People, as_name
 from inbounds.ledger.store import Run, Store
+from inbounds.numbers import Number, as_epsilon, exact
 
 FORMAT, VERSION = "inbounds ledger", 1
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from inbounds.exact import all_digits
 from inbounds.ledger.amounts import UNITS, Rule, unit_of
+from inbounds.numbers import all_digits
 
 LONGEST = 200
 """Characters of a name or key."""

@@ -6,11 +6,11 @@ from html import escape
 
 import numpy as np
 
-from inbounds.exact import all_digits
 from inbounds.ledger.amounts import unit_of
 from inbounds.ledger.checking import Head
 from inbounds.ledger.entries import Entry
 from inbounds.ledger.people import People
+from inbounds.numbers import all_digits
 from inbounds.report import svg
 from inbounds.report.layout import document, table
 

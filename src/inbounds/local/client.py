@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from inbounds.local.statement import Statement, privacy
 from inbounds.mechanism import Mechanism
-from inbounds.sample import BLOCK, entropy, report
 from inbounds.trusted.incoming import kind_of, read
+from inbounds.trusted.sample import BLOCK, entropy, report
 
 Outside = Literal["refuse", "clamp"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.collect import Collector
 from inbounds.extras import library
 from inbounds.local.client import Outside, Randomizer
+from inbounds.local.collector import Collector
 from inbounds.mechanism import Mechanism
 from inbounds.trusted.incoming import as_array
 

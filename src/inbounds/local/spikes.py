@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from inbounds.exact import Floats
+from inbounds.numbers import Floats
 
 FEWEST = 20
 """On fewer answers than this, a distribution on a few of them is nothing unusual."""

@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from inbounds.exact import Floats
+from inbounds.numbers import Floats
 
 WIDE = 360
 """User units across: text of 10 units is readable on a phone, where one unit is about one pixel."""

@@ -4,9 +4,9 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from inbounds.compare import Comparison
-from inbounds.exact import Floats
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats
+from inbounds.read.compare import Comparison
 
 WIDEST = 41
 """Matrices with more answers than this are not drawn in the terminal."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from inbounds.exact import Floats
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats
 from inbounds.studies.table import Table
 
 COLUMNS = ("mechanism", "output", "answer", "probability")

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from inbounds.exact import Floats
+from inbounds.numbers import Floats
 
 LAPLACE, STAIRCASE, GEOMETRIC = "Laplace", "staircase", "geometric"
 

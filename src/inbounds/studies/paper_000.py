@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from inbounds import catalog
-from inbounds.exact import Floats, Number
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats, Number
 from inbounds.query import Query, count, extreme
 from inbounds.studies.matrix import COLUMNS, entry_rows, matrix_rows
 from inbounds.studies.study import Result, Study

@@ -5,8 +5,8 @@ from typing import Any
 
 from inbounds import catalog
 from inbounds.design.optimal import optimal
-from inbounds.exact import Number, exact
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Number, exact
 from inbounds.query import Cells, Query, cells, extreme, mean, with_outputs
 from inbounds.studies.crew import ALONE, Crew
 from inbounds.studies.paper_000 import LAPLACE, NORMALIZED, STAIRCASE, VARIANT_1, VARIANT_2

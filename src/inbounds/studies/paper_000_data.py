@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from inbounds import cauchy, sensitivity
 from inbounds.design.optimal import optimal
-from inbounds.exact import Floats, Ints, Number
 from inbounds.extras import library
 from inbounds.loss import as_loss
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats, Ints, Number
 from inbounds.query import Query, extreme, mean
+from inbounds.sideinfo import cauchy, sensitivity
 from inbounds.studies.crew import ALONE, Crew, stream
 from inbounds.studies.paper_000 import LAPLACE, NORMALIZED, STAIRCASE, VARIANT_1, VARIANT_2
 from inbounds.studies.paper_000_curves import MAKERS, MEASURES
@@ -107,7 +107,7 @@ def _at_epsilon(job: tuple[Query, Ints, Ints | None, Number, int, int]) -> list[
 
 def _reports(m: Mechanism, truth: Ints, repetitions: int, rng: np.random.Generator) -> Ints:
     """Output positions, repetitions × groups."""
-    from inbounds.sample import report, simulated
+    from inbounds.trusted.sample import report, simulated
 
     return report(m.law.sampler, np.tile(truth, (repetitions, 1)), simulated(rng))
 

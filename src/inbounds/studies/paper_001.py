@@ -9,10 +9,10 @@ import numpy as np
 
 from inbounds import catalog, priors
 from inbounds.design.optimal import optimal
-from inbounds.distance import kantorovich
-from inbounds.estimate import reconstruct
-from inbounds.exact import Floats, Ints, alpha
+from inbounds.local.distance import kantorovich
+from inbounds.local.reconstruct import reconstruct
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats, Ints, alpha
 from inbounds.query import count, extreme, ordinal
 from inbounds.studies.crew import ALONE, Crew, stream
 from inbounds.studies.study import Result, Study

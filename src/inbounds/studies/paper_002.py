@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inbounds.design.optimal import optimal
-from inbounds.exact import Floats, Number
+from inbounds.numbers import Floats, Number
 from inbounds.query import Query, interval
 from inbounds.studies.study import Result, Study
 from inbounds.studies.style import BLACK, GREEN, GREY, OPTIMAL, ORANGE, legend_below, panels

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inbounds import catalog
-from inbounds.audit import audit
 from inbounds.design.optimal import optimal
-from inbounds.exact import Number
+from inbounds.mechanism.audit import audit
+from inbounds.numbers import Number
 from inbounds.query import Query, count
 from inbounds.studies.crew import ALONE, Crew
 from inbounds.studies.paper_002 import INF, Spans, density, feasible, least_scale

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from inbounds import catalog
-from inbounds.design.flowchart import choose
-from inbounds.exact import Number, alpha
+from inbounds.design.routes.flowchart import choose
 from inbounds.loss import LossLike, as_loss, off_by_more_than
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Number, alpha
 from inbounds.properties import NAMES
 from inbounds.query import count
 from inbounds.studies import paper_003_drawn as drawn

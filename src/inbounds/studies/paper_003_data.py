@@ -9,9 +9,9 @@ import numpy as np
 from inbounds import priors
 from inbounds.data import adult
 from inbounds.design.optimal import optimal
-from inbounds.exact import Floats, Ints, Number, alpha
 from inbounds.loss import LossLike, off_by_more_than
 from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats, Ints, Number, alpha
 from inbounds.query import count
 from inbounds.studies.crew import ALONE, Crew, stream
 from inbounds.studies.paper_003 import named

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from inbounds.design.optimal import optimal
-from inbounds.exact import Number, alpha
+from inbounds.numbers import Number, alpha
 from inbounds.query import count
 from inbounds.studies.crew import ALONE, Crew
 from inbounds.studies.paper_003 import EM, GM, l0, named

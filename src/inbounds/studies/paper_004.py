@@ -9,7 +9,7 @@ import numpy as np
 
 from inbounds import catalog
 from inbounds.design.optimal import optimal
-from inbounds.exact import Floats, Number, alpha
+from inbounds.numbers import Floats, Number, alpha
 from inbounds.query import Query, count, interval, with_outputs
 from inbounds.studies import noise
 from inbounds.studies.crew import ALONE, Crew, stream

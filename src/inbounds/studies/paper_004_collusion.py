@@ -10,7 +10,7 @@ from inbounds import catalog
 from inbounds.attack.limits import approximation
 from inbounds.attack.repeated import learned
 from inbounds.design.optimal import optimal
-from inbounds.exact import Floats, Number, alpha
+from inbounds.numbers import Floats, Number, alpha
 from inbounds.query import count
 from inbounds.studies import noise
 from inbounds.studies.crew import ALONE, Crew, stream

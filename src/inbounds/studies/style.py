@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.exact import Floats
 from inbounds.extras import library
+from inbounds.numbers import Floats
 from inbounds.report.figures import COLOURS, HEAT, on_heat
 from inbounds.studies.table import Table
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.exact import Floats, Number, exact
+from inbounds.numbers import Floats, Number, exact
 
 Value = str | int | float | bool | None
 Row = tuple[Value, ...]

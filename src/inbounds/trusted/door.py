@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.exact import Ints, float_above, frozen
-from inbounds.scale import Scale
+from inbounds.numbers import Ints, float_above, frozen
 from inbounds.trusted.incoming import float_type, fraction, numbers, read, sign_of_infinity
+from inbounds.trusted.scale import Scale
 
 Table = tuple[NDArray[Any], float, float]
 """Edges that numbers of one type are compared with, and the least and the largest number that counts."""

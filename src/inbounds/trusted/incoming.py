@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.exact import written
+from inbounds.numbers import written
 
 NO_NUMBERS = "true answers must be numbers"
 ONE_COLUMN = "true answers must be one column, got a table; choose a column of it"

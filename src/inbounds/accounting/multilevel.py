@@ -1,0 +1,253 @@
+"""One noise chain, several epsilons: answers that a coalition cannot average (Gupte, Sundararajan 2010).
+
+The first level is the truncated geometric mechanism at the largest epsilon. Each further level looks only at the
+report of the level before and degrades it by a random remap R[new, old] that turns the finer geometric mechanism
+into the coarser one: R = G_coarse · G_fine^-1, which has no negative entry. The reports are a chain
+
+    answer → level 1 → level 2 → …          epsilon_1 > epsilon_2 > …
+
+so whatever a coalition holds is computed from the report of its member with the largest epsilon: post-processing,
+private at that epsilon. Comparing notes gains nobody anything.
+
+Exactness: level 1 is a certified `Mechanism`. Every remap is a matrix of whole numbers whose columns sum to 2**62,
+drawn from exactly. The law of level l is then a product of whole numbers over 2**(62·l); that product itself goes
+through the checker's inequality at epsilon_l, in integers, when the release is made.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, reduce
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from inbounds.catalog.geometric import truncated_geometric
+from inbounds.catalog.grid import decay, square
+from inbounds.errors import NotADistribution, PrivacyViolation, TooLarge
+from inbounds.loss import LossLike, Prior, as_loss, as_prior
+from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.mechanism.law import sealed
+from inbounds.numbers import Floats, Ints, Number, Wholes, as_epsilon
+from inbounds.query import Query
+from inbounds.trusted.bounds import TOTAL
+from inbounds.trusted.certify import check_distributions, check_product
+from inbounds.trusted.sample import Draws, MatrixSampler, entropy, report, simulated
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+LARGEST = 257
+"""Answers up to which the whole-number products stay a matter of seconds."""
+
+REFERENCE = "Gupte, Sundararajan, Universally optimal privacy mechanisms for minimax agents, 2010"
+
+
+@dataclass(frozen=True, eq=False)
+class MultiLevel:
+    """Answers at several epsilons from one noise chain; made by `multilevel`, checked when made.
+
+    Formal guarantee: for every set of levels, the joint law of their reports is private at the largest epsilon in
+    the set, and each level alone at its own. epsilons fall strictly; remaps[l] leads from level l to level l + 1.
+    """
+
+    first: Mechanism
+    epsilons: tuple[Fraction, ...]
+    remaps: tuple[Ints, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "remaps", tuple(sealed(remap) for remap in self.remaps))
+        object.__setattr__(self, "epsilons", tuple(as_epsilon(epsilon) for epsilon in self.epsilons))
+        if type(self.first) is not Mechanism:
+            raise TypeError("the first level must be a Mechanism")
+        size = self.first.query.shape[0]
+        if max(self.first.query.shape) > LARGEST:
+            raise TooLarge(f"a multi-level release must have at most {LARGEST} answers and outputs")
+        falling = all(a > b for a, b in pairwise(self.epsilons))
+        if not (falling and self.epsilons[0] == self.first.epsilon and len(self.remaps) == len(self.epsilons) - 1):
+            raise ValueError(
+                "epsilons must fall strictly from the first mechanism's, with a remap to each but the first"
+            )
+        for remap in self.remaps:
+            if remap.shape != (size, size):
+                raise NotADistribution(f"a remap must be {size} × {size}, got {remap.shape}")
+            check_distributions(remap)
+        for law, epsilon in zip(self.laws, self.epsilons, strict=True):
+            check_private(law, self.first.query, epsilon)
+        self._samplers  # noqa: B018 - drawn from as they were checked
+
+    def __reduce__(self) -> tuple[type["MultiLevel"], tuple[Any, ...]]:
+        return MultiLevel, (self.first, self.epsilons, self.remaps)  # copies and pickles are checked anew
+
+    def __len__(self) -> int:
+        return len(self.epsilons)
+
+    def __repr__(self) -> str:
+        levels = ", ".join(map(str, self.epsilons))
+        return f"<MultiLevel {levels} for {self.first.query!r}>"
+
+    @cached_property
+    def laws(self) -> tuple[Wholes, ...]:
+        """The exact law of every level: whole numbers over 2**(62·level), outputs × answers."""
+        chain = [self.first.weights.astype(object)]
+        for remap in self.remaps:
+            chain.append(remap.astype(object).dot(chain[-1]))
+        return tuple(chain)
+
+    def level(self, position: int) -> Mechanism:
+        """One level by itself as a certified mechanism: for losses, properties, passports and comparisons.
+
+        The first is what is drawn from; the others are that law rounded to multiples of 2**-62 and repaired,
+        within 2**-50 of it in total variation.
+        """
+        if position == 0:
+            return self.first
+        matrix = (self.laws[position] / (TOTAL ** (position + 1))).astype(np.float64)
+        origin = Origin("multilevel", {"level": str(position + 1), "of": str(len(self))}, REFERENCE)
+        return certified(matrix, self.first.query, self.epsilons[position], origin)
+
+    def joint(self, members: Sequence[int]) -> Wholes:
+        """The exact joint law of a coalition: axes are the members' reports, then the answer.
+
+        Whole numbers, all columns with the same sum. Size outputs^members · answers: for small cases.
+        """
+        chosen = sorted(set(members))
+        if not chosen or not 0 <= chosen[0] <= chosen[-1] < len(self):
+            raise ValueError(f"members must be levels between 0 and {len(self) - 1}, at least one")
+        outputs, answers = self.first.query.shape
+        if outputs ** len(chosen) * answers > 1 << 20:
+            raise TooLarge("a joint law this large is not written out; it is private by post-processing")
+        law = self.laws[chosen[0]]
+        for before, after in pairwise(chosen):
+            step = reduce(
+                lambda have, remap: remap.astype(object).dot(have), self.remaps[before:after], _identity(outputs)
+            )
+            law = np.moveaxis(step, 0, 1).reshape((1,) * (law.ndim - 2) + (outputs, outputs, 1)) * law[..., None, :]
+        return law
+
+    def certify_coalition(self, members: Sequence[int]) -> Fraction:
+        """Check the joint law of a coalition by enumeration, in integers; the epsilon it is private at.
+
+        True by the chain; this is the independent proof for small cases. `PrivacyViolation` if it failed.
+        """
+        epsilon = max(self.epsilons[member] for member in members)
+        law = self.joint(members)
+        check_private(law.reshape(-1, law.shape[-1]), self.first.query, epsilon)
+        return epsilon
+
+    def bayes_loss(self, members: Sequence[int], loss: LossLike = "absolute", prior: Prior = None) -> float:
+        """Expected loss of a coalition that guesses best from all its reports; its finest member does as well."""
+        query, law = self.first.query, self.joint(members)
+        rows = law.reshape(-1, law.shape[-1])
+        joint = (rows / rows[:, 0].sum()).astype(np.float64) * as_prior(prior, query)
+        return float((joint @ as_loss(loss).guesses(query).T).min(axis=1).sum())
+
+    # --- reports ------------------------------------------------------------------------------------------
+
+    def sample(self, answers: Any) -> tuple[Any, ...]:
+        """For true answers the reports of every level, from one chain, with operating-system entropy."""
+        return self._report(answers, entropy)
+
+    def simulate(self, answers: Any, rng: np.random.Generator) -> tuple[Any, ...]:
+        """As `sample`, from a seeded generator: for studies and tests, never for a release."""
+        return self._report(answers, simulated(rng))
+
+    def _report(self, answers: Any, draws: Draws) -> tuple[Any, ...]:
+        query = self.first.query
+        indices = query.index(answers)
+        chain = [report(self.first.law.sampler, indices, draws)]
+        for sampler in self._samplers:
+            chain.append(report(sampler, chain[-1], draws))
+        values = [query.reported[level] for level in chain]
+        return tuple(v.item() for v in values) if indices.ndim == 0 else tuple(values)
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the release with everything needed to check and use it; `accounting.load_multilevel` reads it."""
+        from inbounds.accounting.chain import save
+
+        save(self, path)
+
+    @cached_property
+    def _samplers(self) -> tuple[MatrixSampler, ...]:
+        return tuple(MatrixSampler.of(remap) for remap in self.remaps)
+
+
+def multilevel(query: Query, epsilons: Sequence[Number]) -> MultiLevel:
+    """Answers for readers who are trusted differently: one report per epsilon, safe against any coalition.
+
+    Serves every numeric query with one output per answer and no gaps, up to 257 answers. Each level has, within
+    10^-9, the loss of the truncated geometric mechanism at its epsilon: nobody pays for the correlation.
+
+    >>> from inbounds.query import count
+    >>> release = multilevel(count(5), [2, 1, "0.5"])
+    >>> [round(release.level(i).loss("absolute"), 3) for i in range(3)]
+    [0.223, 0.627, 1.147]
+    """
+    square(query, "multilevel")
+    if len(query.answers) > LARGEST:
+        raise TooLarge(f"multilevel takes at most {LARGEST} answers, got {len(query.answers)}; use coarser answers")
+    levels = tuple(sorted((as_epsilon(epsilon) for epsilon in epsilons), reverse=True))
+    if not levels or len(set(levels)) < len(levels):
+        raise ValueError("epsilons must be at least one, all different; equal ones may share one report")
+    first = truncated_geometric(query, levels[0])
+    law, remaps = first.weights.astype(object), []
+    for finer, coarser in pairwise(levels):
+        proposal = degradation(len(query.answers), decay(query, finer), decay(query, coarser))
+        remap, law = _whole(proposal, law, query, coarser)
+        remaps.append(remap)
+    return MultiLevel(first, levels, tuple(remaps))
+
+
+def degradation(size: int, finer: float, coarser: float) -> Floats:
+    """R = G_b · G_a^-1 for truncated geometric matrices with decay rates finer > coarser per step, in closed form.
+
+    With a = e^-finer < b = e^-coarser, the inverse of G_a has three diagonals, and R[i, k] is
+
+        (1-b)/(1+b) · b^|i-k| · (1-ab)(1-a/b)/(1-a)²   inside, i ≠ k        1+a²-2ab for the last factor at i = k,
+        without the factor (1-b) for the end outputs i, and with (1-a/b)/(1-a), (1-ab)/(1-a) for the end columns k.
+
+    Only products of positive numbers: every entry keeps its relative accuracy, and columns sum to one.
+    """
+    a, b = np.exp(-finer), np.exp(-coarser)
+    i, k = np.arange(size)[:, None], np.arange(size)[None, :]
+    less_a, less_ab, less_ratio = -np.expm1(-finer), -np.expm1(-finer - coarser), -np.expm1(coarser - finer)
+    ends_i, ends_k = (i == 0) | (i == size - 1), (k == 0) | (k == size - 1)
+    away = np.where(ends_k, less_ratio / less_a, less_ab * less_ratio / less_a**2)
+    # at i = k: inside 1 + a² - 2ab = (1-a)² + 2a(1-b); at an end P[0,0] - a·P[0,1] = (1-ab)/(1+b)
+    here = np.where(ends_k, less_ab / less_a, 1 + 2 * a * -np.expm1(-coarser) / less_a**2)
+    share = np.where(ends_i, 1.0, -np.expm1(-coarser)) / (1 + b)
+    remap = share * b ** np.abs(i - k) * np.where(i == k, here, away)
+    return np.asarray(remap / remap.sum(axis=0))
+
+
+def check_private(law: Wholes, query: Query, epsilon: Fraction) -> None:
+    """The checker's inequality between the query's neighbours, with integers of any size."""
+    check_product(law, query.cliques(), epsilon)
+
+
+def _whole(proposal: Floats, law: Wholes, query: Query, epsilon: Fraction) -> tuple[Ints, Wholes]:
+    """A remap in whole numbers near the proposal whose product with `law` is private at epsilon, and that product.
+
+    Rounding disturbs each row of the product by a few units; a reserve of units given to every entry adds the same
+    amount to every answer, which only evens out ratios. The reserve doubles until the checker agrees.
+    """
+    size = len(proposal)
+    reserve = 0
+    while size * reserve < TOTAL:
+        remap = np.floor(proposal * float(TOTAL - size * reserve)).astype(np.int64) + reserve
+        remap[np.arange(size), np.arange(size)] += np.array(
+            [TOTAL - int(s) for s in remap.sum(axis=0, dtype=object)], dtype=np.int64
+        )
+        product = remap.astype(object).dot(law)
+        try:
+            check_private(product, query, epsilon)
+        except PrivacyViolation:
+            reserve = 2 * reserve or size
+            continue
+        return remap, product
+    raise TooLarge("no whole-number remap was found at these epsilons; take them further apart")
+
+
+def _identity(size: int) -> Wholes:
+    return np.eye(size, dtype=np.int64).astype(object)

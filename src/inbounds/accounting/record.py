@@ -1,0 +1,135 @@
+"""The record of a release: which mechanisms answered how often, and what they promise together.
+
+A mechanism's passport speaks of one answer. Who publishes more keeps a record: the passports of all mechanisms
+used, the number of answers of each, and the composed guarantee. Reading believes nothing: every passport is
+certified again, the sum and the tight epsilon are computed again (extra `accounting`).
+"""
+
+import os
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+from inbounds import files
+from inbounds.accounting.compose import Composition, as_delta
+from inbounds.errors import InboundsError, PassportError, UnknownVersion
+from inbounds.files.spelling import Json
+from inbounds.numbers import Number, exact
+from inbounds.trusted.extent import MOST_TIMES
+
+FORMAT = "inbounds release record"
+VERSION = 1
+CLOSE = 1e-9
+"""Tight epsilons are floats; another machine may round them differently by this share."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A composition and what is promised for it: `epsilon` at `delta`, and the sum `basic` at delta 0."""
+
+    composition: Composition
+    delta: Fraction
+    epsilon: float
+
+    @classmethod
+    def of(cls, composition: Composition, delta: Number) -> "Record":
+        return cls(composition, exact(delta, "delta"), composition.epsilon(delta))
+
+    @property
+    def basic(self) -> Fraction:
+        return self.composition.basic
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """sha256 of each mechanism's passport."""
+        return tuple(m.sha256 for m in self.composition.mechanisms)
+
+    def __str__(self) -> str:
+        kind = "to the same question" if self.composition.same_question else "about the same people"
+        count = self.composition.answers
+        subject = f"1 answer {kind} is" if count == 1 else f"{count} answers {kind} are together"
+        return f"{subject} {up(float(self.basic))}-private, and ({up(self.epsilon)}, {float(self.delta)!r})-private"
+
+    def content(self) -> Json:
+        """The record as plain JSON values, with the digest of everything else in it."""
+        members = [
+            {"times": t, "sha256": digest, "passport": files.passport(m)}
+            for m, t, digest in zip(self.composition.mechanisms, self.composition.times, self.digests, strict=True)
+        ]
+        found: Json = {
+            "format": FORMAT,
+            "version": VERSION,
+            "members": members,
+            "same_question": self.composition.same_question,
+            "basic_epsilon": str(self.basic),
+            "delta": str(self.delta),
+            "epsilon_at_delta": repr(self.epsilon),
+            "statement": str(self),
+        }
+        return {**found, "sha256": files.digest(found)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the record; the file appears whole or not at all."""
+        files.write(self.content(), path)
+
+
+def up(epsilon: float) -> str:
+    """An epsilon with six significant digits, rounded up so that the sentence stays true.
+
+    >>> up(1.00000001), up(0.5), up(12.3456789)
+    ('1.00001', '0.5', '12.3457')
+    """
+    with localcontext() as context:
+        context.prec, context.rounding = 6, ROUND_CEILING
+        return f"{(+Decimal(repr(epsilon))).normalize():f}"
+
+
+def load(path: str | os.PathLike[str]) -> Record:
+    """Read a record, certify its mechanisms and compute the guarantee anew; any doubt is a `PassportError`."""
+    return read(files.content_of(path, "release record"))
+
+
+def read(content: Any) -> Record:
+    """A record from its JSON values, with everything in it computed again."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise PassportError(f"a release record must be a JSON object with the format {FORMAT!r}")
+    if content.get("version") != VERSION:
+        raise UnknownVersion(f"record version must be {VERSION}, got {str(content.get('version'))[:20]!r}")
+    if content.get("sha256") != files.digest(content):
+        raise PassportError("the digest does not match: the file was changed after it was written")
+    try:
+        found = _record(content)
+        follows = _follows(content, found)
+    except PassportError:
+        raise
+    except InboundsError as reason:
+        raise PassportError(f"the guarantee cannot be computed: {reason}") from reason
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
+        raise PassportError(f"the record is malformed: {reason}") from reason
+    if not follows:
+        raise PassportError("the guarantee does not follow from the mechanisms")
+    return found
+
+
+def _record(content: Json) -> Record:
+    members = tuple(files.read(member["passport"]) for member in content["members"])
+    times = tuple(member["times"] for member in content["members"])
+    if not all(type(t) is int and t > 0 for t in times) or sum(times) > MOST_TIMES:
+        raise ValueError(f"a record must count whole numbers of answers, and at most {MOST_TIMES} of them")
+    if not isinstance(content["same_question"], bool):
+        raise TypeError("same_question must be true or false")
+    delta, claimed = exact(content["delta"], "delta"), float(content["epsilon_at_delta"])
+    as_delta(delta)
+    return Record(Composition(members, times, content["same_question"]), delta, claimed)
+
+
+def _follows(content: Json, found: Record) -> bool:
+    """Everything written is what the mechanisms give; a larger epsilon than necessary is still true."""
+    tight = found.composition.epsilon(found.delta)
+    return (
+        [member["sha256"] for member in content["members"]] == list(found.digests)
+        and content["basic_epsilon"] == str(found.basic)
+        and content["statement"] == str(found)
+        and tight * (1 - CLOSE) <= found.epsilon <= float(found.basic)
+    )

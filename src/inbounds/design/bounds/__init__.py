@@ -1,0 +1,1 @@
+"""Proved bounds on what any mechanism can reach."""

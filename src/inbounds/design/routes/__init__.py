@@ -1,0 +1,1 @@
+"""The ways to an optimum, each for the queries it suits."""

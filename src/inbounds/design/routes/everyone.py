@@ -1,0 +1,262 @@
+"""When all answers are neighbours: an interior-point method that only factors an n x n matrix.
+
+A private row is x_j = a + u_j with 0 <= u_j <= k a, k = exp(epsilon) - 1: one number a_i per output and a
+share of each answer. Few outputs are used at the optimum, so the duals v are far from unique and column
+generation wanders among them; an interior point stays in their middle. With slack s = k a - u and multipliers
+z_u, z_s the conditions are
+
+    sum_i x_ij = 1,   u + s = k a,   z_u = r + z_s,   sum_j r_ij = k sum_j z_s,ij,   u z_u = s z_s = 0,
+
+r_ij = weight_j loss_ij - v_j. Newton steps (Mehrotra's predictor and corrector) eliminate everything that
+belongs to one output, or to one output and answer, and leave n equations for v (worst case 2n for v and the
+weights).
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from inbounds.design.problem import Floats
+
+#: relative gap to stop at; most steps stay this far inside; added to the diagonal so that a flat optimum can
+#: be factored
+GAP, INSIDE, RIDGE, REFINEMENTS, STEPS = 3e-12, 0.995, 1e-13, 2, 60
+#: row minima below this share of the largest are zero
+DUST = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class InteriorPoint:
+    """a: per output; u, s and their multipliers: per output and answer; y: duals per answer, v and (worst)
+    the weights; t, slack: the worst loss and each answer's distance from it."""
+
+    a: Floats
+    u: Floats
+    s: Floats
+    zs: Floats
+    zu: Floats
+    y: Floats
+    t: float
+    slack: Floats
+
+    @property
+    def gap(self) -> float:
+        inner = (self.u * self.zu).sum() + (self.s * self.zs).sum()
+        return float(inner + self.slack @ self.y[1:].sum(axis=0))
+
+    @property
+    def matrix(self) -> Floats:
+        return self.a[:, None] + self.u
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """r = base + sum_b tables[b] * y[b]: average: base = cost, tables = -1; worst: base = 0, tables = -1, loss.
+
+    mirrored: the tables hold only the first half of the outputs. The others are their mirror images, so the duals
+    of answers j and n-1-j are one unknown, and what the half gives to both answers of such a pair sums to one.
+    """
+
+    base: Floats
+    tables: tuple[Floats, ...]
+    k: float
+    mirrored: bool
+
+    def fold(self, x: Floats) -> Floats:
+        """Sums over the pairs of mirrored answers, along the last axis."""
+        if not self.mirrored:
+            return x
+        n = x.shape[-1]
+        pairs: Floats = (x + x[..., ::-1])[..., : (n + 1) // 2]
+        return np.concatenate([pairs[..., : n // 2], x[..., n // 2 : (n + 1) // 2]], axis=-1)
+
+    def unfold(self, y: Floats) -> Floats:
+        """The same number for both answers of a pair: the transpose of `fold`."""
+        n = self.base.shape[1]
+        return np.concatenate([y, y[..., : n // 2][..., ::-1]], axis=-1) if self.mirrored else y
+
+    @property
+    def total(self) -> float:
+        return 0.5 if self.mirrored else 1.0
+
+    def reduced(self, y: Floats) -> Floats:
+        r = self.base.copy()
+        for table, row in zip(self.tables, y, strict=True):
+            r += table * row
+        return r
+
+
+def solve(
+    loss: Floats, prior: Floats, worst: bool, step: float, mirrored: bool = False, deadline: float = np.inf
+) -> tuple[Floats, Floats, Floats] | None:
+    """P, v and answer weights near the optimum (relative gap 1e-11), or None if the iteration broke down.
+
+    When `time.monotonic()` passes the deadline they are what was reached: v still gives a bound, columns of P may
+    not sum to one.
+
+    Cost: about 10 to 30 factorizations of an n x n matrix (worst case 2n x 2n), half as many rows if loss and prior
+    are `mirrored`.
+    """
+    m = len(loss)
+    scale = float((loss if worst else prior * loss).sum()) / m / (loss.shape[1] if worst else 1)
+    half = loss[: (m + 1) // 2] / scale if mirrored else loss / scale
+    minus = -np.ones_like(half)
+    tables = (minus, half) if worst else (minus,)
+    form = Form(np.zeros_like(half) if worst else prior * half, tables, float(np.expm1(step)), mirrored)
+    point = _start(form)
+    with np.errstate(all="ignore"):
+        for _ in range(STEPS):
+            if point.gap <= GAP * abs(float(point.y[0].sum())) or time.monotonic() > deadline:
+                return _whole(form, point, m), scale * point.y[0], point.y[1] if worst else prior
+            moved = _step(form, point)
+            if moved is None or not np.isfinite(moved.gap):
+                return None
+            point = moved
+    return None
+
+
+def _whole(form: Form, p: InteriorPoint, m: int) -> Floats:
+    P = np.zeros((m, form.base.shape[1]))
+    P[: len(p.a)] = p.matrix
+    return P + P[::-1, ::-1] if form.mirrored else P
+
+
+def filled(a: Floats, cost: Floats, away: Floats, k: float) -> Floats:
+    """The cheapest matrix with row minima a: each answer adds to its cheapest outputs, at most k a_i each.
+
+    Ties go to the output nearest in position. Minima that are noise are dropped; the rest is scaled if need
+    be so that columns can sum to one. Private by construction.
+    """
+    a = np.where(a > DUST * a.max(), a, 0.0)
+    a = a / min(max(1.0, float(a.sum())), (1 + k) * float(a.sum()))
+    order = np.lexsort((away, cost), axis=0)
+    most = k * a[order]
+    take = np.clip(1 - a.sum() - (np.cumsum(most, axis=0) - most), 0.0, most)
+    P = np.empty_like(cost)
+    np.put_along_axis(P, order, take, axis=0)
+    return P + a[:, None]
+
+
+def _start(form: Form) -> InteriorPoint:
+    m, n = form.base.shape
+    a = np.full(m, form.total / (m * (1 + form.k / 2)))
+    u = np.full((m, n), form.k * a[0] / 2)
+    y = np.vstack([np.zeros(n)] + [np.full(n, 1.0 / n)] * (len(form.tables) - 1))
+    least = form.reduced(y).min(axis=0)
+    y[0] = (np.minimum(least, least[::-1]) if form.mirrored else least) - 1.0 / n
+    r = form.reduced(y)
+    zs = np.repeat(r.sum(axis=1, keepdims=True) / (form.k * n), n, axis=1)
+    losses = ((a[:, None] + u) * form.tables[-1]).sum(axis=0)
+    losses = (losses + losses[::-1]) / 2 if form.mirrored else losses
+    t = float(losses.max()) + 1.0
+    slack = t - losses if len(form.tables) > 1 else np.zeros(n)
+    return InteriorPoint(a, u, u.copy(), zs, r + zs, y, t, slack)
+
+
+@dataclass(frozen=True, eq=False)
+class _Factors:
+    """The reduced system at a point: ratios u / z_u and s / z_s, their joint weight, and the factored
+    matrix."""
+
+    tu: Floats
+    ts: Floats
+    w: Floats
+    G: Floats
+    N: Floats
+    K: Floats
+    root: tuple[Floats, bool]
+
+    def solve(self, right: Floats) -> Floats:
+        """K y = right; refined, because the factors are those of K with a ridge."""
+        y: Floats = cho_solve(self.root, right)
+        for _ in range(REFINEMENTS):
+            y += cho_solve(self.root, right - self.K @ y)
+        return y
+
+
+def _factors(form: Form, p: InteriorPoint) -> _Factors:
+    tu, ts = p.u / p.zu, p.s / p.zs
+    w = 1 / (tu + ts)
+    M, E, G = 1 + form.k * w * tu, tu * ts * w, form.k**2 * w.sum(axis=1)
+    N = np.hstack([form.fold(M * table) for table in form.tables])
+    K = (N.T / G) @ N
+    n = N.shape[1] // len(form.tables)
+    for b, left in enumerate(form.tables):
+        for c, right in enumerate(form.tables):
+            block = K[b * n : (b + 1) * n, c * n : (c + 1) * n]
+            block[np.diag_indices(n)] += form.fold((E * left * right).sum(axis=0))
+    if len(p.y) > 1:
+        K[n:, n:][np.diag_indices(n)] += form.fold(p.slack / p.y[1])
+    return _Factors(tu, ts, w, G, N, K, cho_factor(K + np.diag(RIDGE * np.diag(K))))
+
+
+def _direction(form: Form, p: InteriorPoint, f: _Factors, aim: tuple[Floats, Floats, Floats]) -> InteriorPoint:
+    """The Newton step towards u z_u = aim[0], s z_s = aim[1], slack * weights = aim[2], as a point of
+    differences."""
+    hu, hs = aim[0] / p.zu - p.u, aim[1] / p.zs - p.s
+    H = hu + hs - (form.k * p.a[:, None] - p.u - p.s)
+    g, b = hu - f.tu * f.w * H, form.k * (f.w * H).sum(axis=1)
+    x = p.matrix
+    worst = len(form.tables) > 1
+    right = [(-g).sum(axis=0) + form.total - x.sum(axis=0)]
+    if worst:
+        hslack = aim[2] / p.y[1] - p.slack
+        right.append((form.tables[1] * (g + x)).sum(axis=0) + hslack + p.slack - p.t)
+    dy, dt = _bordered(form, f, f.N.T @ (b / f.G) + form.fold(np.array(right)).ravel())
+    da = (b - f.N @ dy) / f.G
+    dy = form.unfold(dy.reshape(len(form.tables), -1))
+    e = form.reduced(dy) - form.base
+    dzs = f.w * (H - f.tu * e - form.k * da[:, None])
+    dslack = hslack - p.slack / p.y[1] * dy[1] if worst else np.zeros_like(p.slack)
+    return InteriorPoint(da, hu - f.tu * (dzs + e), hs - f.ts * dzs, dzs, dzs + e, dy, dt, dslack)
+
+
+def _bordered(form: Form, f: _Factors, right: Floats) -> tuple[Floats, float]:
+    """K dy + dt = right in the rows of the weights, whose changes sum to zero; without weights K dy = right."""
+    dy = f.solve(right)
+    if len(form.tables) == 1:
+        return dy, 0.0
+    ones = form.fold(np.repeat([[0.0], [1.0]], form.base.shape[1], axis=1)).ravel()
+    border = f.solve(ones)
+    dt = float(ones @ dy / (ones @ border))
+    return dy - dt * border, dt
+
+
+def _step(form: Form, p: InteriorPoint) -> InteriorPoint | None:
+    try:
+        f = _factors(form, p)
+    except (LinAlgError, ValueError):
+        return None
+    zero = np.zeros_like(p.u)
+    guess = _direction(form, p, f, (zero, zero, zero[0]))
+    reach = _moved(form, p, guess, 1.0)
+    count = 2 * p.u.size + (len(p.slack) if len(p.y) > 1 else 0)
+    aim = p.gap / count * (max(reach.gap, 0.0) / p.gap) ** 3
+    weights = guess.y[1] if len(p.y) > 1 else zero[0]
+    targets = (aim - guess.u * guess.zu, aim - guess.s * guess.zs, aim - guess.slack * weights)
+    return _moved(form, p, _direction(form, p, f, targets), INSIDE)
+
+
+def _moved(form: Form, p: InteriorPoint, d: InteriorPoint, inside: float) -> InteriorPoint:
+    """p plus the longest primal and dual steps along d, at most one, that stay positive; `inside` of the way
+    to zero."""
+    primal = min(1.0, inside * _room((p.u, d.u), (p.s, d.s), (p.slack, d.slack)))
+    dual = min(1.0, inside * _room((p.zs, d.zs), (p.zu, d.zu), (p.y[1:], d.y[1:])))
+    y, zs = p.y + dual * d.y, p.zs + dual * d.zs
+    return InteriorPoint(
+        p.a + primal * d.a,
+        p.u + primal * d.u,
+        p.s + primal * d.s,
+        zs,
+        form.reduced(y) + zs,
+        y,
+        p.t + primal * d.t,
+        p.slack + primal * d.slack,
+    )
+
+
+def _room(*pairs: tuple[Floats, Floats]) -> float:
+    falls = [float((-d[d < 0] / x[d < 0]).max(initial=0.0)) for x, d in pairs]
+    return 1 / max(max(falls), 1e-300)

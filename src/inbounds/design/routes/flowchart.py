@@ -1,0 +1,88 @@
+"""003's flowchart: under zero-one loss on counts, 128 property sets have four answers.
+
+- any set with fairness: the explicit fair mechanism (EM) is optimal and has all seven properties (Theorem 4);
+- nothing beyond symmetry and row properties: the truncated geometric mechanism (GM) (Theorem 3);
+- weak honesty, no column property: GM where it is weakly honest, n >= 2 alpha / (1 - alpha) (Lemma 2), else the
+  small program WM;
+- a column property: GM where it is column monotone, alpha <= 1/2 (Lemma 3, whose inequality is printed the wrong
+  way round), else WM with that property. Column honesty costs as much as column monotonicity.
+
+WM with a column property does not meet GM at n = 2 alpha / (1 - alpha), as Figure 9 suggests: GM itself is not
+column monotone for alpha > 1/2, however large n.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from inbounds.design.closed.fair import fair_matrix
+from inbounds.design.problem import Problem, Proposal
+from inbounds.design.routes import geometric
+from inbounds.properties import canonical
+
+COLUMN = frozenset({"column_honest", "column_monotone"})
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which mechanism is optimal: "GM", "EM", or "WM" with the constraints of its small program."""
+
+    mechanism: str
+    constraints: frozenset[str] = frozenset()
+
+
+def choose(n: int, alpha: float, properties: Iterable[str] = ()) -> Choice:
+    """The optimal mechanism on answers 0..n under zero-one loss and a uniform prior. 003, Figure 5.
+
+    WM's constraints include what costs nothing extra (symmetry, row monotonicity), so its matrix has every
+    property that was asked for.
+
+    >>> choose(4, 0.9, ["fair", "row_honest"]).mechanism, choose(4, 0.9, ["symmetric"]).mechanism
+    ('EM', 'GM')
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}; it is exp(-epsilon)")
+    asked = frozenset(canonical(name) for name in properties)
+    if any(name.startswith("column_ratio") for name in asked):
+        raise ValueError("column_ratio must not be asked of the flowchart, which knows 003's seven properties")
+    if "fair" in asked:
+        return Choice("EM")
+    if asked & COLUMN and n > 1:
+        free = frozenset({"column_monotone", "row_monotone", "symmetric"})
+        return Choice("GM") if alpha <= 0.5 else Choice("WM", free)
+    if "weakly_honest" in asked and n > 1 and n < 2 * alpha / (1 - alpha):
+        return Choice("WM", frozenset({"weakly_honest", "row_monotone", "symmetric"}))
+    return Choice("GM")
+
+
+def applies(problem: Problem) -> bool:
+    """Zero-one loss, uniform average, a count, and a choice that needs no program."""
+    m, n = problem.shape
+    return (
+        m == n
+        and not problem.worst
+        and problem.cliques == tuple((j, j + 2, 1.0) for j in range(n - 1))
+        and np.array_equal(problem.home, np.arange(n))
+        and np.array_equal(problem.loss, 1.0 - np.eye(n))
+        and bool(np.allclose(problem.prior, 1 / n, rtol=1e-14))
+        and not any(name.startswith("column_ratio") for name in problem.properties)
+        and _choice(problem).mechanism != "WM"
+    )
+
+
+def solve(problem: Problem) -> Proposal:
+    """GM or EM, for a problem that `applies`.
+
+    GM's bound is that of the problem without properties. EM's is Lemma 4: a fair truth y is at most EM's own, so
+    the loss 1 - y is at least EM's.
+    """
+    if _choice(problem).mechanism == "GM":
+        found = geometric.solve(replace(problem, properties=frozenset()))
+        return replace(found, route="flowchart, geometric")
+    P = fair_matrix(len(problem.prior), problem.epsilon)
+    return Proposal(P, float(1.0 - P[0, 0] * (1.0 + 1e-15 * len(P))), "flowchart, explicit fair")
+
+
+def _choice(problem: Problem) -> Choice:
+    return choose(len(problem.prior) - 1, float(np.exp(-problem.epsilon)), problem.properties)

@@ -1,0 +1,201 @@
+"""The papers' linear program, for any properties, neighbourhood, loss, prior and aim: scaled and folded.
+
+The textbook form (000, section 4.3; 003, section III) is made smaller and sounder by `folded`. The lower bound
+comes from the duals of the same basis in unscaled form, by weak duality (`duality`), completed along chains.
+"""
+
+import math
+import time
+from dataclasses import replace
+
+import highspy
+import numpy as np
+
+from inbounds.design.bounds.duality import Duals, Hold, lower_bound, trivial_bound
+from inbounds.design.comparisons import Comparisons, floors
+from inbounds.design.problem import Floats, Problem, Proposal
+from inbounds.design.routes import rows
+from inbounds.design.routes.chains import chain, completed, is_chain
+from inbounds.design.routes.fallback import at_hand
+from inbounds.design.routes.folded import Model, costs, model, program_rows
+from inbounds.design.solver import highs
+from inbounds.design.solver.polish import normalized, raised
+
+TIGHT = 1e-9  # a multiplier above this marks what every optimum keeps tight
+ROUNDING = 1e-12  # columns that sum to one up to this need no suspicion
+NOTHING = 1e-15  # of the largest loss: less is rounding, and no unit to solve in
+LOOSE = 1e-6  # columns that miss a sum of one by more are no solution, whatever the solver says
+NO_ROW = 1e-14  # an output less likely than this under every answer is never reported
+MAX_SWEEPS = 100
+SAME = 1e-10  # what breaking ties may cost, relative to the loss
+TIES_UP_TO = 4000  # variables up to which ties are broken
+ROWS_FROM = 40  # answers from which a chain is first tried row by row
+SPREAD = 5.0  # and log-ratio between the ends from which: nearly flat rows need too many rays
+ROUNDS = 80  # of that trial; it closes in a few rounds or not soon
+PROVED = 1e-9  # relative gap that counts as closed
+SMALL = 0.1  # a loss below this share of the unit is solved again in a smaller unit
+
+
+def _start(model: Model, scale: Floats, *, presolve: bool) -> highspy.Highs:
+    problem, built = model.problem, program_rows(model, scale)
+    least = np.zeros(model.variables)
+    np.maximum.at(least, model.cells, highs.MASS * floors(problem).ravel() / scale[model.cells])
+    cost = costs(model, problem.loss * (0.0 if problem.worst else problem.prior), scale)
+    if problem.worst:
+        least[-1], cost[-1] = -np.inf, 1.0
+    solver = highs.solver(presolve="choose" if presolve else "off")
+    highs.load(solver, cost, least, built.matrix, built.lower, built.upper)
+    return solver
+
+
+def _duals(model: Model, y: Floats) -> Duals:
+    """The multipliers of an unscaled program, block by block in the order of `program_rows`."""
+    m, n = model.problem.shape
+    kept = (n + 1) // 2 if model.folded else n
+    v, y = rows.unfolded(y[:kept], n), y[kept:]
+    answers, y = (y[:n], y[n:]) if model.problem.worst else (y[:0], y)
+    holds = []
+    for hub in model.hubs:
+        shape = (len(hub.outputs), hub.stop - hub.start)
+        rise, fall = np.zeros((m, shape[1])), np.zeros((m, shape[1]))
+        size = shape[0] * shape[1]
+        rise[hub.outputs] = y[:size].reshape(shape) / hub.factor
+        fall[hub.outputs] = y[size : 2 * size].reshape(shape)
+        holds.append(Hold(hub.start, hub.stop, hub.factor, rise, fall))
+        y = y[2 * size :]
+    return Duals(model.compared, y / np.maximum(model.compared.factor, 1.0), tuple(holds), v, answers)
+
+
+def _bound(model: Model, y: Floats) -> float:
+    """The better of two bounds: multipliers as they are, and recomputed along the chains if there are any."""
+    problem, duals = model.problem, _duals(model, y)
+    bound = max(trivial_bound(problem), lower_bound(problem, duals, model.cells))
+    if is_chain(problem):
+        own = np.arange(model.linked, len(model.compared))
+        rest = replace(duals, comparisons=model.compared[own], values=np.maximum(duals.values[own], 0.0))
+        whole, _ = completed(problem, chain(problem), rest, folded=model.folded)
+        bound = max(bound, lower_bound(problem, whole, model.cells))
+    return bound
+
+
+def _proposal(model: Model, x: Floats) -> Floats:
+    """The matrix of a solution (a value per class of cells), made to keep every comparison and hub."""
+    greater, lesser = model.cells[model.compared.greater], model.cells[model.compared.lesser]
+    classwise = Comparisons(greater, lesser, model.compared.factor)
+    P = np.maximum(x, 0.0)[model.cells].reshape(model.problem.shape)
+    x = np.where(P.max(axis=1, keepdims=True) > NO_ROW, P, 0.0).ravel()
+    for _ in range(MAX_SWEEPS):
+        least = np.zeros(model.size)
+        np.maximum.at(least, model.cells, x)
+        P = raised(least, classwise)[model.cells].reshape(model.problem.shape)
+        for hub in model.hubs:
+            block = P[hub.outputs, hub.start : hub.stop]
+            P[hub.outputs, hub.start : hub.stop] = np.maximum(block, block.max(axis=1, keepdims=True) / hub.factor)
+        if not model.hubs or np.array_equal(P.ravel(), x):
+            break
+        x = P.ravel()
+    return P
+
+
+def _best(problem: Problem, found: list[Floats]) -> Floats:
+    """The first of those whose columns sum to one most nearly and whose loss is least, up to SAME of it."""
+    off = [_off(P) for P in found]
+    sound = [normalized(P) for P, o in zip(found, off, strict=True) if o <= max(ROUNDING, 2 * min(off))]
+    least = min(map(problem.value, sound))
+    return next(P for P in sound if problem.value(P) <= least + SAME * abs(least))
+
+
+def _off(P: Floats) -> float:
+    """By how much the columns miss a sum of one."""
+    return float(np.abs(P.sum(axis=0) - 1.0).max())
+
+
+def _without_ties(model: Model, solver: highspy.Highs, plain: highspy.Highs, deadline: float) -> bool:
+    """Among all optima, find one with the least squared distance to the truth, all answers counted alike.
+
+    What has a multiplier is tight in every optimum and nothing else is, so locking it leaves the optima. Whether
+    the solver managed.
+    """
+    far = np.square(np.arange(model.problem.shape[0], dtype=np.float64)[:, None] - model.problem.home)
+    cost = costs(model, far, model.scale)
+    solution, lp = plain.getSolution(), solver.getLp()
+    locked = np.flatnonzero(np.abs(solution.col_dual) > TIGHT)
+    least = np.array(lp.col_lower_)
+    solver.changeColsBounds(len(locked), locked.astype(np.int32), least[locked], least[locked])
+    for row in np.flatnonzero(np.abs(solution.row_dual) > TIGHT):
+        solver.changeRowBounds(int(row), lp.row_lower_[row], lp.row_lower_[row])
+    solver.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
+    solver.setOptionValue("simplex_strategy", highs.PRIMAL_SIMPLEX)
+    return highs.run(solver, deadline)
+
+
+def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
+    """The best private mechanism with the properties asked for, and a proved bound.
+
+    Within `max_seconds` an optimum (on long chains row by row, if that closes; else by the full program); beyond,
+    the best mechanism at hand with its valid, weaker bound. Deterministic unless time runs out. The full program
+    has about outputs * answers / 2 variables when it folds.
+
+    Solvers have absolute tolerances, so the least loss of every answer is taken off, and the rest is divided by the
+    loss of what is at hand; again by what was found, if that is much smaller.
+    """
+    deadline = time.monotonic() + max_seconds
+    floor = np.full(problem.shape[1], problem.loss.min()) if problem.worst else problem.loss.min(axis=0)
+    rest = replace(problem, loss=problem.loss - floor)
+    first = rest.value(at_hand(rest))
+    found = _scaled(rest, first, deadline)
+    value = rest.value(found.matrix)
+    if 0 < value < SMALL * first and value - found.bound > PROVED * value:
+        again = _scaled(rest, value, deadline)
+        closest = min(found, again, key=lambda each: rest.value(each.matrix))
+        found = replace(closest, bound=max(found.bound, again.bound))
+    terms = floor[:1] if problem.worst else problem.prior * floor
+    off = 2.0**-50 * (abs(found.bound) + len(terms) * float(np.abs(terms).sum()))
+    return replace(found, bound=found.bound + float(terms.sum()) - off)
+
+
+def _scaled(problem: Problem, size: float, deadline: float) -> Proposal:
+    """Solve in units of about `size`: a power of two, so that nothing is rounded."""
+    size = max(size, NOTHING * float(problem.loss.max()))
+    unit = math.ldexp(1.0, math.frexp(size)[1]) if size > 0 else 1.0
+    found = _by_rows_or_whole(replace(problem, loss=problem.loss / unit), deadline)
+    return replace(found, bound=found.bound * unit)
+
+
+def _by_rows_or_whole(problem: Problem, deadline: float) -> Proposal:
+    if not (problem.shape[1] >= ROWS_FROM and rows.fits(problem) and _spread(problem) >= SPREAD):
+        return full(problem, deadline)
+    quick = rows.solve(problem, (deadline - time.monotonic()) / 2, ROUNDS)
+    if problem.value(quick.matrix) - quick.bound <= PROVED * abs(quick.bound):
+        return quick
+    found = full(problem, deadline)
+    return replace(found, bound=max(found.bound, quick.bound))
+
+
+def _spread(problem: Problem) -> float:
+    return problem.epsilon * sum(d for _, _, d in problem.cliques)
+
+
+def full(problem: Problem, deadline: float) -> Proposal:
+    """The full program, up to a moment of the monotonic clock."""
+    built = model(problem)
+    if time.monotonic() > deadline:
+        return Proposal(at_hand(problem), trivial_bound(problem), "a mechanism at hand")
+    solver, found = _start(built, built.scale, presolve=True), []
+    if highs.run(solver, deadline):
+        found.append(_proposal(built, built.scale * highs.values(solver)[: built.size]))
+    elif time.monotonic() > deadline:
+        return Proposal(at_hand(problem), trivial_bound(problem), "a mechanism at hand")
+    # the same basis in P itself, where multipliers do not suffer from the scaling
+    plain = _start(built, np.ones(built.size), presolve=False)
+    plain.setBasis(solver.getBasis())
+    if highs.run(plain, deadline):
+        found.append(_proposal(built, highs.values(plain)[: built.size]))
+    bound = _bound(built, highs.duals(plain))
+    found = [P for P in found if _off(P) <= LOOSE]
+    if not found:
+        return Proposal(at_hand(problem), bound, "a mechanism at hand")
+    if built.variables <= TIES_UP_TO and _without_ties(built, solver, plain, deadline):
+        settled = _proposal(built, built.scale * highs.values(solver)[: built.size])
+        found = [settled, *found] if _off(settled) <= LOOSE else found
+    return Proposal(_best(problem, found), bound, "full linear program, scaled and folded")

@@ -1,0 +1,244 @@
+"""Optimal mechanisms as mixes of extreme rays: column generation with a proof at the end.
+
+A private matrix is a sum of rows from the cone of `pricing`, so it is a non-negative mix of the cone's
+extreme rays, each reported as one output. The mix must sum to one at every answer: n equations, one column
+per (ray, output). A small linear program chooses among the rays found so far; its duals v price all others.
+First come staircases, priced all at once; then the shortest path of `pricing` prices every ray there is, and
+when none improves, v proves the optimum. For the worst case every answer has a second equation, its loss,
+whose duals act as the prior.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from inbounds.design.bounds import bound
+from inbounds.design.problem import Floats, Ints, Problem, Proposal
+from inbounds.design.routes import everyone
+from inbounds.design.routes.stairs import Stairs, stairs
+from inbounds.design.solver import pricing
+from inbounds.design.solver.master import Master, Mix
+from inbounds.design.solver.pricing import Cone
+from inbounds.design.symmetry import settled
+
+#: a ray is worth adding when it improves by this share of the value
+WORTH = 1e-13
+#: the same for staircases, which only prepare the ground; costs this close are ties
+COARSE, TIE = 1e-9, 1e-12
+#: pivots in full precision after the solver: none but the last basis solved again, or as many as it may take
+EXACT, PIVOTS = 0, 200
+#: seconds that the first program gets even when no time is left
+MOMENT = 1.0
+#: rounds of pricing towards the most improving ray, once any improving ray is no longer enough
+SHARPER = 12
+#: with at least MANY answers, all neighbours, the interior point is tried first; its gap must be ENOUGH
+MANY, ENOUGH = 16, 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A connected run of answers: its loss (smallest value zero), prior weights, squared steps from home, aim
+    and cone."""
+
+    loss: Floats
+    prior: Floats
+    away: Floats
+    worst: bool
+    cone: Cone
+
+    @property
+    def mirrored(self) -> bool:
+        prior = self.worst or np.array_equal(self.prior, self.prior[::-1])
+        return prior and self.cone.mirrored and np.array_equal(self.loss, self.loss[::-1, ::-1])
+
+
+def applies(problem: Problem) -> bool:
+    """Whether this route proves optimality: no properties, and windows that `pricing` is exact for."""
+    return not problem.properties and pricing.regular(problem)
+
+
+def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
+    """The optimal private matrix without properties, any neighbourhood, loss table, prior and aim.
+
+    Returns after about `max_seconds` at the latest, then with the best mix so far and a valid but weaker
+    bound. Cost: a few dozen rounds, each O(n * window * outputs) for the pricing and a warm-started program
+    with n (worst case 2n) rows. The dual argument is in `bound`.
+    """
+    deadline = time.monotonic() + max_seconds
+    blocks, bounds = [], []
+    for part, floor in _parts(problem):
+        P, low = _solve_part(part, deadline)
+        blocks.append(P)
+        bounds.append(low + floor)
+    low = max(bounds) if problem.worst else sum(bounds) - 2.0**-50 * sum(map(abs, bounds))
+    return Proposal(settled(problem, np.hstack(blocks)), low, "cone rays")
+
+
+def _parts(problem: Problem) -> Iterator[tuple[Part, float]]:
+    """The parts, with the constant that was taken off their losses to make the least one zero."""
+    for span in pricing.components(problem):
+        loss, prior = problem.loss[:, span], problem.prior[span]
+        floor = np.full(loss.shape[1], loss.min()) if problem.worst else loss.min(axis=0)
+        weight = np.array([1.0]) if problem.worst else prior
+        terms = weight * floor[: len(weight)]
+        off = float(terms.sum() - 2.0**-50 * len(terms) * np.abs(terms).sum())
+        away = (np.arange(len(loss))[:, None] - problem.home[span]).astype(float) ** 2
+        yield Part(loss - floor, prior, away, problem.worst, pricing.cone(problem, span)), off
+
+
+def _solve_part(part: Part, deadline: float) -> tuple[Floats, float]:
+    if part.cone.size == 1 or not part.loss.any():
+        return _constant(part), 0.0
+    low = 0.0
+    if part.cone.everyone and part.cone.size >= MANY:
+        P, low = _interior(part, deadline)
+        if _value(part, P) - low <= ENOUGH * _value(part, P) or time.monotonic() > deadline:
+            return P, low
+    P, lower = _generate(part, deadline)
+    return P, max(low, lower)
+
+
+def _interior(part: Part, deadline: float) -> tuple[Floats, float]:
+    """Near-optimal by `everyone`, with its bound; a constant mechanism and zero if the iteration broke
+    down."""
+    step = float(part.cone.step[0])
+    found = everyone.solve(part.loss, part.prior, part.worst, step, part.mirrored, deadline)
+    if found is None:
+        return _constant(part), 0.0
+    P, v, mu = found
+    low = _bound(part, v, mu)
+    if not part.worst:
+        cost, k = part.prior * part.loss, float(np.expm1(step))
+        return everyone.filled(P.min(axis=1), cost, part.away, k), low
+    off = float(np.abs(P.sum(axis=0) - 1).max())
+    return (P / P.sum(axis=0) if off < ENOUGH else _constant(part)), low
+
+
+def _value(part: Part, P: Floats) -> float:
+    losses = (part.loss * P).sum(axis=0)
+    return float(losses.max() if part.worst else part.prior @ losses)
+
+
+def _bound(part: Part, v: Floats, mu: Floats) -> float:
+    if part.worst:
+        return bound.worst(v, mu, part.loss, part.cone)
+    return bound.average(v, part.prior * part.loss, part.cone)
+
+
+def _generate(part: Part, deadline: float) -> tuple[Floats, float]:
+    """The best mix of rays and its bound; a constant mechanism and zero if the solver broke down at once."""
+    tails = stairs(part.cone)
+    master, mix = _start(part, tails, deadline)
+    if mix is None:
+        return _constant(part), 0.0
+    mix = _add_staircases(part, tails, master, mix, deadline)
+    mix = _add_rays(part, master, mix, deadline)
+    return master.matrix(mix.weights), _bound(part, mix.v, mix.mu)
+
+
+def _constant(part: Part) -> Floats:
+    P = np.zeros(part.loss.shape)
+    P[part.loss.sum(axis=1).argmin()] = 1.0
+    return P
+
+
+def _start(part: Part, tails: Stairs, deadline: float) -> tuple[Master, Mix | None]:
+    """The narrowest staircases and the constant row; solved twice if the value is far from the solver's
+    scale."""
+    n, scale = part.cone.size, 1.0
+    peaks = np.arange(n)
+    log_x = np.hstack([np.zeros((n, 1)), tails.log_rays(peaks, peaks)])
+    while True:
+        master = Master(part.loss, part.prior, part.worst, part.mirrored, scale)
+        master.add(log_x, _cheapest(part, _weights(part), log_x))
+        master.begin()
+        mix = master.solve(max(deadline - time.monotonic(), MOMENT))
+        if mix is None or scale != 1.0 or not mix.value > 0 or 0.1 < mix.value < 10:
+            return master, mix
+        scale = mix.value
+
+
+def _weights(part: Part) -> Floats:
+    """Answer weights to begin with: the prior, or all alike for the worst case."""
+    return np.full(part.cone.size, 1.0 / part.cone.size) if part.worst else part.prior
+
+
+def _cheapest(part: Part, weights: Floats, log_x: Floats) -> Ints:
+    """The output that costs each ray least under answer weights; ties go to the least squared error in
+    positions."""
+    x = np.exp(log_x - log_x.max(axis=0))
+    cost = (weights * part.loss) @ x
+    tied = cost <= cost.min(axis=0) * (1 + TIE)
+    away = (np.maximum(weights, weights.max() * TIE) * part.away) @ x
+    best: Ints = np.where(tied, away, np.inf).argmin(axis=0)
+    return best
+
+
+def _add_staircases(part: Part, tails: Stairs, master: Master, mix: Mix, deadline: float) -> Mix:
+    """Column generation over all staircases: for each start the best end, for each end the best start."""
+    size = np.abs(tails.sums(np.full(part.cone.size, 1.0 / part.cone.size)))  # of real staircases: positive
+    edge = np.arange(part.cone.size)
+    cost: Floats | None = None
+    while time.monotonic() < deadline:
+        if cost is None or part.worst:
+            cost = tails.cheapest(mix.mu * _outputs(part))
+        gain = (tails.sums(mix.v) - cost) / size
+        first, last = np.append(edge, gain.argmax(axis=0)), np.append(gain.argmax(axis=1), edge)
+        good = gain[first, last] > COARSE * mix.value
+        log_x = tails.log_rays(first[good], last[good])
+        if not good.any() or not master.add(log_x, _cheapest(part, mix.mu, log_x)):
+            return mix
+        mix = master.solve(deadline - time.monotonic()) or mix
+    return mix
+
+
+def _outputs(part: Part) -> Floats:
+    """The loss of the outputs that need to be tried: half of them if the other half mirrors them."""
+    return part.loss[: (len(part.loss) + 1) // 2] if part.mirrored else part.loss
+
+
+def _add_rays(part: Part, master: Master, mix: Mix, deadline: float) -> Mix:
+    """Column generation over all rays until none improves.
+
+    First with the solver's own duals and any improving ray; when those bring nothing new, with the same basis
+    solved exactly and the most improving rays; then with pivots that the solver's tolerance would not make.
+    """
+    master.refine()
+    care = iter((EXACT, PIVOTS))
+    pivots: int | None = None
+    while True:
+        log_x, outputs = _improving(part, mix, 1 if pivots is None else SHARPER)
+        stuck = not master.add(log_x, outputs)
+        if time.monotonic() > deadline or (not len(outputs) and pivots is not None):
+            return mix
+        if stuck:
+            pivots = next(care, None)
+            if pivots is None:
+                return mix
+        mix = master.solve(deadline - time.monotonic(), pivots) or mix
+
+
+def _improving(part: Part, mix: Mix, rounds: int) -> tuple[Floats, Ints]:
+    """A ray of every output, as logs, where one improves the mix, and the outputs to report them as.
+
+    The gain of a ray is counted per unit of its mean. Asking for more than WORTH of the value keeps noise on a ray
+    that grows by many orders from hiding a real gain; asking again for more than was found (Dinkelbach) leads in a
+    few rounds to the largest gain.
+    """
+    r = (mix.mu * _outputs(part)).T - mix.v[:, None]
+    least = np.full(r.shape[1], WORTH * mix.value)
+    log_x, good = np.zeros_like(r), np.zeros(r.shape[1], bool)
+    for _ in range(rounds):
+        found = pricing.rays(r + least / part.cone.size, part.cone)
+        x = np.exp(found - found.max(axis=0))
+        gain = -(r * x).sum(axis=0) / x.mean(axis=0)
+        better = gain > least
+        if not better.any():
+            break
+        log_x[:, better] = found[:, better]
+        good |= better
+        least = np.maximum(least, gain)
+    log_x, outputs = log_x[:, good], np.flatnonzero(good)
+    return log_x, outputs if part.worst else _cheapest(part, part.prior, log_x)

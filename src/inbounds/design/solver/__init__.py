@@ -1,0 +1,1 @@
+"""Linear programs and what they are solved with."""

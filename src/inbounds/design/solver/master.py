@@ -1,0 +1,173 @@
+"""The small linear program over the rays found so far.
+
+Columns are (ray, output) pairs, rows are answers; a basis of it is solved again in plain linear algebra, so
+that weights and duals are as good as floats get, not as good as a solver's tolerance.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import highspy
+import numpy as np
+
+from inbounds.design.problem import Floats, Ints
+from inbounds.design.solver.simplex import Program, finish
+
+#: the solver's tolerances while rays are collected and when it matters; a large basis cannot be that exact
+COARSE, FINE, MANY_ROWS = 1e-7, 1e-10, 150
+#: what a solver may be off and still be worth solving again exactly
+LOOSE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Mix:
+    """Weights of the columns, duals v of the column sums, weights mu of the answers, and the value
+    reached."""
+
+    weights: Floats
+    v: Floats
+    mu: Floats
+    value: float
+
+
+class Master:
+    """min cost of a mix of rays that sums to one at every answer; `worst`: min t, no answer loses more than t.
+
+    prior: weights of the answers (ignored when `worst`); loss[i, j] >= 0. mirrored: everything reads the same from
+    both ends, so half of the rows suffice. Values inside are divided by `scale`, which should be near the optimum:
+    solvers have absolute tolerances.
+    """
+
+    def __init__(self, loss: Floats, prior: Floats, worst: bool, mirrored: bool, scale: float = 1.0) -> None:
+        self.loss, self.prior, self.worst, self.mirrored, self.scale = loss, prior, worst, mirrored, scale
+        n = (loss.shape[1] + 1) // 2 if mirrored else loss.shape[1]
+        self.size, self.rows = n, 2 * n if worst else n
+        self.rays: Floats = np.empty((loss.shape[1], 0))
+        self.outputs: Ints = np.empty(0, np.int64)
+        self.columns: Floats = np.empty((self.rows, 0))
+        self.costs: Floats = np.empty(0)
+        self.seen: set[bytes] = set()
+        self.solver = _solver(n, self.rows)
+        if worst:
+            self._append(np.concatenate([np.zeros(n), -np.ones(n)])[:, None], np.ones(1))
+
+    def add(self, log_x: Floats, outputs: Ints) -> int:
+        """Add rays (as logs, one per column) reported as `outputs`; those already there are left out. How
+        many came."""
+        fresh = []
+        for c, (x, i) in enumerate(zip(log_x.T, outputs, strict=True)):
+            key = np.append(np.round(x - x.max(), 9) + 0.0, i).tobytes()
+            if key not in self.seen:
+                self.seen.add(key)
+                fresh.append(c)
+        if not fresh:
+            return 0
+        log_x, outputs = log_x[:, fresh], outputs[fresh]
+        x = np.exp(log_x - log_x.max(axis=0))
+        self.rays, self.outputs = np.hstack([self.rays, x]), np.append(self.outputs, outputs)
+        each = self.loss[outputs].T * x / self.scale
+        if self.worst:
+            self._append(np.vstack([self._fold(x), self._fold(each)]), np.zeros(len(outputs)))
+        else:
+            self._append(self._fold(x), self.prior @ each)
+        return len(fresh)
+
+    def _fold(self, x: Floats) -> Floats:
+        """What answers j and n-1-j have on average: a ray and its mirror image, mixed evenly, as one column."""
+        return (x + x[::-1])[: self.size] / 2 if self.mirrored else x
+
+    def _unfold(self, y: Floats) -> Floats:
+        """The duals of all answers from those of the folded ones: the transpose of `_fold`."""
+        if not self.mirrored:
+            return y
+        full = np.zeros(self.loss.shape[1])
+        full[: self.size] = y / 2
+        return full + full[::-1]
+
+    def _append(self, columns: Floats, costs: Floats) -> None:
+        rows, count = columns.shape
+        self.columns, self.costs = np.hstack([self.columns, columns]), np.append(self.costs, costs)
+        starts = (np.arange(count) * rows).astype(np.int32)
+        index = np.tile(np.arange(rows, dtype=np.int32), count)
+        upper, entries = np.full(count, highspy.kHighsInf), columns.T.ravel()
+        self.solver.addCols(count, costs, np.zeros(count), upper, rows * count, starts, index, entries)
+
+    def begin(self) -> None:
+        """Start from the first ray alone, which must be constant: a mechanism, so no search for a first one."""
+        first, n, state = int(self.worst), self.size, highspy.HighsBasisStatus
+        rows = [state.kBasic] * self.rows
+        rows[0] = state.kLower
+        if self.worst:
+            rows[n + int(self.columns[n:, 1].argmax())] = state.kUpper
+        basis = highspy.HighsBasis()
+        basis.col_status = [state.kBasic] * (first + 1) + [state.kLower] * (len(self.costs) - first - 1)
+        basis.row_status, basis.valid = rows, True
+        self.solver.setBasis(basis)
+
+    def refine(self) -> None:
+        """From now on solve to the fine tolerance."""
+        tolerance = FINE if self.rows <= MANY_ROWS else 10 * FINE
+        self.solver.setOptionValue("primal_feasibility_tolerance", tolerance)
+        self.solver.setOptionValue("dual_feasibility_tolerance", tolerance)
+
+    def solve(self, seconds: float, pivots: int | None = None) -> Mix | None:
+        """The best mix, or None if the time ran out or the solver broke down.
+
+        With `pivots` the solver's last basis is solved again in full precision, and so many pivots may follow.
+        """
+        end = time.monotonic() + seconds
+        if not self._run(end) and time.monotonic() < end:
+            # primal simplex broke down on rays that are almost parallel: another method, from scratch
+            self.solver.clearSolver()
+            self.solver.setOptionValue("solver", "ipm")
+            self._run(end)
+            self.solver.setOptionValue("solver", "simplex")
+        if not self._usable():
+            return None
+        solution = self.solver.getSolution()
+        weights, y = np.maximum(solution.col_value, 0.0), np.array(solution.row_dual)
+        if pivots is not None and self.solver.getBasis().valid:
+            index = np.asarray(self.solver.getBasicVariables()[1], np.int64)
+            weights, y = finish(Program(self.columns, self.costs, self.size), index, pivots) or (weights, y)
+        n, first = self.size, int(self.worst)
+        mu = self._unfold(np.maximum(-y[n:], 0.0)) if self.worst else self.prior
+        value = self.scale * float(self.costs @ weights)
+        return Mix(weights[first:], self.scale * self._unfold(y[:n]), mu, value)
+
+    def _run(self, end: float) -> bool:
+        self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(end - time.monotonic(), 0.0))
+        self.solver.run()
+        return self._usable()
+
+    def _usable(self) -> bool:
+        """Optimal, or short of the tight tolerance by little, as happens with rays that are almost parallel."""
+        status, info = self.solver.getModelStatus(), self.solver.getInfo()
+        if status == highspy.HighsModelStatus.kUnknown:
+            return bool(max(info.max_primal_infeasibility, info.max_dual_infeasibility) < LOOSE)
+        return bool(status == highspy.HighsModelStatus.kOptimal)
+
+    def matrix(self, weights: Floats) -> Floats:
+        """The weighted rays, each in the row of its output; if mirrored, mixed evenly with the mirror image."""
+        P, count = np.zeros(self.loss.shape), len(weights)
+        np.add.at(P, self.outputs[:count], (self.rays[:, :count] * weights).T)
+        return (P + P[::-1, ::-1]) / 2 if self.mirrored else P
+
+
+def _solver(equal: int, rows: int) -> Any:
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    options: dict[str, bool | int | float | str] = {
+        "output_flag": False,
+        "threads": 1,
+        "presolve": "off",
+        "simplex_strategy": 4,  # primal: new columns leave the old basis feasible
+        "primal_feasibility_tolerance": COARSE,
+        "dual_feasibility_tolerance": COARSE,
+        "small_matrix_value": 1e-12,
+    }
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    for j in range(rows):
+        low, high = (1.0, 1.0) if j < equal else (-highspy.kHighsInf, 0.0)
+        solver.addRow(low, high, 0, np.empty(0, np.int32), np.empty(0))
+    return solver

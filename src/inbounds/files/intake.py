@@ -1,0 +1,63 @@
+"""Reading text files that strangers wrote: their length, nesting and digits are bounded before they are parsed."""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from decimal import Decimal
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from inbounds.trusted.extent import DEEPEST, LONGEST
+
+_JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_TOML_STRING = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5})?'
+    r"|'''(?:[^']|'(?!''))*+(?:'{3,5})?"
+    r'|"(?:[^"\\\n]|\\.)*+"?'
+    r"|'[^'\n]*+'?"
+    r"|#[^\n]*+",
+    re.DOTALL,
+)
+_DOTTED = re.compile(rf"(?:\.[^.=\[\]{{}},\n]*){{{DEEPEST}}}")
+
+CHUNK = 1 << 20
+"""Bytes read at a time."""
+
+Pairs = Callable[[list[tuple[str, Any]]], Any]
+
+
+def text_of(path: str | PathLike[str], encoding: str = "utf-8") -> str:
+    """The text of a file; a `ValueError` when it is longer than LONGEST, or not in this encoding."""
+    content = bytearray()
+    with Path(path).open("rb") as file:
+        while part := file.read(CHUNK):  # a pipe, or a file that grows, has no length to ask for
+            content += part
+            if len(content) > LONGEST:
+                raise ValueError(f"a file must have at most {LONGEST} bytes")
+    return content.decode(encoding)
+
+
+def from_json(text: str, pairs: Pairs | None = None) -> Any:
+    """The values of JSON text; a `ValueError` when it is none, or nested more than DEEPEST deep."""
+    if _depth(_JSON_STRING.sub("", text)) > DEEPEST:
+        raise ValueError(f"JSON text must be nested at most {DEEPEST} deep")
+    return json.loads(text, object_pairs_hook=pairs)
+
+
+def from_toml(text: str) -> dict[str, Any]:
+    """The values of TOML text, decimals as they are written; a `ValueError` as for JSON."""
+    bare = _TOML_STRING.sub("_", text)
+    if _depth(bare) > DEEPEST or _DOTTED.search(bare):
+        raise ValueError(f"TOML text must be nested at most {DEEPEST} deep")
+    return tomllib.loads(text, parse_float=Decimal)
+
+
+def _depth(bare: str) -> int:
+    """The deepest nesting of brackets in a text without strings; what is never closed counts too."""
+    deepest = depth = 0
+    for bracket in re.findall(r"[\[\]{}]", bare):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest

@@ -1,0 +1,185 @@
+"""How queries, laws and what is known of them are spelled as plain JSON values, and read back without belief."""
+
+import math
+import re
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from inbounds.mechanism import Optimality
+from inbounds.mechanism.law import Law, Matrix, Noise
+from inbounds.numbers import Ints
+from inbounds.query import Cells, Everyone, Metric, Neighbours, Query, Reach, Scale
+from inbounds.trusted.extent import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_LISTED, MOST_ROUNDED
+
+Json = dict[str, Any]
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,18}")
+_EXACT = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
+
+
+def query_json(query: Query) -> Json:
+    """A query as plain JSON values, as passports and release records hold it."""
+    outputs = query.outputs
+    return {
+        "kind": query.kind,
+        "answers": _scale_json(query.answers),
+        "outputs": None
+        if query.one_output_per_answer
+        else {
+            "lowers": _scale_json(outputs.lowers),
+            "uppers": _scale_json(outputs.uppers),
+            "values": _scale_json(outputs.values),
+        },
+        "neighbours": _neighbours_json(query.neighbours),
+        "rounds": query.rounds,
+        "labels": list(query.labels) if query.labels is not None else None,
+        **({"allowance": str(query.allowance)} if query.allowance else {}),
+    }
+
+
+def read_query(part: Json, most: int = MOST_CELLS) -> Query:
+    """The query of such values. most: cells, and answers beside them, where there is not one cell per answer."""
+    answers = _read_scale(part["answers"])
+    if answers.ticks[-1] >= (MOST_ANSWERS if answers.regular else MOST_LISTED):
+        raise ValueError("the answers must lie closer together: the gaps between them have too many steps")
+    if part["rounds"] and len(answers) > MOST_ROUNDED:
+        raise ValueError(f"a query that rounds must have at most {MOST_ROUNDED} cells in a file")
+    outputs = Cells.around(answers) if part["outputs"] is None else _read_cells(part["outputs"], len(answers), most)
+    labels = None if part["labels"] is None else _read_labels(part["labels"], len(answers))
+    if not isinstance(part["rounds"], bool):
+        raise TypeError("rounds must be true or false")
+    neighbours = _read_neighbours(part["neighbours"])
+    allowance = read_fraction(part.get("allowance", "0"))
+    return Query(read_line(part["kind"]), answers, outputs, neighbours, part["rounds"], labels, allowance)
+
+
+def _read_cells(part: Json, answers: int, most: int) -> Cells:
+    edges = [_read_scale(part[key]) for key in ("lowers", "uppers", "values")]
+    if max(answers, *map(len, edges)) > most:
+        raise ValueError(f"a file must have at most {most} answers, and cells, where there is not one cell per answer")
+    return Cells.checked(*edges)
+
+
+def _read_labels(part: Any, answers: int) -> tuple[str, ...]:
+    if not isinstance(part, list) or not all(isinstance(label, str) for label in part):
+        raise TypeError("labels must be texts")
+    if len(part) != answers or len(set(part)) != len(part):
+        raise ValueError("labels must be distinct and one for each answer")
+    return tuple(part)
+
+
+def _scale_json(scale: Scale) -> Json:
+    ticks = {"size": len(scale)} if scale.regular else {"ticks": _text(scale.ticks)}
+    return {"start": str(scale.start), "unit": str(scale.unit), **ticks}
+
+
+def _read_scale(part: Json) -> Scale:
+    ticks = range(_size(part["size"])) if "size" in part else tuple(whole_numbers(part["ticks"]))
+    return Scale(read_fraction(part["start"]), read_fraction(part["unit"]), ticks)
+
+
+def _neighbours_json(neighbours: Neighbours) -> Json:
+    match neighbours:
+        case Reach(steps):
+            return {"reach": steps}
+        case Metric(unit):
+            return {"metric": str(unit)}
+        case Everyone():
+            return {"everyone": True}
+
+
+def _read_neighbours(part: Json) -> Neighbours:
+    if len(part) != 1:
+        raise ValueError("neighbours must be said in one way")
+    match part:
+        case {"reach": int(steps)} if not isinstance(steps, bool) and steps <= MOST_ANSWERS:
+            return Reach(steps)
+        case {"metric": str(unit)}:
+            return Metric(read_fraction(unit))
+        case {"everyone": True}:
+            return Everyone()
+    raise ValueError("neighbours must be a reach, a metric or everyone")
+
+
+def law_json(law: Law) -> Json:
+    if isinstance(law, Matrix):
+        return {"matrix": [_text(row) for row in law.weights.tolist()]}
+    remap = None if law.remap is None else _text(law.remap.tolist())
+    sizes = {"floor": str(law.floor), "end": str(law.end), "size": str(law.size)}
+    return {"noise": {"core": _text(law.core.tolist()), **sizes, "remap": remap}}
+
+
+def read_law(part: Json) -> Law:
+    if len(part) != 1:
+        raise ValueError("the law must be a matrix or a noise table")
+    if "matrix" in part:
+        rows = [whole_numbers(row) for row in part["matrix"]]
+        if len({len(row) for row in rows}) != 1:
+            raise ValueError("the rows of a matrix must have the same length")
+        return Matrix(_array(rows))
+    noise = part["noise"]
+    (floor,), (end,), (size,) = (whole_numbers(noise[key]) for key in ("floor", "end", "size"))
+    remap = None if noise["remap"] is None else _array(whole_numbers(noise["remap"]))
+    return Noise(_array(whole_numbers(noise["core"])), floor, end, size, remap)
+
+
+def optimality_json(optimality: Optimality | None) -> Json | None:
+    if optimality is None:
+        return None
+    return {
+        "objective": optimality.objective,
+        "value": repr(optimality.value),
+        "bound": repr(optimality.bound),
+    }
+
+
+def read_optimality(part: Json | None) -> Optimality | None:
+    if part is None:
+        return None
+    value, bound = (_float(part[name]) for name in ("value", "bound"))
+    if not (math.isfinite(value) and math.isfinite(bound)):
+        raise ValueError("an objective and its bound must be finite")
+    return Optimality(read_line(part["objective"]), value, bound)
+
+
+def _text(numbers: Iterable[int]) -> str:
+    return " ".join(map(str, numbers))
+
+
+def _float(text: Any) -> float:
+    if not isinstance(text, str) or len(text) > MOST_DIGITS:
+        raise ValueError("an objective and its bound must be numbers in text")
+    return float(text)
+
+
+def whole_numbers(text: str) -> list[int]:
+    """The whole numbers of a line, as passports hold them."""
+    words = text.split(" ")
+    if not all(_WHOLE.fullmatch(word) for word in words):
+        raise ValueError("weights must be whole numbers in decimal, separated by single spaces")
+    return [int(word) for word in words]
+
+
+def _array(numbers: list[int] | list[list[int]]) -> Ints:
+    return np.array(numbers, dtype=np.int64)
+
+
+def read_line(text: Any) -> str:
+    """A text for people, without control characters that could make a terminal show something else."""
+    if not isinstance(text, str) or not text.isprintable():
+        raise ValueError("a text must be one printable line")
+    return text
+
+
+def _size(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_ANSWERS:
+        raise ValueError("a scale's size must be a positive whole number of at most 2**53")
+    return value
+
+
+def read_fraction(text: Any) -> Fraction:
+    if not isinstance(text, str) or not _EXACT.fullmatch(text):
+        raise ValueError(f"an exact number must be text such as '3' or '1/2', of at most {MOST_DIGITS} digits")
+    return Fraction(text)

@@ -1,0 +1,247 @@
+"""Collecting reports: how often each output was reported, whatever the batches and whoever counted them."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from inbounds.errors import PassportError, UnknownVersion
+from inbounds.files import digest
+from inbounds.files.intake import from_json, text_of
+from inbounds.files.spelling import whole_numbers
+from inbounds.mechanism import Mechanism
+from inbounds.numbers import Ints
+from inbounds.query import Query
+from inbounds.trusted.door import ON_GRID
+
+FORMAT = "inbounds collection"
+VERSION = 1
+
+
+class Collector:
+    """Counts of the reports of one mechanism, in memory that does not grow with the number of reports.
+
+    `add` takes a batch and changes this collector; `merge` (also `+`) gives a new one that holds the reports of
+    both. Merging is associative and commutative with the empty collector as its zero, so any engine can reduce with
+    it.
+
+    >>> import inbounds as ib
+    >>> m = ib.catalog.randomized_response(ib.category(["no", "yes"]), 1)
+    >>> monday, tuesday = Collector(m).add(["yes", "no"]), Collector(m).add(["yes"])
+    >>> (monday + tuesday).counts.tolist()
+    [1, 2]
+    """
+
+    __slots__ = ("_counts", "mechanism")
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(f"a collector is for the reports of a Mechanism, got {type(mechanism).__name__}")
+        self.mechanism = mechanism
+        self._counts: Ints = np.zeros(len(mechanism.query.outputs), dtype=np.int64)
+
+    @property
+    def counts(self) -> Ints:
+        """How often each output was reported, in the order of the outputs; a copy."""
+        return self._counts.copy()
+
+    @property
+    def total(self) -> int:
+        """How many reports were collected."""
+        return int(self._counts.sum())
+
+    def add(self, reports: Any) -> "Collector":
+        """Count a batch of reported values, one or an array of any shape; all of it or nothing. Returns itself."""
+        self._counts += tally(reports, self.mechanism.query)
+        return self
+
+    def add_counts(self, reports: Any, times: ArrayLike) -> "Collector":
+        """Count each reported value so many times: what an engine's GROUP BY returns. Returns itself."""
+        positions = output_positions(reports, self.mechanism.query).ravel()
+        repeats = whole_counts(times).ravel()
+        if repeats.shape != positions.shape:
+            raise ValueError(f"times must be one for each of the {len(positions)} reports, got {len(repeats)}")
+        np.add.at(self._counts, positions, repeats)
+        return self
+
+    def merge(self, other: "Collector") -> "Collector":
+        """A new collector with the reports of both; they must come from the same mechanism."""
+        if not isinstance(other, Collector):
+            raise TypeError(f"a collector merges with a Collector, got {type(other).__name__}")
+        if not same_law(self.mechanism, other.mechanism):
+            raise ValueError("collectors must be for the same mechanism; these reports follow different laws")
+        both = Collector(self.mechanism)
+        both._counts = self._counts + other._counts
+        return both
+
+    __add__ = merge
+
+    @staticmethod
+    def merged(collectors: "Iterable[Collector]") -> "Collector":
+        """All of at least one collector together."""
+        found = list(collectors)
+        if not found:
+            raise ValueError("collectors must be at least one; an empty list does not name the mechanism")
+        result = Collector(found[0].mechanism)
+        for collector in found:
+            result = result.merge(collector)
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Collector):
+            return NotImplemented
+        return same_law(self.mechanism, other.mechanism) and np.array_equal(self._counts, other._counts)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Collector of {self.total} reports of {self.mechanism.origin}, {len(self._counts)} outputs>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.mechanism, self._counts)
+
+    # --- files --------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the counts; the file appears whole or not at all, so a killed collection keeps its last save."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "mechanism": fingerprint(self.mechanism),
+            "reports": str(self.total),
+            "counts": " ".join(map(str, self._counts.tolist())),
+        }
+        _write_whole(Path(path), json.dumps({**content, "sha256": digest(content)}, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], mechanism: Mechanism) -> "Collector":
+        """Read counts back, checked against the digest in the file and against the mechanism they belong to."""
+        collector = cls(mechanism)
+        collector._counts = _read_counts(path, collector)
+        return collector
+
+
+def _restored(mechanism: Mechanism, counts: Ints) -> Collector:
+    collector = Collector(mechanism)
+    collector._counts = counts
+    return collector
+
+
+def _read_counts(path: str | os.PathLike[str], collector: Collector) -> Ints:
+    try:
+        content = from_json(text_of(path))
+    except ValueError as reason:
+        raise PassportError(f"{path} is not a collection: it is not JSON text") from reason
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise PassportError(f"a collection must be a JSON object with the format {FORMAT!r}")
+    if content.get("version") != VERSION:
+        raise UnknownVersion(f"collection version must be {VERSION}, got {str(content.get('version'))[:20]!r}")
+    if content.get("sha256") != digest(content):
+        raise PassportError("the digest does not match: the file was changed after it was written")
+    if content.get("mechanism") != fingerprint(collector.mechanism):
+        raise PassportError("the collection was made with another mechanism; load that one")
+    try:
+        counts, reports = np.array(whole_numbers(content["counts"]), dtype=np.int64), whole_numbers(content["reports"])
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
+        raise PassportError(f"the collection is malformed: {reason}") from reason
+    if counts.shape != collector._counts.shape or (counts < 0).any() or reports != [int(counts.sum(dtype=object))]:
+        raise PassportError("the collection is malformed: its counts do not fit the mechanism")
+    return counts
+
+
+def _write_whole(target: Path, text: str) -> None:
+    with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False, encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(file.name, target)
+
+
+# --- which mechanism --------------------------------------------------------------------------------------
+
+
+def fingerprint(mechanism: Mechanism) -> str:
+    """A name for the law and the values it reports: sha256 of both, wherever the mechanism came from."""
+    query = mechanism.query
+    found = hashlib.sha256()
+    parts: list[Any] = [query.kind, query.labels, query.answers.start, query.answers.unit, query.shape]
+    parts += [query.outputs.values.start, query.outputs.values.unit, mechanism.epsilon]
+    found.update("|".join(map(str, parts)).encode())
+    for scale in (query.answers, query.outputs.values):
+        found.update(np.asarray(scale.ticks, dtype="<i8").tobytes())
+    found.update(mechanism.law.canonical_bytes())
+    return found.hexdigest()
+
+
+def same_law(one: Mechanism, other: Mechanism) -> bool:
+    return one is other or one.law is other.law or fingerprint(one) == fingerprint(other)
+
+
+# --- reports ----------------------------------------------------------------------------------------------
+
+
+def tally(reports: Any, query: Query) -> Ints:
+    """How often each output occurs among reported values; a `ValueError` if any is not an output."""
+    positions = output_positions(reports, query).ravel()
+    return np.bincount(positions, minlength=len(query.outputs)).astype(np.int64, copy=False)
+
+
+def output_positions(reports: Any, query: Query) -> Ints:
+    """Positions among the outputs of reported values, in their shape."""
+    given = np.asarray(reports)
+    if given.size == 0:
+        return np.zeros(given.shape, dtype=np.int64)
+    found = _label_positions(given, query) if query.labels is not None else _value_positions(given, query)
+    bad = int((found < 0).sum())
+    if bad:
+        raise ValueError(f"reports must be {_allowed(query)}; {bad} of {given.size} are not")
+    return found
+
+
+def _allowed(query: Query) -> str:
+    if query.labels is not None:
+        return "among the declared labels"
+    values = query.outputs.values
+    return f"among the outputs {values[0]}..{values[-1]} of the mechanism"
+
+
+def _label_positions(given: NDArray[Any], query: Query) -> Ints:
+    assert query.labels is not None
+    place = {label: i for i, label in enumerate(query.labels)}
+    flat = [place.get(label, -1) if isinstance(label, str) else -1 for label in given.ravel().tolist()]
+    return np.array(flat, dtype=np.int64).reshape(given.shape)
+
+
+def _value_positions(given: NDArray[Any], query: Query) -> Ints:
+    """The output whose value is nearest, -1 when it misses by more than ON_GRID of a step."""
+    scale = query.outputs.values
+    if given.dtype.kind in "iu" and scale.regular and scale.unit == 1 and scale.start.denominator == 1:
+        first, last = int(scale[0]), int(scale[-1])
+        inside = (given >= first) & (given <= last)
+        if inside.all():
+            return given.astype(np.int64, copy=False) - first
+        return np.where(inside, given.astype(np.int64) - first, -1)
+    if given.dtype.kind not in "iuf":
+        raise TypeError(f"reports must be numbers, got {given.dtype}")
+    values, numbers = scale.floats(), given.astype(np.float64)
+    right = np.searchsorted(values, numbers).clip(max=len(values) - 1)
+    left = np.maximum(right - 1, 0)
+    near = np.where(np.abs(values[left] - numbers) < np.abs(values[right] - numbers), left, right)
+    hit = np.abs(values[near] - numbers) <= float(ON_GRID * scale.unit)
+    return np.where(hit, near, -1)
+
+
+def whole_counts(times: ArrayLike) -> Ints:
+    """Counts as int64; a `ValueError` unless they are whole and not negative."""
+    given = np.asarray(times)
+    if given.dtype.kind not in "iuf" or not (np.isfinite(given).all() and (given == np.floor(given)).all()):
+        raise ValueError("counts must be whole numbers")
+    if (given < 0).any():
+        raise ValueError("counts must not be negative")
+    return given.astype(np.int64)

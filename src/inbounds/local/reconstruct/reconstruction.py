@@ -1,0 +1,242 @@
+"""reconstruct: the distribution of true values behind many private reports."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from inbounds.errors import NotConverged
+from inbounds.local.reconstruct import ibu, uncertainty
+from inbounds.local.reconstruct.linear import onto_simplex
+from inbounds.local.reconstruct.newton import Found, Likelihood, Squares, Watch, minimize
+from inbounds.local.reconstruct.problem import Given, ReconstructionProblem
+from inbounds.local.reconstruct.uncertainty import Intervals
+from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats
+
+Method = Literal["ibu", "inverse", "least-squares"]
+Acceleration = Literal["newton", "squarem", "none"]
+
+LIMIT = 200_000
+"""Steps before an iteration is called not converged."""
+
+WARM_UP = 20
+"""Plain updates before the first Newton step: they find the region, Newton steps find the point."""
+
+NEGLIGIBLE = (1e-7, 1e-9, 1e-11)
+"""An interior method leaves dust at answers that the maximum excludes. Probabilities below the first of these that
+keeps the certificate become zero."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reconstruction:
+    """An estimated distribution of true values, with what is proved about it.
+
+    distribution: one probability per answer, in the order of the answers. residual: max_j r_j - 1 with
+    r_j = sum_i q_i P[i, j] / (P p)_i; no distribution has a log-likelihood higher by more than reports · residual
+    (`gap`), and at the maximum it is zero. It is an upper bound for the mechanism's own integers, so where a fast
+    shape stands for them it includes the difference. converged: the iteration itself reached its tolerance. path:
+    the log-likelihood per report after every step, from the start. raw: for method "inverse", the solution before
+    its projection onto the simplex.
+    """
+
+    distribution: Floats
+    method: str
+    reports: float
+    iterations: int
+    residual: float
+    converged: bool
+    path: Floats
+    problem: ReconstructionProblem
+    raw: Floats | None = field(default=None)
+
+    @property
+    def gap(self) -> float:
+        """How much higher, at most, the log-likelihood of all reports can be for any other distribution."""
+        return self.reports * self.residual
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log-likelihood per report of this distribution, sum_i q_i log (P p)_i."""
+        return self.problem.log_likelihood(self.distribution)
+
+    def standard_errors(self) -> Floats:
+        """Approximate standard error of every probability, from the curvature of the likelihood on its support."""
+        return uncertainty.standard_errors(self)
+
+    def bootstrap(self, rng: np.random.Generator, runs: int = 200, level: float = 0.95) -> Intervals:
+        """Percentile intervals from `runs` reconstructions of resampled reports."""
+        return uncertainty.bootstrap(self, again, rng, runs, level)
+
+    def __repr__(self) -> str:
+        state = "" if self.converged else "not converged, "
+        return (
+            f"<Reconstruction over {len(self.distribution)} answers from {self.reports:.12g} reports: "
+            f"{self.method}, {self.iterations} steps, {state}residual {self.residual:.2g}>"
+        )
+
+
+def reconstruct(
+    reports: Any,
+    mechanism: Mechanism | ArrayLike | None = None,
+    *,
+    method: Method = "ibu",
+    acceleration: Acceleration | None = None,
+    start: ArrayLike | None = None,
+    tolerance: float = 1e-9,
+    iterations: int | None = None,
+    given: Given | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> Reconstruction:
+    """The distribution of true values that explains private reports best.
+
+    reports: a `Collector`, the counts of the outputs (or their frequencies), or reported values. An array with
+    exactly one number per output is read as counts; `given="reports"` says otherwise. mechanism: the mechanism that
+    made the reports, or any matrix P[output, answer] with columns summing to one; a collector brings its own.
+
+    method "ibu": the maximum of the likelihood, the limit of the iterative Bayesian update (001 Definition 1 and
+    Theorem 1). acceleration: "newton" (default where the matrix allows it), "squarem", or "none" for the plain
+    iterates. Stops when the residual, a bound on what the log-likelihood per report can still gain, is at most
+    `tolerance`; raises `NotConverged` if it never is. With `iterations`, that many steps at most and no such error.
+    method "inverse": P^-1 q, projected onto the simplex. method "least-squares": the distribution whose P p is
+    nearest to q. start: any distribution with full support. progress: called with steps and residual.
+
+    A step costs O(domain) for geometric-shaped and randomized-response matrices, O(outputs · answers) otherwise;
+    a Newton step O(domain), or O(answers³) otherwise.
+
+    >>> import inbounds as ib
+    >>> m = ib.catalog.randomized_response(ib.category(["no", "yes"]), ib.alpha("1/3"))
+    >>> reconstruct([600, 400], m).distribution.round(3).tolist()
+    [0.7, 0.3]
+    """
+    _check_options(method, acceleration, tolerance, iterations)
+    problem = ReconstructionProblem.of(reports, mechanism, start, given)
+    watch = progress or _nobody
+    if method == "inverse":
+        return _inverse(problem)
+    if method == "least-squares":
+        return _least_squares(problem, tolerance, watch)
+    return _maximum(problem, acceleration, tolerance, iterations, watch)
+
+
+def again(result: Reconstruction, counts: Floats) -> Floats:
+    """The same method on other counts of the same outputs; for resampling."""
+    old = result.problem
+    start = (result.distribution + old.start) / 2
+    problem = ReconstructionProblem.counted(old.channel, counts, start / start.sum(), old.query)
+    if result.method == "inverse":
+        return _inverse(problem).distribution
+    if result.method == "least-squares":
+        return _least_squares(problem, RESAMPLED, _nobody).distribution
+    return maximum(problem, RESAMPLED)
+
+
+def maximum(problem: ReconstructionProblem, tolerance: float) -> Floats:
+    """The distribution of greatest likelihood, by the fastest steps that the channel allows."""
+    return _maximum(problem, None, tolerance, None, _nobody).distribution
+
+
+RESAMPLED = 1e-7
+"""Residual for resampled reports: far below the spread between them."""
+
+
+def _check_options(method: Method, acceleration: Acceleration | None, tolerance: float, iterations: int | None) -> None:
+    _one_of(method, Method, "method")
+    if acceleration is not None:
+        _one_of(acceleration, Acceleration, "acceleration")
+    if not 0 < tolerance < 1:
+        raise ValueError(f"tolerance must be between 0 and 1, got {tolerance!r}; the default is 1e-9")
+    if iterations is not None and not iterations >= 1:
+        raise ValueError(f"iterations must be at least 1, got {iterations!r}")
+    if iterations is not None and (method != "ibu" or acceleration == "newton"):
+        raise ValueError("iterations must be left out here: only plain and extrapolated updates are counted out")
+    if acceleration is not None and method != "ibu":
+        raise ValueError(f"acceleration must be left out with method {method!r}, which does not iterate updates")
+
+
+def _one_of(value: str, choices: Any, name: str) -> None:
+    if value not in choices.__args__:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices.__args__))}, got {value!r}")
+
+
+def _nobody(step: int, residual: float) -> None:
+    """Nobody is watching."""
+
+
+# --- the methods ------------------------------------------------------------------------------------------
+
+
+def _maximum(
+    problem: ReconstructionProblem,
+    acceleration: Acceleration | None,
+    tolerance: float,
+    iterations: int | None,
+    watch: Watch,
+) -> Reconstruction:
+    chosen = acceleration or ("newton" if problem.channel.solvable and iterations is None else "squarem")
+    if chosen == "newton":
+        found = _by_newton(problem, tolerance, watch)
+    else:
+        updates = ibu.iterate if chosen == "none" else ibu.squarem
+        found = ibu.run(updates(problem.channel, problem.q, problem.start), tolerance, iterations or LIMIT, watch)
+    converged = found.residual <= tolerance
+    if iterations is None and not converged:
+        raise NotConverged(
+            f"the residual must be at most {tolerance:.2g}, and after {len(found.path)} steps it is "
+            f"{found.residual:.2g}; raise the tolerance, or give iterations to stop where you choose"
+        )
+    return _record(problem, found, "ibu" if chosen == "none" else f"ibu, {chosen}", converged)
+
+
+def _record(
+    problem: ReconstructionProblem, found: Found, name: str, converged: bool, raw: Floats | None = None
+) -> Reconstruction:
+    residual, path = problem.residual(found.p), np.array(found.path)
+    return Reconstruction(found.p, name, problem.reports, len(path) - 1, residual, converged, path, problem, raw)
+
+
+def _by_newton(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Found:
+    """Some plain updates, Newton steps, and extrapolated updates should Newton's method stall."""
+    channel, q = problem.channel, problem.q
+    warm = ibu.run(ibu.iterate(channel, q, problem.start), tolerance, WARM_UP, watch)
+    if warm.residual <= tolerance:
+        return warm
+    aim = tolerance / 4  # leaves room for zeros and slack
+    found = minimize(channel, Likelihood(q), warm.p, aim, lambda k, residual: watch(WARM_UP + k, residual))
+    path = (*warm.path, *(-value for value in found.path[1:]))
+    if found.residual <= tolerance:
+        return Found(_without_dust(problem, found.p, tolerance), path, found.residual)
+    start = np.maximum(found.p, NEGLIGIBLE[-1] / len(found.p))
+    updates = ibu.squarem(channel, q, start / start.sum())
+    rest = ibu.run(updates, tolerance, LIMIT, lambda k, residual: watch(len(path) + k, residual))
+    return Found(rest.p, (*path, *rest.path), rest.residual)
+
+
+def _without_dust(problem: ReconstructionProblem, p: Floats, tolerance: float) -> Floats:
+    """Zeros in place of negligible probabilities, unless that costs the certificate."""
+    allowed = max(tolerance, problem.residual(p))
+    for level in NEGLIGIBLE:
+        clean = np.where(p > level, p, 0.0)
+        clean = clean / clean.sum()
+        if problem.residual(clean) <= allowed:
+            return np.asarray(clean)
+    return p
+
+
+def _inverse(problem: ReconstructionProblem) -> Reconstruction:
+    raw = problem.channel.invert(problem.q)
+    p = onto_simplex(raw)
+    return _record(problem, Found(p, (problem.log_likelihood(p),), 0.0), "inverse", True, raw)
+
+
+def _least_squares(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Reconstruction:
+    if not problem.channel.solvable:
+        raise ValueError("method must be 'ibu' for a noise table whose outputs are renamed out of order")
+    found = minimize(problem.channel, Squares(problem.q), problem.start, tolerance, watch)
+    if not found.residual <= tolerance:
+        raise NotConverged(
+            f"the residual must be at most {tolerance:.2g}, it is {found.residual:.2g}; raise the tolerance"
+        )
+    return _record(problem, found, "least-squares", True)

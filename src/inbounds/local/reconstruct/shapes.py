@@ -1,0 +1,120 @@
+"""Recognizing the shape of a matrix from its numbers, so that the cheapest channel stands for it."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, Merged, Response, Slack
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.law import Noise
+from inbounds.numbers import Floats
+from inbounds.trusted.bounds import TOTAL
+
+SHAPE = 1e-12
+"""Entries may miss the shape by this share of the largest entry in their row: room for rounding to integers, which
+moves them by some 10^-17, and far below what any number of reports could tell apart."""
+
+NOISE_SHAPE = 1e-8
+"""The same for noise tables too large to write out: their constant tails are not geometric, and a million answers
+add them up. The slack keeps certificates honest."""
+
+BLOCK_ENTRIES = 1 << 21
+"""Entries compared at a time when a shape is checked."""
+
+
+def channel_of(mechanism: Mechanism) -> Channel:
+    """The cheapest channel that is the mechanism's matrix within `slack`."""
+    noise = mechanism.law.noise_table
+    return shaped(mechanism.matrix) if noise is None else _noise_channel(mechanism, noise)
+
+
+def shaped(matrix: Floats) -> Channel:
+    """A matrix as a `Response` or `Geometric` where it has that shape, else `Dense`. O(outputs · answers)."""
+    if matrix.shape[0] != matrix.shape[1] or len(matrix) < 2 or not (matrix > 0).all():
+        return Dense(matrix)
+    return _response(matrix) or _geometric(matrix) or Dense(matrix)
+
+
+def _response(matrix: Floats) -> Response | None:
+    base = np.append(matrix[:-1, -1], matrix[-1, 0])  # some entry beside the diagonal
+    lift = np.diagonal(matrix) - base
+    places = np.arange(len(matrix))
+
+    def rows(block: slice) -> Floats:
+        shape = np.repeat(base[block, None], len(matrix), axis=1)
+        shape[places[block] - places[block][0], places[block]] += lift[block]
+        return shape
+
+    slack = _misses(matrix, rows)
+    return None if slack is None else Response(base, lift, slack)
+
+
+def _geometric(matrix: Floats) -> Geometric | None:
+    """Read rows, decay and columns off the diagonal and its neighbours, then compare everything.
+
+    With P = rows · K · columns: P[j, j+1] / P[j, j] = a c_{j+1} / c_j, P[j+1, j+1] / P[j+1, j] = c_{j+1} / (c_j a).
+    """
+    diagonal = np.diagonal(matrix)
+    up, down = np.diagonal(matrix, 1) / diagonal[:-1], diagonal[1:] / np.diagonal(matrix, -1)
+    decay = np.sqrt(up / down)
+    if not (decay < 1 - SHAPE).all():
+        return None
+    columns = np.exp(np.append(0.0, np.cumsum(np.log(up * down) / 2)))
+    rows, depth = diagonal / columns, np.append(0.0, np.cumsum(-np.log(decay)))
+
+    def entries(block: slice) -> Floats:
+        fall = np.exp(-np.abs(depth[block, None] - depth[None, :]))
+        return np.asarray(rows[block, None] * fall * columns)
+
+    slack = _misses(matrix, entries)
+    return None if slack is None else Geometric(rows, decay, columns, slack)
+
+
+def _misses(matrix: Floats, rows: Callable[[slice], Floats]) -> Slack | None:
+    """The slack of every row, or None as soon as an entry is further off than SHAPE of its row's largest."""
+    size = max(1, BLOCK_ENTRIES // matrix.shape[1])
+    found = []
+    for start in range(0, len(matrix), size):
+        entries, shape = matrix[start : start + size], rows(slice(start, start + size))
+        if not (np.abs(entries - shape).max(axis=1) <= SHAPE * entries.max(axis=1)).all():
+            return None
+        found.append(Slack.between(entries, shape))
+    return Slack(np.concatenate([s.above for s in found]), np.concatenate([s.below for s in found]))
+
+
+def _noise_channel(mechanism: Mechanism, law: Noise) -> Channel:
+    inner = _clamped_noise(law)
+    if inner is None:
+        return Dense(mechanism.matrix)
+    return inner if law.remap is None else Merged(inner, law.remap, len(mechanism.query.outputs))
+
+
+def _clamped_noise(law: Noise) -> Geometric | None:
+    """clamp(answer + noise) when the noise falls geometrically from its centre; O(size).
+
+    Inside the range rows hold the noise weights, t[d] near t[0]·a^|d|; the two ends hold tail sums, near T·a^j.
+    """
+    table = law.weights_of_noise() / TOTAL
+    size, peak, side = law.size, law.core[law.half_width] / TOTAL, law.core[law.half_width :] / TOTAL
+    far = int((side >= peak / 2).sum()) - 1 or min(1, law.half_width)  # where a^far is near 1/2, a is surest
+    a = float((side[far] / peak) ** (1 / far)) if far else 1.0
+    if not a < 1 - SHAPE:
+        return None
+    powers = np.exp(np.log(a) * np.arange(size + 1.0))
+    ends = np.stack([np.cumsum(side)[: size + 1][::-1] for side in (table, table[::-1])])  # [end, steps from it]
+    inner = np.stack([table[size:-1], table[size:0:-1]])  # the outermost noise always leaves the range
+    end_shape, inner_shape = ends[:, :1] * powers, peak * powers[None, :-1]
+    off = max((np.abs(ends - end_shape) / ends[:, :1]).max(), np.abs(inner - inner_shape).max() / peak)
+    if not off <= NOISE_SHAPE:
+        return None
+    rows = np.full(size + 1, peak)
+    rows[[0, -1]] = ends[:, 0]
+    slack = _spread(Slack.between(inner, inner_shape), Slack.between(ends, end_shape), size + 1)
+    return Geometric(rows, np.full(size, a), np.ones(size + 1), slack)
+
+
+def _spread(inner: Slack, ends: Slack, outputs: int) -> Slack:
+    """One slack for all rows inside the range, one for each end."""
+    above, below = np.full(outputs, inner.above.max()), np.full(outputs, inner.below.max())
+    above[[0, -1]], below[[0, -1]] = ends.above, ends.below
+    return Slack(above, below)

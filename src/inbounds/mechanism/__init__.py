@@ -1,0 +1,27 @@
+"""Mechanism: probabilities that passed the checker, and what is measured on them."""
+
+from inbounds.mechanism.mechanism import (
+    PROPERTY_UNITS,
+    SYMMETRY_SLACK,
+    TOLERANCE,
+    Holding,
+    Mechanism,
+    Optimality,
+    Origin,
+    certified,
+    certify,
+    near,
+)
+
+__all__ = [
+    "PROPERTY_UNITS",
+    "SYMMETRY_SLACK",
+    "TOLERANCE",
+    "Holding",
+    "Mechanism",
+    "Optimality",
+    "Origin",
+    "certified",
+    "certify",
+    "near",
+]

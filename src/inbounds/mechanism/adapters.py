@@ -1,0 +1,70 @@
+"""Mechanisms where other libraries expect theirs.
+
+diffprivlib's shape is there already: `m.randomise(value)`. libqif's channels have rows of true answers:
+`m.matrix.T`. For OpenDP a mechanism becomes a measurement (extra `opendp`).
+"""
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from inbounds.extras import library
+from inbounds.mechanism import Mechanism
+from inbounds.numbers import float_above
+from inbounds.query import Everyone, Metric
+
+if TYPE_CHECKING:
+    from opendp.mod import Measurement
+
+
+INTEGERS = ("i32", "i64", "u32", "u64", "usize")
+"""OpenDP's types of whole numbers that its counts and sums have."""
+
+
+def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
+    """An OpenDP measurement over one whole number, under absolute distance and pure differential privacy.
+
+    Any number is accepted: it is first moved into the query's range, which brings no two numbers further apart. The
+    privacy map is that of the checked integers: epsilon up to one sensitivity, and epsilon again for every further
+    one (group privacy); for `Everyone` epsilon at any distance. Rounded up to a float. T: OpenDP's type of the
+    number, such as "i64".
+
+    The function is ours and not OpenDP's, so OpenDP wants your consent first:
+    `dp.enable_features("contrib", "honest-but-curious")`.
+    """
+    dp = library("opendp.prelude", "opendp")
+    if T is not int and str(T) not in INTEGERS:
+        raise ValueError(
+            f"T must be int or one of {', '.join(INTEGERS)}: a float may lie between two answers, got {T!r}"
+        )
+    answers = mechanism.query.answers
+    if not mechanism.query.ordered or not answers.regular or answers.unit != 1 or answers.start.denominator != 1:
+        raise ValueError(
+            "an OpenDP measurement needs a query whose answers are consecutive whole numbers; "
+            "for a mean, take ib.total and divide the report by the size"
+        )
+    measurement: Measurement = dp.m.make_user_measurement(
+        input_domain=dp.atom_domain(T=T),
+        input_metric=dp.absolute_distance(T=T),
+        output_measure=dp.max_divergence(),
+        function=mechanism.randomise,
+        privacy_map=lambda distance: privacy_map(mechanism, distance),
+    )
+    return measurement
+
+
+def privacy_map(mechanism: Mechanism, distance: int) -> float:
+    """The least float at or above the privacy loss of two true answers `distance` apart, without gaps between them."""
+    if not mechanism.query.answers.regular:
+        raise ValueError("a privacy map needs answers without gaps: steps across a hole cannot be counted")
+    if distance < 0:
+        raise ValueError("a distance must not be negative")
+    if distance == 0:
+        return 0.0
+    query, neighbours = mechanism.query, mechanism.query.neighbours
+    if isinstance(neighbours, Everyone):
+        return float_above(mechanism.epsilon)
+    apart = min(query.steps_within(Fraction(distance)), query.answers.ticks[-1])
+    if isinstance(neighbours, Metric):
+        return float_above(mechanism.epsilon * apart * query.answers.unit / neighbours.unit)
+    return float_above(mechanism.epsilon * math.ceil(Fraction(apart, neighbours.steps)))

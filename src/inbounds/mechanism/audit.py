@@ -1,0 +1,207 @@
+"""The true privacy loss of any matrix, its worst cell named: what somebody else's mechanism really promises."""
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from inbounds.errors import TooLarge
+from inbounds.mechanism.law import Noise, noise_steps
+from inbounds.numbers import exact, float_above
+from inbounds.query import Query
+from inbounds.trusted.certify import neighbouring_weights
+
+Exact = Fraction | int
+
+COLUMN_SLACK = 1e-6
+"""How far the sums of two columns may be apart, as a share: what solvers leave."""
+
+FLOAT_MAX, FLOAT_DOUBT = sys.float_info.max, 2.0**-50
+"""A ratio of two numbers, each rounded to a float and then divided, is wrong by less than this share."""
+
+TINY = Fraction(1, 10**20)
+"""Below it, ln(1 + x) and x are the same float, or neighbours."""
+
+COLUMNS = "one for each true answer: P[output, answer]"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """epsilon: the least value for which the matrix is private, `inf` if there is none.
+
+    output, answers, ratio: the output index that reveals most, the answer indices under which it is most and
+    least likely, and the ratio of the two probabilities; distance: what the query lets that pair differ by.
+    """
+
+    epsilon: float
+    output: int
+    answers: tuple[int, int]
+    ratio: float
+    distance: float
+
+    def __str__(self) -> str:
+        likelier, rarer = self.answers
+        return (
+            f"epsilon {self.epsilon:.9g}: output {self.output} is {self.ratio:.6g} times likelier under "
+            f"answer {likelier} than under answer {rarer} (indices)"
+        )
+
+
+def audit(matrix: ArrayLike, query: Query) -> Audit:
+    """The least epsilon for which P[output, answer] is private under the query's neighbourhood.
+
+    Ints, Fractions, Decimals and texts ("1/3", "1e-400") are taken exactly, floats as the binary numbers they are;
+    epsilon is rounded up, by at most one unit in its last place. A zero beside a positive neighbour is an infinite
+    loss; a row of zeros is none. O(outputs · answers · reach).
+
+    >>> from inbounds.query import count
+    >>> audit([[0.75, 0.25], [0.25, 0.75]], count(1)).ratio
+    3.0
+    """
+    values = _numbers(matrix)
+    if values.shape != query.shape:
+        raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {values.shape}")
+    if (values < 0).any():
+        raise ValueError("matrix entries must be finite and not negative")
+    if (values.max(axis=0) == 0).any():
+        raise ValueError("every column must have some mass")
+    sums = _sums(values, 0)
+    if not _alike(sums):
+        raise ValueError(f"columns must all have the same sum, {COLUMNS}{transposed(values)}")
+    return worst_ratio(values, query)
+
+
+def _numbers(matrix: ArrayLike) -> NDArray[Any]:
+    """The entries as they are: whole numbers and binary floats in their array, everything else as exact objects."""
+    values = np.asarray(matrix)
+    if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
+        values = values.astype(np.float64)  # exact: binary floats of 16 and 32 bits are among those of 64
+        if not np.isfinite(values).all():
+            raise ValueError("matrix entries must be finite and not negative")
+    if values.dtype.kind in "iu" or values.dtype == np.float64:
+        return values
+    values = np.asarray(matrix, dtype=object)  # not by way of floats, or of texts cut short
+    return np.array([as_exact(value) for value in values.ravel()], dtype=object).reshape(values.shape)
+
+
+def as_exact(value: Any) -> Exact:
+    """An entry as the exact number it is; a float, unlike in a query, is the binary number and not what it prints."""
+    if isinstance(value, np.generic):
+        value = value.item() if not isinstance(value, np.longdouble) else Fraction(*value.as_integer_ratio())
+    if type(value) is int or type(value) is Fraction:
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("matrix entries must be finite and not negative")
+        return Fraction(float(value))
+    return exact(value, "matrix entry")
+
+
+def _sums(values: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Sums that neither overflow nor vanish: of floats scaled by the largest, of everything else exactly."""
+    if values.dtype != np.float64:
+        return np.asarray(values.sum(axis=axis, dtype=object))
+    return np.asarray((values / values.max(initial=0.0)).sum(axis=axis)) if values.any() else values.sum(axis=axis)
+
+
+def transposed(values: NDArray[Any]) -> str:
+    """The likely reason why columns do not sum as they should, for the end of a message."""
+    columns, rows = (_alike(_sums(values, axis)) for axis in (0, 1))
+    return "; the rows do: pass the transpose of the matrix" if rows and not columns else ""
+
+
+def _alike(sums: NDArray[Any]) -> bool:
+    slack = COLUMN_SLACK if sums.dtype == np.float64 else Fraction(COLUMN_SLACK)
+    return bool(sums.max() - sums.min() <= slack * sums.max())
+
+
+def worst_ratio(values: NDArray[Any], query: Query) -> Audit:
+    """The largest log-ratio per unit of distance over all outputs and neighbouring answers, rounded up.
+
+    Floats only point at the pairs that may be the worst; those are compared as the exact numbers they are.
+    """
+    worst: dict[Fraction, _Pair] = {}
+    for start, stop, distance in query.cliques():
+        block = values[:, start:stop]
+        highs, lows = block.max(axis=1), block.min(axis=1)
+        i = int(((lows == 0) & (highs > 0)).argmax())
+        if lows[i] == 0 and highs[i] > 0:
+            pair = (start + int(block[i].argmax()), start + int(block[i].argmin()))
+            return Audit(math.inf, i, pair, math.inf, float_above(distance))
+        for i, high, low in _candidates(highs, lows, worst.get(distance)):
+            if distance not in worst or high * worst[distance].low > worst[distance].high * low:
+                pair = (start + int(block[i].argmax()), start + int(block[i].argmin()))
+                worst[distance] = _Pair(high, low, i, pair)
+    found = [_audited(pair, distance) for distance, pair in worst.items() if pair.high > pair.low]
+    return max(found, key=lambda audit: audit.epsilon, default=Audit(0.0, 0, (0, 0), 1.0, 1.0))
+
+
+class _Pair(NamedTuple):
+    """The probabilities of an output under the two answers between which it differs most."""
+
+    high: Exact
+    low: Exact
+    output: int
+    answers: tuple[int, int]
+
+
+def _candidates(highs: NDArray[Any], lows: NDArray[Any], best: _Pair | None) -> Iterator[tuple[int, Exact, Exact]]:
+    """(output, high, low) whose ratio may exceed the best so far, as exact numbers."""
+    live = np.flatnonzero(highs > 0)
+    if highs.dtype != object and live.size:
+        with np.errstate(over="ignore"):
+            ratios = highs[live].astype(np.float64) / lows[live].astype(np.float64)
+        least = ratios.max() if best is None else max(ratios.max(), _ratio_above(best.high, best.low))
+        live = live[ratios >= min(least, FLOAT_MAX) * (1 - FLOAT_DOUBT)]
+    for i, high, low in zip(live.tolist(), highs[live].tolist(), lows[live].tolist(), strict=True):
+        yield i, as_exact(high), as_exact(low)
+
+
+def _audited(pair: _Pair, distance: Fraction) -> Audit:
+    epsilon = log_above(Fraction(pair.high) / Fraction(pair.low), distance)
+    return Audit(epsilon, pair.output, pair.answers, _ratio_above(pair.high, pair.low), float_above(distance))
+
+
+def _ratio_above(high: Exact, low: Exact) -> float:
+    return float_above(Fraction(high) / Fraction(low))
+
+
+def log_above(ratio: Fraction, distance: Fraction = Fraction(1)) -> float:
+    """A float at or above ln(ratio) / distance, for ratio >= 1: the least one, but for one unit in its last place.
+
+    ln(1 + x) <= x, and the two differ by less than x²/2; larger ones are found to forty digits and raised in the
+    thirty-fifth.
+    """
+    over = ratio - 1
+    if over < TINY:
+        return float_above(over / distance)
+    with localcontext() as context:
+        context.prec, context.Emax, context.Emin = 60, MAX_EMAX, MIN_EMIN
+        log = Fraction((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln())
+    return float_above(log * (1 + Fraction(1, 10**35)) / distance)
+
+
+def noise_epsilon(law: Noise, query: Query) -> float:
+    """The tight privacy loss of a noise table, rounded up: from the pairs of weights that the checker compares.
+
+    With a remap, of the matrix that it makes; where that is too large, of the noise before it, which is no less
+    (post-processing).
+    """
+    if law.remap is not None:
+        try:
+            return worst_ratio(law.matrix(query), query).epsilon
+        except TooLarge:
+            pass
+    reach, distance = noise_steps(query)
+    worst, least = 1, 1
+    for _, pairs in neighbouring_weights(law.core, law.floor, law.end, law.size, reach):
+        for high, low in pairs:
+            if high * least > worst * low:
+                worst, least = high, low
+    return log_above(Fraction(worst, least), distance)

@@ -1,0 +1,264 @@
+"""What a reader with a prior makes of a report: posteriors, best guesses, credible sets, information.
+
+Every function takes a mechanism first and is a method of `Mechanism`. All need the matrix, so mechanisms kept
+as a noise table beyond the size of one raise `TooLarge`. Priors are weights of the answers, uniform by default.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.loss import LossLike, Prior, as_loss, as_prior
+from inbounds.mechanism.measures import output_index
+from inbounds.mechanism.remap import fairest
+from inbounds.numbers import Floats, Ints
+from inbounds.query import Query
+
+if TYPE_CHECKING:
+    from inbounds.mechanism import Mechanism
+
+LEVEL_SLACK = 1e-12
+"""Posteriors are float sums: a set that misses the level by this share has reached it."""
+
+
+# --- one output -------------------------------------------------------------------------------------------
+
+
+def posterior(mechanism: "Mechanism", output: Any, prior: Prior = None) -> Floats:
+    """Pr[answer | output] for every answer: prior[j]·P[i, j] / sum_j of the same.
+
+    output: a reported value. One that the prior makes impossible is a `ValueError`.
+    """
+    joint = mechanism.matrix[output_index(mechanism.query, output)] * as_prior(prior, mechanism.query)
+    if not joint.sum() > 0:
+        raise ValueError("output must be possible under the prior")
+    return np.asarray(joint / joint.sum())
+
+
+def best_guess(mechanism: "Mechanism", output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
+    """The answer that loses least after seeing `output`."""
+    return remap(mechanism, loss, prior)[output_index(mechanism.query, output)]
+
+
+@dataclass(frozen=True)
+class CredibleSet:
+    """Answers that hold the truth with `probability` under the prior; consecutive when answers are numbers."""
+
+    answers: tuple[Any, ...]
+    probability: float
+
+    def __str__(self) -> str:
+        return f"{_span(self.answers)} with {percent(self.probability)}"
+
+
+def credible_set(mechanism: "Mechanism", output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
+    """The fewest answers that hold the truth with probability `level` after seeing `output`.
+
+    For numbers the shortest run of consecutive answers, for labels the likeliest ones; of several as short,
+    the most probable.
+    """
+    p = posterior(mechanism, output, prior)
+    members = _members(mechanism.query, p, _proper(level))
+    return CredibleSet(tuple(answer_values(mechanism.query)[members].tolist()), float(p[members].sum()))
+
+
+# --- every output -----------------------------------------------------------------------------------------
+
+
+def remap(mechanism: "Mechanism", loss: LossLike = "absolute", prior: Prior = None) -> Any:
+    """The best guess for every output, in the order of the outputs; of several as good the lowest."""
+    return answer_values(mechanism.query)[_guesses(mechanism, loss, prior)]
+
+
+def bayes_loss(mechanism: "Mechanism", loss: LossLike = "absolute", prior: Prior = None) -> float:
+    """Expected loss of a user who replaces every output by the best guess: 000 (25)-(26), corrected.
+
+    sum_i min_g sum_j prior[j] · P[i, j] · loss(g, j), over guesses g among the answers. Never above the
+    face-value loss where outputs are answers; no mechanism derived from this one can go below.
+    """
+    return float(_guess_costs(mechanism, loss, prior).min(axis=1).sum())
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one published output means to a reader.
+
+    chance: how often it is published under the prior. answers, probability: the credible set and what it holds.
+    at_least: what the set still holds if a share `doubt` of the prior were anything else. The set is empty
+    when the prior says that the output cannot occur.
+    """
+
+    output: Any
+    chance: float
+    best_guess: Any
+    answers: tuple[Any, ...]
+    probability: float
+    at_least: float
+
+    def __str__(self) -> str:
+        if not self.answers:
+            return f"published {self.output} → never, under this prior"
+        return f"published {self.output} → true answer {_span(self.answers)} with {percent(self.probability)}"
+
+
+def readings(
+    mechanism: "Mechanism",
+    level: float = 0.9,
+    prior: Prior = None,
+    loss: LossLike = "absolute",
+    doubt: float = 0.1,
+) -> tuple[Reading, ...]:
+    """For every output its credible set and best guess, and how far they can be trusted if the prior is wrong.
+
+    If the prior is right only up to a share `doubt`, q = (1 - c)·prior + c·anything, the set S of output i holds
+    at least (1 - c)·joint(S) / ((1 - c)·joint(all) + c·max_{j not in S} P[i, j]): all doubt on the one answer
+    outside S that explains the output best.
+
+    >>> from inbounds import catalog, count
+    >>> print(catalog.truncated_geometric(count(5), 2).readings()[3])
+    published 3 → true answer 2–4 with 97 %
+    """
+    if not 0 <= doubt < 1:
+        raise ValueError(f"doubt must be at least 0 and below 1, got {doubt}")
+    query, weights = mechanism.query, as_prior(prior, mechanism.query)
+    names = answer_values(query)
+    guesses = names[_guesses(mechanism, loss, prior)].tolist()
+    rows = []
+    for i, (likelihood, value) in enumerate(zip(mechanism.matrix, query.reported.tolist(), strict=True)):
+        joint = likelihood * weights
+        chance = float(joint.sum())
+        if not chance > 0:
+            rows.append(Reading(value, 0.0, guesses[i], (), 0.0, 0.0))
+            continue
+        inside = _members(query, joint / chance, _proper(level))
+        outside = np.delete(likelihood, inside)
+        held = (1 - doubt) * float(joint[inside].sum())
+        at_least = held / ((1 - doubt) * chance + doubt * float(outside.max(initial=0.0)))
+        probability = float(joint[inside].sum()) / chance
+        rows.append(Reading(value, chance, guesses[i], tuple(names[inside].tolist()), probability, at_least))
+    return tuple(rows)
+
+
+def coverage(mechanism: "Mechanism", level: float = 0.9, prior: Prior = None) -> Floats:
+    """For every true answer, how often the credible set of the output holds it.
+
+    Averaged over the prior it is at least `level`; whatever the prior really is, the average lies between
+    the least and the largest entry.
+    """
+    weights, query = as_prior(prior, mechanism.query), mechanism.query
+    held = np.zeros(len(weights))
+    for likelihood in mechanism.matrix:
+        joint = likelihood * weights
+        if joint.sum() > 0:
+            inside = _members(query, joint / joint.sum(), _proper(level))
+            held[inside] += likelihood[inside]
+    return held
+
+
+def regret(mechanism: "Mechanism", assumed: Prior, actual: Prior, loss: LossLike = "absolute") -> float:
+    """What believing the prior `assumed` costs when `actual` is right: loss of its guesses minus the least loss."""
+    costs = _guess_costs(mechanism, loss, actual)
+    taken = costs[np.arange(len(costs)), _guesses(mechanism, loss, assumed)]
+    return float((taken - costs.min(axis=1)).sum())
+
+
+# --- information ------------------------------------------------------------------------------------------
+
+
+def mutual_information(mechanism: "Mechanism", prior: Prior = None) -> float:
+    """Bits that a report tells about the answer: sum joint · log2(P[i, j] / Pr[i]). No remap can raise it."""
+    weights = as_prior(prior, mechanism.query)
+    P = mechanism.matrix
+    chance = P @ weights
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bits = np.where(P > 0, P * (np.log2(P) - np.log2(chance)[:, None]), 0.0)
+    return max(0.0, float((bits @ np.where(weights > 0, weights, 0.0)).sum()))
+
+
+def posterior_entropy(mechanism: "Mechanism", prior: Prior = None) -> float:
+    """Bits of uncertainty left about the answer after a report: entropy of the prior minus the information."""
+    weights = as_prior(prior, mechanism.query)
+    known = weights[weights > 0]
+    return max(0.0, float(-(known * np.log2(known)).sum()) - mutual_information(mechanism, prior))
+
+
+# --- post-processing --------------------------------------------------------------------------------------
+
+
+def worst_remap(mechanism: "Mechanism", loss: LossLike = "absolute") -> Floats:
+    """The best randomized remap for a user who fears the worst answer: R[guess, output], columns sum to one.
+
+    Minimizes max_j sum_i sum_g R[g, i] · P[i, j] · loss(g, j), by a linear program with one variable for every
+    guess and output (risk-averse users, 004 OPT2). The deterministic `remap` serves average losses; here mixing
+    can be strictly better.
+    """
+    return fairest(mechanism.matrix, as_loss(loss).guesses(mechanism.query))
+
+
+# --- shared -----------------------------------------------------------------------------------------------
+
+
+def _guess_costs(mechanism: "Mechanism", loss: LossLike, prior: Prior) -> Floats:
+    """costs[i, g]: joint loss of answering output i with guess g."""
+    weights = as_prior(prior, mechanism.query)
+    return np.asarray((mechanism.matrix * weights) @ as_loss(loss).guesses(mechanism.query).T)
+
+
+def _guesses(mechanism: "Mechanism", loss: LossLike, prior: Prior) -> Ints:
+    return np.asarray(_guess_costs(mechanism, loss, prior).argmin(axis=1))
+
+
+def _members(query: Query, p: Floats, level: float) -> Ints:
+    """Positions of the smallest credible set."""
+    if query.ordered:
+        return np.arange(*shortest_run(p, level))
+    order = np.argsort(-p, kind="stable")
+    enough = level * (1 - LEVEL_SLACK)
+    return np.sort(order[: int(np.searchsorted(np.cumsum(p[order]), enough)) + 1])
+
+
+def shortest_run(p: Floats, level: float) -> tuple[int, int]:
+    """(first, stop) of the shortest run that holds `level` of the probability p; of several, the most probable."""
+    enough = level * (1 - LEVEL_SLACK)
+    below = np.concatenate([[0.0], np.cumsum(p)])
+    stops = np.searchsorted(below, below[:-1] + enough)
+    starts = np.flatnonzero(stops <= len(p))
+    length = stops[starts] - starts
+    shortest = starts[length == length.min()]
+    held = below[stops[shortest]] - below[shortest]
+    best = shortest[np.argmax(held >= held.max() - LEVEL_SLACK)]  # the first, where they differ by rounding alone
+    return int(best), int(stops[best])
+
+
+def _proper(level: float) -> float:
+    if not 0 < level <= 1:
+        raise ValueError(f"level must be above 0 and at most 1, got {level}")
+    return level
+
+
+def answer_values(query: Query) -> NDArray[Any]:
+    """The answers as people write them: labels, whole numbers, or decimals."""
+    return np.array(query.labels, dtype=object) if query.labels is not None else query.answers.numbers()
+
+
+def percent(share: float) -> str:
+    """A share of one, rounded down so that the sentence stays true.
+
+    >>> percent(0.9), percent(0.95999), percent(0.99999)
+    ('90 %', '95 %', '99.9 %')
+    """
+    hundredths = np.floor(share * 100 * (1 + LEVEL_SLACK))
+    if hundredths >= 99 and share < 1 - LEVEL_SLACK:
+        return f"{np.floor(share * 1000) / 10:.1f} %"
+    return f"{hundredths:.0f} %"
+
+
+def _span(answers: Sequence[Any]) -> str:
+    """2–4 for a run of numbers, a list for labels, one answer for itself."""
+    texts = [answer if isinstance(answer, str) else f"{answer:g}" for answer in answers]
+    if len(texts) == 1:
+        return texts[0]
+    return " or ".join(texts) if isinstance(answers[0], str) else f"{texts[0]}–{texts[-1]}"

@@ -1,0 +1,385 @@
+"""The two ways to hold a mechanism's probabilities: an integer matrix, or an integer noise table.
+
+Both are immutable, know how to have themselves checked and measured, and answer to the same names, so that nobody
+has to ask which of the two a law is; neither is a mechanism before `Mechanism` has run its check.
+"""
+
+import math
+import operator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from inbounds.errors import NotADistribution, TooLarge
+from inbounds.loss import ErrorLoss, Loss
+from inbounds.mechanism import clamped
+from inbounds.mechanism.ratios import largest_ratio, ratio_in_matrix, ratio_in_noise
+from inbounds.numbers import Floats, Ints, Sealed, frozen
+from inbounds.query import Everyone, Query
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.trusted.certify import check_matrix, check_noise
+from inbounds.trusted.extent import MOST_STEPS
+from inbounds.trusted.sample import MatrixSampler, NoiseSampler
+from inbounds.trusted.scale import refuse_beyond_list
+
+MATRIX_LIMIT = 1 << 24
+"""Entries of the largest matrix that is written out (4096 × 4096)."""
+
+RATIO_BOUND = f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step"
+
+
+def sealed(values: Any) -> Ints:
+    """An int64 copy that nobody can write to: it lives in immutable bytes."""
+    return _sealed_weights(values).array
+
+
+def _sealed_weights(values: Any) -> Sealed:
+    array = np.ascontiguousarray(values)
+    if array.dtype != np.int64:
+        raise NotADistribution(f"weights must be int64, got {array.dtype}")
+    return Sealed.of(array)
+
+
+def refuse_beyond_limit(query: Query, rows: int = 0) -> None:
+    """`TooLarge` when the query's matrix, or one of `rows`, would have more entries than MATRIX_LIMIT."""
+    outputs, answers = query.shape
+    if max(outputs, rows) * answers > MATRIX_LIMIT:
+        raise TooLarge(
+            f"a matrix of {outputs} × {answers} is over the limit of {MATRIX_LIMIT} entries; "
+            "use a construction with a noise table (truncated_geometric) or coarser answers"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """weights[output, answer] over 2**62."""
+
+    weights: Ints
+    _sealed: Sealed = field(init=False, repr=False)
+
+    measured_exactly: ClassVar[bool] = True
+    """Whether losses are known as exact Fractions."""
+    noise_table: ClassVar[None] = None
+    """The noise that is added to the answer, where the law is that."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_sealed", _sealed_weights(self.weights))
+        object.__setattr__(self, "weights", self._sealed.array)
+
+    def check(self, query: Query, epsilon: Fraction) -> None:
+        weights = self._sealed.array
+        if weights.shape != query.shape:
+            raise NotADistribution(f"weights must have the shape {query.shape}, got {weights.shape}")
+        check_matrix(weights, query.cliques(), epsilon)
+
+    def matrix(self, query: Query) -> Ints:
+        return self._sealed.array
+
+    # --- measures, for every true answer ------------------------------------------------------------------
+
+    @cached_property
+    def _sealed_floats(self) -> Sealed:
+        return Sealed.of(self._sealed.array / TOTAL)
+
+    @property
+    def _floats(self) -> Floats:
+        return self._sealed_floats.array
+
+    def probabilities(self, query: Query) -> Floats:
+        """P[output, answer] as floats."""
+        return self._floats
+
+    def likelihood(self, query: Query, output: int) -> Floats:
+        """Pr[output | answer]."""
+        return np.asarray(self._floats[output])
+
+    def losses(self, query: Query, loss: Loss) -> Floats:
+        """sum_i P[i, j] · loss[i, j]."""
+        return np.asarray(np.einsum("ij,ij->j", self._floats, loss.table(query)))
+
+    def truth(self, query: Query) -> Floats:
+        """Pr[the report is the cell that holds the answer]."""
+        return self._floats[query.home, np.arange(len(query.answers))]
+
+    def ends(self, query: Query) -> Floats:
+        """Pr[the report is the first or the last output]."""
+        matrix = self._floats
+        return np.asarray(matrix[0] + matrix[-1] if len(matrix) > 1 else matrix[0].copy())
+
+    def bias(self, query: Query) -> Floats:
+        """E[reported - true]."""
+        return np.asarray(np.einsum("ij,ij->j", self._floats, _errors(query)))
+
+    def variance(self, query: Query) -> Floats:
+        """Of the report, around each column's own mean, so that nothing cancels."""
+        around = _errors(query) - self.bias(query)
+        return np.asarray(np.einsum("ij,ij,ij->j", self._floats, around, around))
+
+    # --- what it reveals ----------------------------------------------------------------------------------
+
+    def ratio_within(self, query: Query, steps: int) -> float:
+        """The worst ratio of any output's probabilities under answers at most `steps` grid steps apart."""
+        return ratio_in_matrix(self._sealed.array, query.answers, steps) if steps else 1.0
+
+    def neighbour_ratios(self, query: Query) -> list[float]:
+        """For every answer and the next one the worst ratio of any output's probabilities."""
+        return [largest_ratio(np.maximum(a, b), np.minimum(a, b)) for a, b in pairwise(self._sealed.array.T)]
+
+    def proof_steps(self, query: Query) -> list[str]:
+        """What `check` established, for a reader."""
+        outputs, answers = query.shape
+        cliques = sum(1 for _ in query.cliques())
+        return [
+            f"{outputs * answers} probabilities are whole multiples of 2^-62, none negative",
+            f"each of the {answers} columns sums to exactly 1",
+            f"in each of {cliques} groups of neighbours and for each of {outputs} outputs, "
+            "the largest probability is at most p/2^128 times the smallest",
+            RATIO_BOUND,
+        ]
+
+    def canonical_bytes(self) -> bytes:
+        """The numbers of the law, for digests."""
+        return self._sealed.array.astype("<i8").tobytes()
+
+    def __reduce__(self) -> tuple[type["Matrix"], tuple[Any, ...]]:
+        return Matrix, (self.weights,)  # copies and pickles are sealed anew, and carry no sampler
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Matrix) and np.array_equal(self.weights, other.weights)
+
+    def __hash__(self) -> int:
+        return hash(self.weights.tobytes())
+
+    @cached_property
+    def sampler(self) -> MatrixSampler:
+        return MatrixSampler.of(self._sealed.array)
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """clamp(answer + noise) over answers 0..size steps, then `remap` from clamped step to output.
+
+    Noise weights over 2**62: core[d + K] for |d| <= K, `floor` for K < |d| < size, `end` for |d| = size.
+    The floor keeps every output possible under every answer; the ends make tail sums decay slowly enough.
+    """
+
+    core: Ints
+    floor: int
+    end: int
+    size: int
+    remap: Ints | None = None
+    _sealed: tuple[Sealed, Sealed | None] = field(init=False, repr=False)
+
+    measured_exactly: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        remap = None if self.remap is None else _sealed_weights(self.remap)
+        object.__setattr__(self, "_sealed", (_sealed_weights(self.core), remap))
+        object.__setattr__(self, "core", self._sealed[0].array)
+        object.__setattr__(self, "remap", None if remap is None else remap.array)
+        for name in ("floor", "end", "size"):  # the checker needs plain ints: no overflow, no arithmetic of their own
+            object.__setattr__(self, name, int(operator.index(getattr(self, name))))
+
+    @property
+    def half_width(self) -> int:
+        return len(self.core) // 2
+
+    def check(self, query: Query, epsilon: Fraction) -> None:
+        """Remapping the clamped value is post-processing: it needs a valid target, no privacy check."""
+        reach, distance = noise_steps(query)
+        if self.size != len(query.answers) - 1:
+            raise NotADistribution(f"a noise table for {len(query.answers)} answers must have that size less one")
+        beyond = min(reach, self.size - 1 - self.half_width)
+        if beyond > max(MOST_STEPS, 4 * len(self.core)):
+            raise TooLarge(
+                f"a noise table must write out what one person can reach: a core of {len(self.core)} weights is too "
+                f"short for a reach of {reach} steps"
+            )
+        core, remap = self._sealed
+        if remap is None and not query.one_output_per_answer:
+            raise NotADistribution("a noise table without a remap needs one output per answer")
+        if remap is not None:
+            if remap.shape != (self.size + 1,):
+                raise NotADistribution("remap must name an output for every clamped step")
+            if remap.array.min() < 0 or remap.array.max() >= len(query.outputs):
+                raise NotADistribution("remap must name outputs of the query")
+        check_noise(core.array, self.floor, self.end, self.size, reach, distance, epsilon)
+
+    def weights_of_noise(self) -> Ints:
+        """All weights from -size to size; `TooLarge` beyond MOST_LISTED."""
+        refuse_beyond_list(2 * self.size + 1)
+        run = np.full(self.size - 1 - self.half_width, self.floor, dtype=np.int64)
+        return np.concatenate([[self.end], run, self.core, run, [self.end]]).astype(np.int64)
+
+    def matrix(self, query: Query) -> Ints:
+        """The law written out; `TooLarge` beyond MATRIX_LIMIT entries.
+
+        With a remap, a run of steps with one target is a difference of two cumulative sums: runs × answers.
+        """
+        if self.remap is None:
+            refuse_beyond_limit(query)
+            return self.clamped()
+        starts, stops, targets = clamped.runs(self.remap)
+        refuse_beyond_limit(query, len(targets))
+        cumulative, answers = np.cumsum(self.weights_of_noise()), np.arange(self.size + 1)
+        weights = np.zeros(query.shape, dtype=np.int64)
+        np.add.at(weights, targets, clamped.between(cumulative, starts[:, None], stops[:, None], answers))
+        return weights
+
+    def clamped(self) -> Ints:
+        """The law before any remap, written out: steps × steps."""
+        table, steps = self.weights_of_noise(), self.size + 1
+        clamped = np.empty((steps, steps), dtype=np.int64)
+        for j in range(steps):
+            clamped[:, j] = table[self.size - j : 2 * self.size - j + 1]
+        clamped[0] = np.cumsum(table)[:steps][::-1]  # output 0: sum of noise -size..-j, for j = 0..size
+        clamped[-1] = np.cumsum(table[::-1])[:steps]  # output size: noise size..size-j
+        return clamped
+
+    def shortened(self) -> "Noise":
+        """The same noise over fewer steps, the floor of those left out at the ends: every comparison between
+        neighbouring outputs or answers that the long table has, the short one has too.
+
+        For properties: where noise is constant, or a tail sum falls steadily, its first step is the worst one.
+        """
+        size = min(self.size, 2 * self.half_width + 4)
+        return Noise(self.core, self.floor, self.end + (self.size - size) * self.floor, size)
+
+    # --- measures, for every true answer; linear in the size ----------------------------------------------
+
+    @property
+    def noise_table(self) -> "Noise":
+        return self
+
+    def probabilities(self, query: Query) -> Floats:
+        """P[output, answer] as floats; `TooLarge` beyond MATRIX_LIMIT entries."""
+        return frozen(self.matrix(query) / TOTAL)
+
+    def likelihood(self, query: Query, output: int) -> Floats:
+        """Pr[output | answer], without writing out the matrix."""
+        return clamped.likelihood(self, output)
+
+    def losses(self, query: Query, loss: Loss) -> Floats:
+        """Expected losses of the error; a table or function would need the matrix."""
+        if not isinstance(loss, ErrorLoss):
+            raise TooLarge("a loss table or function needs a matrix of this size; use a loss of the error")
+        if loss.name == "zero-one":
+            return 1.0 - self.truth(query)
+        return clamped.expected(self, query, lambda error: np.asarray(loss.of(np.abs(error)), dtype=np.float64))
+
+    def truth(self, query: Query) -> Floats:
+        """Pr[the report is the cell that holds the answer]."""
+        return clamped.truth(self, query)
+
+    def ends(self, query: Query) -> Floats:
+        """Pr[the report is the first or the last output]."""
+        return clamped.ends(self, query)
+
+    def bias(self, query: Query) -> Floats:
+        """E[reported - true]."""
+        return clamped.expected(self, query, lambda error: error)
+
+    def variance(self, query: Query) -> Floats:
+        """E[error²] - bias², right to 10^-15 of the squared range."""
+        return np.maximum(clamped.expected(self, query, np.square) - self.bias(query) ** 2, 0.0)
+
+    # --- what it reveals ----------------------------------------------------------------------------------
+
+    def ratio_within(self, query: Query, steps: int) -> float:
+        """The worst ratio of any output's probabilities under answers at most `steps` grid steps apart."""
+        return ratio_in_noise(self.weights_of_noise(), min(steps, self.size)) if steps else 1.0
+
+    def neighbour_ratios(self, query: Query) -> list[float]:
+        """For every answer and the next one the worst ratio: the same all along the grid."""
+        return [self.ratio_within(query, 1)] * self.size
+
+    def proof_steps(self, query: Query) -> list[str]:
+        """What `check` established, for a reader."""
+        return [
+            f"{len(self.core)} noise probabilities are whole multiples of 2^-62, all positive, and with the "
+            "constant tails they sum to exactly 1",
+            "any two noise values within the reach, and any two tail sums, differ at most by the factor p/2^128",
+            RATIO_BOUND,
+            "clamping and renaming outputs look only at the noisy value, so they reveal nothing more",
+        ]
+
+    def canonical_bytes(self) -> bytes:
+        """The numbers of the law, for digests."""
+        remap = b"" if self.remap is None else self.remap.astype("<i8").tobytes()
+        return f"|{self.floor}|{self.end}|{self.size}|".encode() + self.core.astype("<i8").tobytes() + remap
+
+    def __reduce__(self) -> tuple[type["Noise"], tuple[Any, ...]]:
+        return Noise, (self.core, self.floor, self.end, self.size, self.remap)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Noise)
+            and (self.floor, self.end, self.size) == (other.floor, other.end, other.size)
+            and np.array_equal(self.core, other.core)
+            and (self.remap is None) == (other.remap is None)
+            and (self.remap is None or other.remap is None or np.array_equal(self.remap, other.remap))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.core.tobytes(), self.floor, self.end, self.size))
+
+    @cached_property
+    def sampler(self) -> NoiseSampler:
+        core, remap = self._sealed
+        return NoiseSampler.of(core.array, self.floor, self.end, self.size, None if remap is None else remap.array)
+
+
+Law = Matrix | Noise
+
+
+def _errors(query: Query) -> Floats:
+    return query.outputs.values.floats()[:, None] - query.answers.floats()[None, :]
+
+
+def noise_steps(query: Query) -> tuple[int, Fraction]:
+    """(reach in grid steps, distance that epsilon pays for) of a query that noise on its grid can serve."""
+    if not (query.ordered and query.answers.regular) or isinstance(query.neighbours, Everyone):
+        raise ValueError("a noise table needs numeric answers without gaps and neighbours within a reach")
+    first = next(query.cliques())
+    return first.stop - first.start - 1, first.distance
+
+
+def geometric_noise(query: Query, epsilon: Fraction, remap: Ints | None = None) -> Noise:
+    """Two-sided geometric noise as integers: t[d] near t[0]·beta**|d|, never below t[d - reach] / ratio.
+
+    Computed outwards from t[0], each weight the least its inner neighbours allow, until whole numbers
+    cannot fall further; what is left of 2**62 goes to the ends. O(reach / epsilon), whatever the size.
+    """
+    reach, distance = noise_steps(query)
+    size = len(query.answers) - 1
+    p = ratio_below(epsilon, distance)
+    if p == 1 << EXP_BITS:
+        raise ValueError("epsilon is too small for answers this close: whole numbers cannot tell them apart")
+    beta = math.exp(-float(epsilon * distance) / reach)
+    start = TOTAL
+    while True:
+        side, floor = _decay(start, beta, reach, size, p)
+        run = size - 1 - len(side)
+        outermost = sum(([start, *side] + [floor] * min(run, reach))[-reach:])
+        least_end = -((-outermost << EXP_BITS) // (p - (1 << EXP_BITS)))  # e + outermost <= ratio · e
+        end = (TOTAL - start - 2 * sum(side)) // 2 - run * floor
+        if end >= least_end:
+            return Noise(np.array([*side[::-1], start, *side]), floor, end, size, remap)
+        # an even start keeps both ends equal; each weight of the side may be rounded up by one unit
+        spent = start + 2 * sum(side) + 2 * least_end
+        start = start * (TOTAL - 2 * run * floor - 4 * len(side) - 4) // spent & ~1
+
+
+def _decay(start: int, beta: float, reach: int, size: int, p: int) -> tuple[list[int], int]:
+    """Weights of noise 1, 2, … as max(floor(start·beta^d), least allowed), and where they stop falling."""
+    side: list[int] = []
+    for d in range(1, size):
+        inner = start if d <= reach else side[d - reach - 1]
+        side.append(max(int(start * beta**d), -((-inner << EXP_BITS) // p)))
+        if side[-1] == inner:
+            break
+    return side, side[-1] if side else start

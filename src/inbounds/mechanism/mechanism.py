@@ -1,0 +1,314 @@
+"""Mechanism: probabilities that passed the checker. There is no other way to make one."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from inbounds.errors import PrivacyViolation
+from inbounds.loss import LossLike
+from inbounds.mechanism import bayes
+from inbounds.mechanism import measures as utility
+from inbounds.mechanism.audit import COLUMN_SLACK, audit, noise_epsilon, transposed, worst_ratio
+from inbounds.mechanism.exactly import Exactly
+from inbounds.mechanism.law import Law, Matrix, Noise, refuse_beyond_limit, sealed
+from inbounds.mechanism.repair import mirrored_weights, weights_near
+from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above
+from inbounds.properties import Layout, holding, meaningful, square
+from inbounds.query import Query
+from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
+from inbounds.trusted.sample import Draws, entropy, report, simulated
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+PROPERTY_UNITS = 1 << (TOTAL_BITS - 40)
+"""A property that is violated by at most 2**-40 of probability counts as held; `Holding.exact` says more."""
+
+SYMMETRY_SLACK = 1e-13
+"""Matrices this close to their mirror image are meant to be symmetric and made exactly so."""
+
+TOLERANCE = 1e-5
+"""Probability of an answer that rounding to integers may move before a float matrix counts as not private."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a mechanism comes from: the construction, its parameters, and where it is written up."""
+
+    name: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    reference: str = ""
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
+        return f"{self.name}({inside})" if inside else self.name
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """What its designer proved about a mechanism: its value of the objective and a bound no other can beat.
+
+    In a mechanism that was read from a file the bound is claimed, and so is a value that `Mechanism.claimed` names.
+    """
+
+    objective: str
+    value: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """The most that any other mechanism could still gain."""
+        return max(0.0, self.value - self.bound)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.objective} {self.value:.9g}; claimed, not checked: no private mechanism is below {self.bound:.9g}"
+        )
+
+
+@dataclass(frozen=True)
+class Holding:
+    """How well a structural property holds: the largest violation, in units of 2**-62. True when negligible."""
+
+    units: int
+
+    @property
+    def exact(self) -> bool:
+        return self.units == 0
+
+    def __bool__(self) -> bool:
+        return self.units <= PROPERTY_UNITS
+
+    def __str__(self) -> str:
+        if self.exact:
+            return "exactly"
+        return f"within {self.units} units of 2^-62" if self else "no"
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A private mechanism for `query`: Pr[output | answer] as whole multiples of 2**-62.
+
+    Formal guarantee: for all neighbouring answers j, k at `distance` (1, but for metric privacy) and every
+    output i, Pr[i | j] <= exp(epsilon · distance) · Pr[i | k], checked in integers when the object is made.
+    """
+
+    query: Query
+    epsilon: Fraction
+    law: Law
+    origin: Origin
+    optimality: Optimality | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
+        if type(self.query) is not Query or type(self.law) not in (Matrix, Noise):  # subclasses could lie
+            raise TypeError("a mechanism is made of a Query and a Matrix or Noise law")
+        self.law.check(self.query, self.epsilon)
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("a Mechanism cannot be subclassed: a subclass could leave out the check")
+
+    def __reduce__(self) -> tuple[type["Mechanism"], tuple[Any, ...]]:
+        return Mechanism, (self.query, self.epsilon, self.law, self.origin, self.optimality)
+
+    def __hash__(self) -> int:
+        return hash((self.query, self.epsilon, self.law))
+
+    def __repr__(self) -> str:
+        outputs, answers = self.query.shape
+        return f"<Mechanism {self.origin} for {self.query!r}, epsilon={decimal(self.epsilon)}, {outputs} × {answers}>"
+
+    # --- the probabilities --------------------------------------------------------------------------------
+
+    @cached_property
+    def weights(self) -> Ints:
+        """Integer weights, outputs × answers, columns sum to 2**62; `TooLarge` for very large counts."""
+        return sealed(self.law.matrix(self.query))
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """The weights as float probabilities P[output, answer]: a view to look at, not to release with."""
+        return self.law.probabilities(self.query)
+
+    def effective_epsilon(self) -> float:
+        """The tight privacy loss of this very mechanism, at most `epsilon`; exact, and rounded up to a float."""
+        law, query = self.law, self.query
+        tight = noise_epsilon(law, query) if isinstance(law, Noise) else worst_ratio(law.matrix(query), query).epsilon
+        return min(tight, float_above(self.epsilon))
+
+    def properties(self) -> dict[str, Holding]:
+        """Which structural properties hold, exactly or within how many units of 2**-62."""
+        query, law = self.query, self.law
+        refuse_beyond_limit(query)
+        if isinstance(law, Noise) and law.remap is None:
+            weights, layout = law.shortened().clamped(), square(law.shortened().size + 1)
+        else:
+            weights, layout = self.weights, Layout(len(query.outputs), query.home, query.below, query.above)
+        names = [n for n in meaningful(ordered=query.ordered) if n != "symmetric" or layout.mirrors]
+        units = holding(weights, layout, TOTAL, names, outputs=len(query.outputs))
+        return {name: Holding(units[name]) for name in names}
+
+    # --- reports ------------------------------------------------------------------------------------------
+
+    def sample(self, answers: Any) -> Any:
+        """Private reports for true answers, with operating-system entropy; a scalar gives a scalar."""
+        return self._report(answers, entropy)
+
+    def randomise(self, answer: Any) -> Any:
+        """As `sample`, and never a refusal for being out of range: a number beyond it counts as its nearer end.
+
+        Moving numbers into a range brings no two of them further apart, so the promise is the same.
+        """
+        return self._report(answer, entropy, clip=True)
+
+    def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
+        """As `sample`, from a seeded generator: for studies and tests, never for a release."""
+        return self._report(answers, simulated(rng))
+
+    def _report(self, answers: Any, draws: Draws, *, clip: bool = False) -> Any:
+        indices = self.query.index(answers, clip=clip)
+        values = self.query.reported_at(report(self.law.sampler, indices, draws))
+        return np.asarray(values).tolist() if indices.ndim == 0 else values
+
+    # --- usefulness: the functions of `utility` and `bayes`, as methods -----------------------------------
+
+    loss = utility.loss
+    worst_loss = utility.worst_loss
+    loss_per_answer = utility.loss_per_answer
+    truth_probability = utility.truth_probability
+    end_probability = utility.end_probability
+    bias = utility.bias
+    variance = utility.variance
+    rmse = utility.rmse
+
+    posterior = bayes.posterior
+    best_guess = bayes.best_guess
+    credible_set = bayes.credible_set
+    remap = bayes.remap
+    bayes_loss = bayes.bayes_loss
+    readings = bayes.readings
+    coverage = bayes.coverage
+    regret = bayes.regret
+    mutual_information = bayes.mutual_information
+    posterior_entropy = bayes.posterior_entropy
+    worst_remap = bayes.worst_remap
+
+    def followed_by(self, remap: ArrayLike) -> "Mechanism":
+        """The mechanism whose report is passed through a remap: post-processing, certified again.
+
+        remap: for every output the value reported instead, or a matrix R[new output, output] whose columns sum to
+        one. A table of values keeps the integers exactly; a matrix is rounded to them.
+        """
+        query, origin = self.query, Origin("followed_by", {"of": str(self.origin)})
+        table, outputs = np.asarray(remap), self.query.shape[0]
+        if table.ndim == 1 and len(table) == outputs:
+            targets = [utility.output_index(query, value) for value in table.tolist()]
+            weights = np.zeros_like(self.weights)
+            np.add.at(weights, targets, self.weights)
+            return Mechanism(query, self.epsilon, Matrix(weights), origin)
+        if table.shape != (outputs, outputs) or not (table >= 0).all() or not np.allclose(table.sum(axis=0), 1):
+            raise ValueError(f"remap must be {outputs} reported values, or a {outputs} × {outputs} stochastic matrix")
+        return certified(table @ self.matrix, query, self.epsilon, origin)
+
+    @property
+    def exactly(self) -> Exactly:
+        """The measures as exact Fractions: `m.exactly.loss("absolute")`."""
+        return Exactly(self)
+
+    def exact_loss(self, loss: LossLike = "absolute") -> Fraction:
+        """Expected loss under the uniform prior as the exact fraction that the integers give."""
+        return self.exactly.loss(loss)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the promise in words over the heatmap."""
+        from inbounds.report.html import card
+
+        return card(self)
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """What the mechanism's passport says and no reader has checked, sentence by sentence."""
+        from inbounds.mechanism.claims import claimed
+
+        return tuple(claimed(self))
+
+    # --- files --------------------------------------------------------------------------------------------
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the passport: everything needed to check and use the mechanism, with its digest."""
+        from inbounds.files import save
+
+        save(self, path)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The digest of the passport: what an auditor or a release record knows the mechanism by."""
+        from inbounds.files import passport
+
+        return str(passport(self)["sha256"])
+
+
+def certify(
+    matrix: ArrayLike, query: Query, epsilon: Number, *, tolerance: float = TOLERANCE, origin: Origin | None = None
+) -> Mechanism:
+    """A certified mechanism close to anyone's float matrix P[output, answer], or an error that says why not.
+
+    Rounds to integers over 2**62 and raises what a solver's rounding left too small. Refuses when that
+    would move more than `tolerance` of the probability of any answer.
+    """
+    return _rounded(_proposed(matrix, query), query, epsilon, origin or Origin("certified matrix"), tolerance)
+
+
+def certified(matrix: Floats, query: Query, epsilon: Number, origin: Origin, *, even: bool = False) -> Mechanism:
+    """A mechanism from a formula that is private by theory, trusted by nobody; the checker has the last word."""
+    refuse_beyond_limit(query)
+    return _rounded(matrix, query, epsilon, origin, TOLERANCE, even=even)
+
+
+def _rounded(
+    matrix: Floats, query: Query, epsilon: Number, origin: Origin, tolerance: float, *, even: bool = False
+) -> Mechanism:
+    bound = as_epsilon(epsilon)
+    weights = near(matrix, query, bound, even=even)
+    moved = np.abs(weights / TOTAL - matrix).sum(axis=0).max() / 2
+    if not moved <= tolerance:
+        found = audit(matrix, query)
+        allowed = math.exp(float(bound) * found.distance)
+        if not found.ratio > allowed:
+            raise ValueError(f"whole weights move {moved:.3g} of the probability; the tolerance is {tolerance:.3g}")
+        raise PrivacyViolation(found.output, found.answers, found.ratio, allowed)
+    return Mechanism(query, bound, Matrix(weights), origin)
+
+
+def near(matrix: Floats, query: Query, epsilon: Fraction, *, even: bool = False) -> Ints:
+    """Private integer weights next to a float matrix; exactly symmetric when it is, up to rounding."""
+    mirror = matrix[::-1, ::-1]
+    if query.symmetric and query.ordered and np.abs(matrix - mirror).max() <= SYMMETRY_SLACK:
+        return mirrored_weights((matrix + mirror) / 2, query.cliques(), epsilon, even=even)
+    return weights_near(matrix, query.cliques(), epsilon, even=even)
+
+
+def _proposed(matrix: ArrayLike, query: Query) -> Floats:
+    """The matrix as floats, with the right shape, finite, non-negative, columns summing to one."""
+    refuse_beyond_limit(query)
+    floats = np.asarray(matrix, dtype=np.float64)
+    if floats.shape != query.shape:
+        raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {floats.shape}")
+    if not np.isfinite(floats).all():
+        raise ValueError("matrix entries must be finite")
+    if floats.min() < -COLUMN_SLACK:
+        i, j = np.unravel_index(floats.argmin(), floats.shape)
+        raise ValueError(f"matrix entries must not be negative; output {i} under answer {j} is {floats[i, j]:.3g}")
+    floats = np.maximum(floats, 0.0)
+    with np.errstate(over="ignore"):
+        sums = floats.sum(axis=0)
+    if not (np.abs(sums - 1) <= COLUMN_SLACK).all():
+        worst = int(np.abs(sums - 1).argmax())
+        raise ValueError(f"columns must sum to one; column {worst} sums to {sums[worst]:.9g}{transposed(floats)}")
+    return floats

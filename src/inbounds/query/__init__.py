@@ -1,0 +1,40 @@
+"""What is asked: the possible true answers, the outputs that may be reported, and who is whose neighbour."""
+
+from inbounds.query.cells import Cells, bounds, cells
+from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
+from inbounds.query.query import (
+    Outputs,
+    Query,
+    category,
+    count,
+    extreme,
+    interval,
+    mean,
+    ordinal,
+    total,
+    with_neighbours,
+    with_outputs,
+)
+from inbounds.trusted.scale import Scale
+
+__all__ = [
+    "Cells",
+    "Everyone",
+    "Metric",
+    "Neighbours",
+    "Outputs",
+    "Query",
+    "Reach",
+    "Scale",
+    "bounds",
+    "category",
+    "cells",
+    "count",
+    "extreme",
+    "interval",
+    "mean",
+    "ordinal",
+    "total",
+    "with_neighbours",
+    "with_outputs",
+]

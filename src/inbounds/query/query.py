@@ -1,0 +1,472 @@
+"""What is asked: the possible true answers, the outputs that may be reported, and who is whose neighbour."""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.numbers import Ints, Number, exact, frozen, whole
+from inbounds.query.cells import Cells, bounds, cells, wholes
+from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
+from inbounds.trusted.bounds import Clique
+from inbounds.trusted.door import Door, Grid, Labels, Rounding
+from inbounds.trusted.extent import MOST_ANSWERS
+from inbounds.trusted.scale import Scale, refuse_beyond_list
+
+__all__ = [
+    "Cells",
+    "Everyone",
+    "Metric",
+    "Neighbours",
+    "Outputs",
+    "Query",
+    "Reach",
+    "Scale",
+    "category",
+    "cells",
+    "count",
+    "extreme",
+    "interval",
+    "mean",
+    "ordinal",
+    "total",
+    "with_neighbours",
+    "with_outputs",
+]
+
+ALLOWANCE = Fraction(1, 1 << 20)
+"""Share of the sensitivity that a caller's own arithmetic may add to the distance of two real answers."""
+
+WIDEST = 1 << 10
+"""An allowance is at most the sensitivity over this: the cells stay those that were asked for."""
+
+EVEN = frozenset({"count", "total", "mean", "extreme", "ordinal", "category"})
+"""Kinds whose answers have no gaps; only an interval can have holes."""
+
+Outputs = int | Cells | Sequence[Sequence[Number]] | None
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question about a table: its possible answers, the cells it may report, and its neighbours.
+
+    kind: what people call it. rounds: real answers are first rounded down into the answers' own cells.
+    labels: the names of the answers when they are categories without order or distance. allowance: what the caller's
+    own arithmetic may add to the distance of two real answers without moving them past the reach.
+    """
+
+    kind: str
+    answers: Scale
+    outputs: Cells
+    neighbours: Neighbours
+    rounds: bool = False
+    labels: tuple[str, ...] | None = None
+    allowance: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        self._refuse_lookalikes()
+        if len(self.answers) < 2:
+            raise ValueError("a query must have at least two possible answers")
+        if len(self.answers) > MOST_ANSWERS:
+            raise ValueError(
+                f"a query must have at most 2**53 possible answers, got {len(self.answers)}; use coarser ones"
+            )
+        if len(self.cuts) == len(self.answers) - 1:
+            raise ValueError("no two answers are neighbours, so nothing would be promised")
+        if self.labels is not None and not isinstance(self.neighbours, Everyone):
+            raise ValueError("labels have no distance: all of them must be neighbours")
+        if self.kind in EVEN and not self.answers.regular:
+            raise ValueError(f"the answers of a {self.kind} must be evenly spaced")
+        if self.kind == "count" and (self.answers.start != 0 or self.answers.unit != 1):
+            raise ValueError("the answers of a count must be 0, 1, 2, …")
+        if not 0 <= self.allowance * WIDEST <= self._reached:
+            raise ValueError(
+                f"allowance must be between 0 and 1/{WIDEST} of the sensitivity, and only real answers with a reach "
+                "have one; declare a larger sensitivity instead"
+            )
+        if not self.one_output_per_answer:
+            self.home  # noqa: B018 - refuses outputs that do not cover the answers
+
+    def _refuse_lookalikes(self) -> None:
+        """Exact types only: a subclass could tell the checker something else than the sampler or the reader."""
+        if type(self.neighbours) not in (Reach, Everyone, Metric):
+            raise TypeError("neighbours must be Reach, Everyone or Metric: the checker knows no others")
+        if type(self.outputs) is not Cells:
+            raise TypeError(f"outputs must be Cells, got {type(self.outputs).__name__}")
+        for scale in (self.answers, self.outputs.lowers, self.outputs.uppers, self.outputs.values):
+            numbers = type(scale) is Scale and type(scale.start) is type(scale.unit) is Fraction
+            if not numbers or not (type(scale.ticks) is range or all(type(tick) is int for tick in scale.ticks)):
+                raise TypeError("answers and outputs must be a Scale of plain Fractions and ints")
+        if type(self.rounds) is not bool or type(self.kind) is not str or type(self.allowance) is not Fraction:
+            raise TypeError("kind must be a text, rounds true or false, and allowance a Fraction")
+        if self.labels is not None and not (
+            type(self.labels) is tuple and all(type(name) is str for name in self.labels)
+        ):
+            raise TypeError("labels must be a tuple of texts")
+
+    def __reduce__(self) -> tuple[type["Query"], tuple[Any, ...]]:
+        fields = (self.kind, self.answers, self.outputs, self.neighbours, self.rounds, self.labels, self.allowance)
+        return Query, fields  # copies and pickles are checked anew, and carry nothing that could be written to
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(outputs, answers): the shape of every matrix for this query."""
+        return len(self.outputs), len(self.answers)
+
+    @property
+    def ordered(self) -> bool:
+        """Answers are numbers rather than labels."""
+        return self.labels is None
+
+    @cached_property
+    def one_output_per_answer(self) -> bool:
+        return self.outputs == Cells.around(self.answers)
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """How far one person can move the answer; the distance that epsilon pays for."""
+        return self.neighbours.sensitivity(self.answers)
+
+    @property
+    def steps(self) -> Fraction:
+        """The sensitivity in grid steps."""
+        return self.sensitivity / self.answers.unit
+
+    @property
+    def covers_one_record(self) -> bool:
+        """Whether the neighbours hold all that one record can do to an answer of this kind, as `ib.count` … make it.
+
+        A maximum can be moved anywhere, one person's value is all of the answer, and a mean of n values is n times as
+        wide as what one of them can do; how far a total or an interval moves, its maker declares. Of other kinds
+        nothing is known.
+        """
+        match self.kind, self.neighbours:
+            case _, Everyone():
+                return True
+            case "count" | "total" | "interval", Reach():
+                return True
+            case "mean", Reach(steps):
+                return self.answers.ticks[-1] % min(steps, self.answers.ticks[-1]) == 0
+            case "ordinal", Metric():
+                return True
+            case _, Reach(steps):
+                return steps >= self.answers.ticks[-1]
+        return False
+
+    def cliques(self) -> Iterator[Clique]:
+        """All neighbour constraints, as runs of answers that are neighbours of each other."""
+        return self.neighbours.cliques(self.answers)
+
+    @property
+    def cuts(self) -> tuple[int, ...]:
+        """Every j that is no neighbour of j + 1: a report may tell on which side of the gap the answer is."""
+        return self.neighbours.cuts(self.answers)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """The mirror image of the query is the query itself: answers, values, and which cell holds what."""
+        if self.answers.regular and self.one_output_per_answer:
+            return True
+        return (
+            np.array_equal(self.home[::-1], len(self.outputs) - 1 - self.home)
+            and np.array_equal(self.below[::-1], len(self.answers) - self.above)
+            and self.answers.mirrored
+            and self.outputs.values.mirrored
+            and self.answers[0] + self.answers[-1] == self.outputs.values[0] + self.outputs.values[-1]
+        )
+
+    @cached_property
+    def home(self) -> Ints:
+        """home[j]: the output whose cell holds answer j (lower <= answer < upper, or the closed end of a run)."""
+        if self.one_output_per_answer:
+            return self._positions
+        answers, lowers, uppers = self._wholes
+        found = [max(bisect_right(lowers, answer) - 1, 0) for answer in answers]
+        for j, i in enumerate(found):
+            if not lowers[i] <= answers[j] <= uppers[i]:
+                raise ValueError(f"outputs must cover every answer; no cell holds {self.answers[j]}")
+        return frozen(np.array(found, dtype=np.int64))
+
+    @cached_property
+    def below(self) -> Ints:
+        """below[i]: how many answers are at or below the upper edge of output i (000 (12))."""
+        if self.one_output_per_answer:
+            return frozen(self._positions + 1)
+        answers, _, uppers = self._wholes
+        return frozen(np.array([bisect_right(answers, high) for high in uppers], dtype=np.int64))
+
+    @cached_property
+    def above(self) -> Ints:
+        """above[i]: the first answer at or above the lower edge of output i (000 (13))."""
+        if self.one_output_per_answer:
+            return self._positions
+        answers, lowers, _ = self._wholes
+        return frozen(np.array([bisect_left(answers, low) for low in lowers], dtype=np.int64))
+
+    @property
+    def _positions(self) -> Ints:
+        refuse_beyond_list(len(self.answers))
+        return frozen(np.arange(len(self.answers), dtype=np.int64))
+
+    @property
+    def _wholes(self) -> list[list[int]]:
+        """Answers, lower and upper edges."""
+        return wholes(self.answers, self.outputs.lowers, self.outputs.uppers)
+
+    @property
+    def reported(self) -> NDArray[Any]:
+        """What is published for each output: labels, ints where all values are whole, floats otherwise.
+
+        Numbers are immutable; objects are a new array each time.
+        """
+        if self.labels is not None:
+            return np.array(self.labels, dtype=object)
+        return self.outputs.values.numbers() if self._numbers is None else self._numbers
+
+    @cached_property
+    def _numbers(self) -> NDArray[Any] | None:
+        """The reported numbers in immutable memory; None for whole numbers beyond 64 bits, which have none."""
+        found = self.outputs.values.numbers()
+        return None if found.dtype == object else frozen(found)
+
+    def reported_at(self, outputs: Ints) -> NDArray[Any]:
+        """What is published for these outputs: as `reported`, however many there are."""
+        if self.labels is not None:
+            return np.array(self.labels, dtype=object)[outputs]
+        return self.outputs.values.numbers_at(outputs)
+
+    @property
+    def _reached(self) -> Fraction:
+        """How far apart real answers may be that land within the reach, 0 where there is none."""
+        if not (self.rounds and isinstance(self.neighbours, Reach)):
+            return Fraction(0)
+        return self.neighbours.steps * self.answers.unit
+
+    @property
+    def cell(self) -> Fraction:
+        """How wide the cells are that real answers are rounded into: a hair more than the unit of the answers.
+
+        reach · cell = sensitivity + allowance, so that answers no further apart land at most `reach` cells apart.
+        """
+        return self.answers.unit * (1 + self.allowance / self._reached if self.allowance else 1)
+
+    def steps_within(self, distance: Fraction) -> int:
+        """How many grid steps apart two true answers may land that are `distance` apart.
+
+        On a grid as many as fit; where real answers are rounded, one more than fit unless they fit exactly.
+        """
+        if not self.rounds:
+            return math.floor(distance / self.answers.unit)
+        if not self.cuts:
+            return math.ceil(distance / self.cell)
+        return math.floor((distance + self._moved_at_cuts) / self.answers.unit) + 1
+
+    def distance_within(self, steps: int) -> Fraction:
+        """How far apart two true answers may be that always land at most so many grid steps apart."""
+        if not self.rounds:
+            return steps * self.answers.unit
+        if not self.cuts:
+            return steps * self.cell
+        return max(Fraction(0), steps * self.answers.unit - self._moved_at_cuts - self.allowance)
+
+    @property
+    def _moved_at_cuts(self) -> Fraction:
+        """How much closer than the cells between them two answers on two sides of a cut may be."""
+        ticks = self.answers.ticks
+        starts = [0, *(ticks[j + 1] for j in self.cuts)]
+        ends = [*(ticks[j] for j in self.cuts), ticks[-1]]
+        longest = max(end - start + 1 for start, end in zip(starts, ends, strict=True))
+        return self.allowance + max(self.allowance, longest * (self.cell - self.answers.unit))
+
+    @cached_property
+    def door(self) -> Door:
+        """Where true answers come in."""
+        if self.labels is not None:
+            return Labels(self.labels)
+        if self.rounds:
+            return Rounding(self.answers, self.cell, self.allowance, self.cuts)
+        return Grid(self.answers)
+
+    def index(self, answers: Any, *, clip: bool = False) -> Ints:
+        """Positions of true answers, in their shape. The error for a bad one does not repeat it.
+
+        clip: numbers beyond the range count as its nearer end. Moving numbers into a range brings no two of them
+        further apart, so the promise is the same.
+        """
+        positions = self.door.positions(answers, clip=clip)
+        if (positions < 0).any():
+            raise ValueError(f"true answers must be {self._allowed()}; at least one is not")
+        return positions
+
+    def _allowed(self) -> str:
+        if self.labels is not None:
+            return "among the declared labels"
+        if self.rounds:
+            half = self.answers.unit / 2
+            return f"numbers from {self.answers[0] - half} to {self.answers[-1] + half} outside any hole"
+        return f"on the grid {self.answers!r}"
+
+    def __repr__(self) -> str:
+        what = f"{len(self.labels)} labels" if self.labels is not None else repr(self.answers)
+        extra = "" if self.one_output_per_answer else f", reported in {self.outputs!r}"
+        return f"<{self.kind}: {what}{extra}; neighbours: {self.neighbours}>"
+
+
+def _query(kind: str, answers: Scale, neighbours: Neighbours, outputs: Outputs, *, rounds: bool = False) -> Query:
+    return Query(kind, answers, _cells(answers, outputs), neighbours, rounds)
+
+
+def _cells(answers: Scale, outputs: Outputs) -> Cells:
+    """The output cells that an `outputs=` argument asks for."""
+    around = Cells.around(answers)
+    if outputs is None or isinstance(outputs, Cells):
+        return outputs or around
+    if isinstance(outputs, int):
+        return cells(around.lowers[0], around.uppers[-1], whole(outputs, "outputs", 1))
+    return Cells.of(outputs)
+
+
+def count(maximum: int, *, outputs: Outputs = None) -> Query:
+    """How many of `maximum` people …: answers 0..maximum, one person moves it by one.
+
+    outputs: None for one output per answer, a number of equal cells, `ib.cells(...)`, or a list of
+    (lower, upper) or (lower, upper, value) cells that cover the answers.
+
+    >>> count(20)
+    <count: 0..20 (21 values); neighbours: one step apart>
+    """
+    size = whole(maximum, "maximum", 1)
+    return _query("count", Scale(Fraction(0), Fraction(1), range(size + 1)), Reach(1), outputs)
+
+
+def total(size: int, low: int, high: int, *, outputs: Outputs = None) -> Query:
+    """Sum of `size` whole numbers in low..high; replacing one person moves it by at most high - low."""
+    n, lower, width = whole(size, "size", 1), *_whole_range(low, high)
+    return _query("total", Scale(Fraction(n * lower), Fraction(1), range(n * width + 1)), Reach(width), outputs)
+
+
+def mean(size: int, low: int, high: int, *, outputs: Outputs = None) -> Query:
+    """Mean of `size` whole numbers in low..high: (high-low)·size + 1 answers 1/size apart, reach high - low.
+
+    The corrected spacing of 000 §4.3 (the paper prints 1/(k·size)).
+
+    >>> mean(10, 1, 5).answers
+    1..5 (41 values)
+    """
+    n, lower, width = whole(size, "size", 1), *_whole_range(low, high)
+    answers = Scale(Fraction(lower), Fraction(1, n), range(n * width + 1))
+    return _query("mean", answers, Reach(width), outputs)
+
+
+def extreme(low: int, high: int, *, outputs: Outputs = None) -> Query:
+    """Minimum, maximum or median of whole numbers in low..high: one person may move it anywhere."""
+    lower, width = _whole_range(low, high)
+    return _query("extreme", Scale(Fraction(lower), Fraction(1), range(width + 1)), Everyone(), outputs)
+
+
+def ordinal(low: int, high: int, *, unit: Number = 1, outputs: Outputs = None) -> Query:
+    """One person's whole number in low..high under metric privacy: epsilon for every `unit` of distance."""
+    lower, width = _whole_range(low, high)
+    answers = Scale(Fraction(lower), Fraction(1), range(width + 1))
+    return _query("ordinal", answers, Metric(exact(unit, "unit")), outputs)
+
+
+def interval(
+    low: Number,
+    high: Number,
+    sensitivity: Number,
+    cells: int,
+    *,
+    holes: Sequence[tuple[Number, Number]] = (),
+    outputs: Outputs = None,
+    allowance: Number | None = None,
+) -> Query:
+    """Any real-valued query in low..high, rounded down into `cells` equal cells and known by their middles.
+
+    Rounding keeps neighbours within reach = ceil(sensitivity / width) cells. allowance: what the caller's own
+    arithmetic may add to the distance of two answers, by default 2^-20 of the sensitivity; the cells are a hair wider
+    for it, so that answers at most sensitivity + allowance apart stay within the reach. 0 says that answers are
+    exact. `holes` are ranges that no true answer can lie in; their edges must be cell edges. A hole narrower than the
+    reach, which one person can cross, keeps its last cell: with the allowance that cell holds answers beyond the hole.
+    """
+    lower, upper = bounds(low, high)
+    moved = exact(sensitivity, "sensitivity")
+    if not 0 < moved <= upper - lower:
+        raise ValueError(f"sensitivity must be positive and at most high - low, got {sensitivity}")
+    parts = whole(cells, "cells", 2)
+    width = (upper - lower) / parts
+    reach = math.ceil(moved / width)
+    spare = moved * ALLOWANCE if allowance is None else exact(allowance, "allowance")
+    ticks = _outside_holes(lower, width, parts, holes)
+    if len(ticks) < 2:
+        raise ValueError("holes must leave at least two cells")
+    if spare:
+        ticks = _with_shared_cells(ticks, reach, 1 + spare / (reach * width))
+    places = ticks if isinstance(ticks, range) else tuple(tick - ticks[0] for tick in ticks)
+    answers = Scale(lower + width / 2 + ticks[0] * width, width, places)
+    query = _query("interval", answers, Reach(reach), outputs, rounds=True)
+    return replace(query, allowance=spare)
+
+
+def _with_shared_cells(ticks: Sequence[int], reach: int, wider: Fraction) -> Sequence[int]:
+    """Also the cells of a hole that neighbours can cross in which answers beyond it land: cells are a hair wider."""
+    if isinstance(ticks, range):
+        return ticks
+    kept, first = {ticks[0]}, ticks[0]
+    for before, after in pairwise(ticks):
+        if after - before > reach:
+            first = after
+        elif after > before + 1:
+            kept.update(range(first + math.floor((after - first) / wider), after))
+        kept.add(after)
+    return sorted(kept)
+
+
+def category(labels: Sequence[str]) -> Query:
+    """One of several labels without order or distance; all are neighbours."""
+    names = tuple(labels)
+    if isinstance(labels, str) or len(names) < 2 or not all(isinstance(name, str) for name in names):
+        raise ValueError("labels must be at least two strings")
+    if len(set(names)) < len(names):
+        raise ValueError("labels must be distinct")
+    answers = Scale(Fraction(0), Fraction(1), range(len(names)))
+    return Query("category", answers, Cells.around(answers), Everyone(), labels=tuple(map(str, names)))
+
+
+def with_outputs(query: Query, outputs: Outputs) -> Query:
+    """The same question reported in other cells."""
+    return replace(query, outputs=_cells(query.answers, outputs))
+
+
+def with_neighbours(query: Query, neighbours: Neighbours) -> Query:
+    """The same question under another promise: e.g. a count whose whole value is one person's secret."""
+    allowance = query.allowance if isinstance(neighbours, Reach) else Fraction(0)
+    changed = replace(query, neighbours=neighbours, allowance=allowance)
+    if allowance and changed.cuts != query.cuts:
+        raise ValueError("neighbours must leave the holes as they are; make the interval again with that sensitivity")
+    return changed
+
+
+def _outside_holes(low: Fraction, width: Fraction, parts: int, holes: Sequence[tuple[Number, Number]]) -> Sequence[int]:
+    """The cells that no hole holds."""
+    inside: set[int] = set()
+    for hole in holes:
+        start, stop = (min(max((edge - low) / width, Fraction(0)), Fraction(parts)) for edge in bounds(*hole))
+        if start.denominator != 1 or stop.denominator != 1:
+            raise ValueError(f"holes must begin and end on cell edges, got {hole}")
+        inside.update(range(int(start), int(stop)))
+    return [tick for tick in range(parts) if tick not in inside] if inside else range(parts)
+
+
+def _whole_range(low: int, high: int) -> tuple[int, int]:
+    lower, upper = bounds(low, high)
+    if lower.denominator != 1 or upper.denominator != 1:
+        raise ValueError(f"low and high must be whole numbers, got {low} and {high}")
+    return int(lower), int(upper - lower)

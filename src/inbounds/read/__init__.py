@@ -1,0 +1,1 @@
+"""Judging mechanisms for a person who has to choose: comparisons, promises, recommendations."""

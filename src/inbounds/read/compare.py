@@ -1,0 +1,298 @@
+"""Mechanisms for one question side by side: losses, worst cases, Bayesian users, properties, tight epsilons."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from inbounds.catalog.registry import REGISTRY, Family, families
+from inbounds.errors import InboundsError, TooLarge
+from inbounds.extras import library
+from inbounds.loss import Loss, LossLike, Prior, as_loss, as_prior
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.law import MATRIX_LIMIT
+from inbounds.numbers import Number, as_epsilon
+from inbounds.query import Query
+
+__all__ = [
+    "CODES",
+    "TIE",
+    "Comparison",
+    "Family",
+    "Row",
+    "by_short_name",
+    "compare",
+    "families",
+    "fitting",
+    "shown",
+    "usual",
+]
+
+TIE = 1e-9
+"""Values within this share of the best are as good."""
+
+NOTHING = 1e-12
+"""Measures below this are rounding errors of zero."""
+
+CODES = {
+    "row_honest": "RH",
+    "row_monotone": "RM",
+    "column_honest": "CH",
+    "column_monotone": "CM",
+    "fair": "F",
+    "weakly_honest": "WH",
+    "symmetric": "S",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mechanism of a comparison; a value is None where it cannot be computed at this size."""
+
+    name: str
+    mechanism: Mechanism
+    values: Mapping[str, float | None]
+    properties: tuple[str, ...] | None
+
+    @property
+    def codes(self) -> str:
+        """The properties in short: RH RM CH CM F WH S."""
+        return "?" if self.properties is None else " ".join(CODES[name] for name in self.properties)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Mechanisms for the same question, measured alike.
+
+    columns: for each loss its average, "worst …" and "bayes …" (after the best remap); "truth", the least
+    probability of the truth over the answers; "information" in bits; "effective epsilon".
+    left_out: which mechanisms of the catalog do not fit, and why.
+    """
+
+    rows: tuple[Row, ...]
+    columns: tuple[str, ...]
+    losses: tuple[str, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def sorted(self, by: str | None = None) -> "Comparison":
+        """The rows in the order of a column, the best first."""
+        column = self._checked_column(by or self.losses[0])
+
+        def rank(row: Row) -> float:
+            value = row.values[column]
+            return math.inf if value is None else _sign(column) * value
+
+        return replace(self, rows=tuple(sorted(self.rows, key=rank)))
+
+    def best(self, column: str | None = None) -> tuple[str, ...]:
+        """The names of the mechanisms that are best in a column, ties included."""
+        chosen = self._checked_column(column or self.losses[0])
+        return tuple(row.name for row in self.rows if self.marks(row, chosen))
+
+    def marks(self, row: Row, column: str) -> bool:
+        """Whether the row is among the best in the column."""
+        value = row.values[column]
+        if column == "effective epsilon":
+            return False  # a tighter promise is no merit by itself: uniform has 0
+        values = [_sign(column) * v for r in self.rows if (v := r.values[column]) is not None]
+        return value is not None and _sign(column) * value <= min(values) + TIE * abs(min(values))
+
+    def records(self) -> list[dict[str, Any]]:
+        """One plain dictionary per row."""
+        return [
+            {
+                "mechanism": row.name,
+                "epsilon": float(row.mechanism.epsilon),
+                **row.values,
+                "properties": None if row.properties is None else " ".join(row.properties),
+            }
+            for row in self.rows
+        ]
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, one row per mechanism."""
+        return library("pandas", "frames").DataFrame(self.records())
+
+    def to_polars(self) -> Any:
+        """A Polars DataFrame, one row per mechanism."""
+        return library("polars", "frames").DataFrame(self.records())
+
+    def cells(self, columns: Sequence[str] | None = None) -> list[list[str]]:
+        """The table as text, the best of each column marked with a star."""
+        return [
+            [
+                row.name,
+                *(shown(row.values[c]) + ("*" if self.marks(row, c) else " ") for c in columns or self.printed),
+                row.codes,
+            ]
+            for row in self.rows
+        ]
+
+    @property
+    def printed(self) -> tuple[str, ...]:
+        """The columns that fit a terminal: all averages; the worst case and the Bayes loss of the first loss."""
+        first = self.losses[0]
+        return (*self.losses, f"worst {first}", f"bayes {first}", "truth", "effective epsilon")
+
+    def __str__(self) -> str:
+        head = ["mechanism", *(f"{name} " for name in self.printed), "properties"]
+        table = [head, *self.cells()]
+        widths = [max(len(line[k]) for line in table) for k in range(len(head))]
+        last = len(head) - 1
+        return "\n".join(
+            "  ".join(
+                text.ljust(width) if k in (0, last) else text.rjust(width)
+                for k, (text, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in table
+        )
+
+    def _repr_html_(self) -> str:
+        from inbounds.report.html import comparison_table
+
+        return comparison_table(self)
+
+    def _checked_column(self, column: str) -> str:
+        if column not in self.columns:
+            raise ValueError(f"column must be one of {', '.join(self.columns)}, got {column!r}")
+        return column
+
+
+def compare(
+    what: Query | Sequence[Mechanism] | Mapping[str, Mechanism],
+    epsilon: Number | None = None,
+    *,
+    losses: Sequence[LossLike] | None = None,
+    prior: Prior = None,
+) -> Comparison:
+    """Mechanisms side by side: a list or a dictionary of them, or a query and epsilon for all that fit.
+
+    All must answer the same question (answers and neighbours; the cells they report in may differ). Averages and
+    Bayes losses are taken under `prior`. A list keeps its order; all that fit come with the least loss first.
+
+    >>> from inbounds.query import extreme
+    >>> compare(extreme(1, 5), 1).best("absolute")
+    ('variant_1',)
+    """
+    left_out: dict[str, str] = {}
+    if isinstance(what, Query):
+        if epsilon is None:
+            raise ValueError("epsilon must be given to compare all mechanisms that fit a query")
+        first = as_loss(losses[0]) if losses else None
+        mechanisms, left_out = fitting(what, epsilon, first)
+    else:
+        mechanisms = dict(what) if isinstance(what, Mapping) else by_short_name(what)
+    query = _one_question(mechanisms)
+    chosen = [as_loss(loss) for loss in losses or usual(query)]
+    weights = as_prior(prior, query)
+    rows = [_row(name, mechanism, chosen, weights) for name, mechanism in mechanisms.items()]
+    found = Comparison(tuple(rows), tuple(rows[0].values), tuple(loss.name for loss in chosen), left_out)
+    return found.sorted() if isinstance(what, Query) else found
+
+
+def fitting(query: Query, epsilon: Number, loss: Loss | None = None) -> tuple[dict[str, Mechanism], dict[str, str]]:
+    """All mechanisms of the catalog that fit a query, and for the others the reason why they do not.
+
+    loss: what those that are found by optimization minimize, where they let one choose.
+    """
+    bound = as_epsilon(epsilon)
+    made: dict[str, Mechanism] = {}
+    left_out: dict[str, str] = {}
+    large = query.shape[0] * query.shape[1] > MATRIX_LIMIT
+    for name, row in REGISTRY.items():
+        if row.needs:
+            left_out[name] = f"needs {row.needs}"
+            continue
+        if large and not row.compact:
+            left_out[name] = f"needs a matrix of {query.shape[0]} × {query.shape[1]}, over the limit"
+            continue
+        chosen = {"loss": loss or usual(query)[0]} if row.takes_loss else {}
+        try:
+            made[name] = row.make(query, bound, **chosen)
+        except (ValueError, InboundsError) as reason:
+            left_out[name] = str(reason)
+    return made, left_out
+
+
+def _row(name: str, mechanism: Mechanism, losses: list[Loss], prior: Any) -> Row:
+    values: dict[str, float | None] = {}
+    for loss in losses:
+        per_answer = mechanism.loss_per_answer(loss)
+        values[loss.name] = float(per_answer @ prior)
+        values[f"worst {loss.name}"] = float(per_answer.max())
+        values[f"bayes {loss.name}"] = _if_small(partial(mechanism.bayes_loss, loss, prior))
+    values["truth"] = float(mechanism.truth_probability().min())
+    values["information"] = _if_small(partial(mechanism.mutual_information, prior))
+    values["effective epsilon"] = mechanism.effective_epsilon()
+    try:
+        held = tuple(name for name, holding in mechanism.properties().items() if holding)
+    except TooLarge:
+        return Row(name, mechanism, values, None)
+    return Row(name, mechanism, values, held)
+
+
+def _if_small(measure: Callable[[], float]) -> float | None:
+    try:
+        return measure()
+    except TooLarge:
+        return None
+
+
+def _one_question(mechanisms: Mapping[str, Mechanism]) -> Query:
+    if not mechanisms:
+        raise ValueError("compare needs at least one mechanism; none was given or none fits")
+    for mechanism in mechanisms.values():
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(
+                f"compare takes mechanisms, a dictionary of them or a query, got {type(mechanism).__name__}"
+            )
+    (first, known), *rest = mechanisms.items()
+    question = known.query
+    for name, mechanism in rest:
+        other = mechanism.query
+        if (other.answers, other.neighbours, other.labels) != (
+            question.answers,
+            question.neighbours,
+            question.labels,
+        ):
+            raise ValueError(
+                f"mechanisms must answer the same query to be compared; {first} answers {question!r} "
+                f"and {name} {other!r}"
+            )
+    return question
+
+
+def by_short_name(mechanisms: Iterable[Mechanism]) -> dict[str, Mechanism]:
+    """Short names from the origins; the full origin, then a number, where the short one is taken."""
+    named: dict[str, Mechanism] = {}
+    for mechanism in mechanisms:
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(
+                f"compare takes mechanisms, a dictionary of them or a query, got {type(mechanism).__name__}"
+            )
+        full = f"{mechanism.origin}"
+        tries = [mechanism.origin.name, full, *(f"{full} ({k})" for k in range(2, len(named) + 3))]
+        named[next(name for name in tries if name not in named)] = mechanism
+    return named
+
+
+def usual(query: Query) -> tuple[str, ...]:
+    """The losses that a query is judged by unless others are named."""
+    return ("absolute", "squared", "zero-one") if query.ordered else ("zero-one",)
+
+
+def _sign(column: str) -> int:
+    """+1 where less is better, -1 where more is."""
+    return -1 if column in ("truth", "information") else 1
+
+
+def shown(value: float | None) -> str:
+    """Four significant digits, the zeros kept so that columns line up; a dash for what is not computed."""
+    if value is None:
+        return "–"
+    if abs(value) < NOTHING:
+        return "0.0000"
+    if not 1e-3 <= abs(value) < 1e5:
+        return f"{value:.3g}"
+    return f"{value:.4f}"

@@ -1,0 +1,97 @@
+"""Which one should I take? A mechanism that has what is needed, and why, in two sentences."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from inbounds.loss import LossLike, Prior, as_loss
+from inbounds.mechanism import Mechanism
+from inbounds.numbers import Number
+from inbounds.properties import canonical
+from inbounds.query import Query
+from inbounds.read.compare import TIE, Comparison, Row, compare, fitting, usual
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A mechanism and, in two sentences, why."""
+
+    name: str
+    mechanism: Mechanism
+    reason: str
+    comparison: Comparison
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def recommend(
+    query: Query,
+    epsilon: Number,
+    needs: Iterable[str] = (),
+    *,
+    loss: LossLike | None = None,
+    prior: Prior = None,
+    aim: Literal["average", "worst"] = "average",
+) -> Recommendation:
+    """The mechanism with the least loss among those that have what is needed, and why, in two sentences.
+
+    needs: property names such as "fair" or "column_monotone". Among equals the one with a closed form is taken:
+    it is easier to explain.
+
+    >>> from inbounds.query import count
+    >>> recommend(count(10), 1, ["fair"], loss="zero-one").name
+    'explicit_fair'
+    """
+    from inbounds.design.optimal import optimal
+
+    asked = tuple(canonical(name, ordered=query.ordered) for name in needs)
+    chosen = as_loss(loss) if loss is not None else as_loss(usual(query)[0])
+    made, left_out = fitting(query, epsilon, chosen)
+    made["optimal"] = optimal(query, epsilon, chosen, prior, asked, aim)
+    found = replace(compare(made, losses=[chosen], prior=prior), left_out=left_out)
+    column = chosen.name if aim == "average" else f"worst {chosen.name}"
+    fit = [row for row in found.rows if not asked or set(asked) <= set(row.properties or ())]
+    least = min(_value(row, column) for row in fit)
+    equals = [row for row in fit if _value(row, column) <= least * (1 + TIE)]
+    taken = min(equals, key=lambda row: row.mechanism.optimality is not None)
+    return Recommendation(taken.name, taken.mechanism, _reason(found, taken, fit, asked, column), found)
+
+
+def _reason(found: Comparison, taken: Row, fit: list[Row], asked: tuple[str, ...], column: str) -> str:
+    having = f" and are {_listed([name.replace('_', ' ') for name in asked])}" if asked else ""
+    loss = column.replace("worst ", "") + " loss"
+    case = "loss in the worst case" if column.startswith("worst ") else "expected loss"
+    value = _value(taken, column)
+    first = (
+        f"Take {taken.name}: of the {len(fit)} mechanisms that fit{having}, it has the least {case} ({loss}), "
+        f"{value:.4g}."
+    )
+    others = [row for row in fit if _value(row, column) > value * (1 + TIE)]
+    parts = []
+    if others:
+        runner = min(others, key=lambda row: _value(row, column))
+        parts.append(f"the next best, {runner.name}, loses {_more(_value(runner, column), value)} more")
+    free = min(found.rows, key=lambda row: _value(row, column))
+    if asked and _value(free, column) < value * (1 - TIE):
+        parts.append(f"what you need costs {_more(value, _value(free, column))} against {free.name}, which lacks it")
+    second = " and ".join(parts) or "every other mechanism that fits does as well, so the simplest is named"
+    return f"{first} {second[0].upper()}{second[1:]}."
+
+
+def _value(row: Row, column: str) -> float:
+    value = row.values[column]
+    return math.inf if value is None else value
+
+
+def _more(high: float, low: float) -> str:
+    """How much a loss is above another one, as a share or, above nothing, as itself."""
+    if not low > 0:
+        return f"{high:.3g}"
+    share = (high / low - 1) * 100
+    return f"{share:.2g} %" if share < 10 else f"{share:.0f} %"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,237 @@
+"""Release: a table in, a private in-range table out, with a statement an auditor can check.
+
+    plan → schema → design → aggregate → answer → write
+
+Nothing is read from the data before the plan, the schema and every mechanism are settled, and nothing about the
+data decides what happens afterwards: every declared group is answered, in declared order.
+"""
+
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from warnings import warn
+
+from inbounds.tables.answer import Asked, Designed, Released, answered
+from inbounds.tables.booking import Booking, Kept, LedgerLike, StoredTable
+from inbounds.tables.designs import Progress, cache_folder, no_progress
+from inbounds.tables.engine import open_source
+from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
+from inbounds.tables.facts import Column, Groups
+from inbounds.tables.inputs import PlanLike, as_plan, read_plan
+from inbounds.tables.keys import groups
+from inbounds.tables.passports import Mechanisms, mechanism, mechanisms_of, write_passports
+from inbounds.tables.plan import Plan, Statistic
+from inbounds.tables.record import record as recorded
+from inbounds.tables.source import Source
+from inbounds.tables.wishes import Wishes
+from inbounds.tables.words import composition, number, statement
+from inbounds.tables.write import check_report, check_target, naming, record_path, same_release
+from inbounds.tables.write import write as written
+
+__all__ = [
+    "AggregationFailed",
+    "Column",
+    "Groups",
+    "Plan",
+    "PlanError",
+    "Preview",
+    "Release",
+    "Source",
+    "SourceError",
+    "Statistic",
+    "StoredTable",
+    "Wishes",
+    "groups",
+    "mechanism",
+    "preview",
+    "read_plan",
+    "release",
+]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A released table and its record. `table` is a PyArrow table: `.table.to_pandas()` for a frame.
+
+    mechanisms: what each number was drawn by, for every statistic's name and group size.
+    stored: the table is that of an earlier release with the same plan and edition, and cost nothing now.
+    """
+
+    plan: Plan
+    table: Any
+    record: Mapping[str, Any]
+    path: Path | None = None
+    mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
+    stored: bool = False
+
+    def __repr__(self) -> str:
+        where = "not written" if self.path is None else str(self.path)
+        entry = self.record.get("ledger")
+        booked = f"entry {entry['entry']} of its ledger" if entry else "recorded in no ledger"
+        again = ", drawn by an earlier release" if self.stored else ""
+        rows = f"{self.table.num_rows} rows, epsilon {number(self.plan.spent)}"
+        return f"Release({where}, {rows}, {booked}{again})"
+
+    def write(self, path: str | PathLike[str], *, overwrite: bool = False) -> "Release":
+        """Write the table (.csv, .parquet or .json) with its record beside it, both or neither.
+
+        Writing the same release again, under another name or form, spends nothing.
+        """
+        inputs = self.plan.inputs
+        full = written(self.table, dict(self.record), Path(path), overwrite=overwrite, inputs=inputs)
+        return replace(self, record=full, path=Path(path))
+
+    def report(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write one HTML page for the auditor: promise, account, expected errors, the table, digests."""
+        from inbounds.tables.report import page
+
+        check_report(Path(path), overwrite=overwrite, inputs=(*self.plan.inputs, *_own(self.path)))
+        with naming(Path(path)):
+            Path(path).write_text(page(self.record, self.table), "utf-8")
+
+    def write_mechanisms(self, folder: str | PathLike[str]) -> list[Path]:
+        """Write the passports that readers need: `<statistic>-<size>.json`. They hold nothing about the data."""
+        return write_passports(self.mechanisms, folder)
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a release would do, told from the plan and the schema alone.
+
+    errors: for every statistic, the expected error (mean absolute, over the prior) for every group size.
+    """
+
+    plan: Plan
+    statement: str
+    account: tuple[str, ...]
+    sizes: tuple[int, ...]
+    errors: Mapping[str, tuple[float, ...]]
+    record: Mapping[str, Any] = field(repr=False)
+    mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
+
+
+class _CallableModule(ModuleType):
+    """`inbounds.tables` is this package and, as `ib.release(plan)`, its main function."""
+
+    def __call__(self, *words: Any, **named: Any) -> "Release":
+        return release(*words, **named)
+
+
+sys.modules[__name__].__class__ = _CallableModule
+
+
+def release(
+    plan: PlanLike,
+    frame: Any = None,
+    *,
+    output: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    cache: str | PathLike[str] | None = None,
+    mechanisms: str | PathLike[str] | None = None,
+    progress: Progress = no_progress,
+    ledger: LedgerLike | None = None,
+    key: str | None = None,
+) -> Release:
+    """Answer a plan: charge, aggregate, draw with operating-system entropy, and write the table with its record.
+
+    plan: a `Plan`, the path of a TOML file, or the plain values of one. frame: a pandas, Polars or Arrow frame,
+    or an Ibis table, in the place of the plan's source. output: where to write (over the plan's own); without
+    any, nothing is written. overwrite: replace an older table; never a file that the plan reads. cache: the folder
+    of designed mechanisms. mechanisms: a folder for the passports that readers need, `<statistic>-<size>.json`.
+    ledger: where the epsilon is charged (over the plan's own); by default the file `inbounds.ledger` beside the
+    output, which counts without a cap; without output and ledger nothing is recorded, and the release says so.
+    key: the request's name, to draw anew; without it the same plan, people and edition return the stored table,
+    with the warning `StoredTable`, and cost nothing.
+
+    Formal guarantee: between neighbouring tables (`plan.neighbours`), the probability of any release differs by
+    a factor of at most exp(plan.spent). All releases in one ledger together: its budget.
+    Cost: the engine's aggregation, one design per distinct group size, one draw per number.
+    """
+    wanted = as_plan(plan, frame)
+    target = Path(output or wanted.output) if output or wanted.output else None
+    booking = Booking.of(wanted, target, ledger, key)
+    kept, designed = booking.found(), None
+    if kept is None:
+        kept, designed = _drawn(wanted, booking, target, overwrite, (cache, mechanisms, progress))
+    elif mechanisms is not None:
+        designed = _designed(wanted, cache, mechanisms, progress)
+    if not kept.drawn:
+        warn(f"the stored table of {kept.record['time']} is returned, at no cost; {ANEW}", StoredTable, stacklevel=2)
+    made = {} if designed is None else mechanisms_of(designed)
+    result = Release(wanted, kept.table, kept.record, mechanisms=made, stored=not kept.drawn)
+    if target is None or (result.stored and same_release(kept.record, target)):
+        return replace(result, path=target)
+    return result.write(target, overwrite=overwrite)
+
+
+ANEW = "new data need a new edition, another draw a key of its own (--new on the command line)"
+
+
+def _drawn(
+    plan: Plan, booking: Booking, target: Path | None, overwrite: bool, settings: tuple[Any, Any, Progress]
+) -> tuple[Kept, Designed]:
+    """A new table: everything settled, then charged, then read, then drawn, then kept."""
+
+    def check() -> None:
+        with plan.located(), at("output", "path"):
+            if target is not None:
+                check_target(target, overwrite=overwrite, inputs=plan.inputs)
+
+    check()
+    progress = settings[-1]
+    with closing(open_source(plan)) as source:
+        designed = _designed(plan, *settings)
+        check()  # a passport may have taken the table's name; afterwards it would be too late
+        booking.charge()
+        progress("aggregating", 0, 1)
+        truths = source.aggregate()
+        progress("aggregating", 1, 1)
+    columns = answered(designed, truths, progress=progress)
+    return booking.keep(arrow(columns), recorded(designed)), designed
+
+
+def preview(
+    plan: PlanLike,
+    frame: Any = None,
+    *,
+    cache: str | PathLike[str] | None = None,
+    mechanisms: str | PathLike[str] | None = None,
+    progress: Progress = no_progress,
+) -> Preview:
+    """A dry run: design everything, say what would be released and how well; read nothing but the schema."""
+    wanted = as_plan(plan, frame)
+    open_source(wanted).close()
+    designed = _designed(wanted, cache, mechanisms, progress)
+    asked = designed.asked
+    errors = {statistic.name: row for statistic, row in zip(wanted.statistics, designed.errors, strict=True)}
+    lines = tuple(composition(wanted, asked.entries))
+    found = mechanisms_of(designed)
+    return Preview(wanted, statement(wanted), lines, asked.sizes, errors, recorded(designed), found)
+
+
+def _own(path: Path | None) -> tuple[str, ...]:
+    """The files of a release that was written."""
+    return () if path is None else (str(path), str(record_path(path)))
+
+
+def _designed(
+    plan: Plan, cache: str | PathLike[str] | None, mechanisms: str | PathLike[str] | None, progress: Progress
+) -> Designed:
+    """Every mechanism, before the data is read; so are the passports written, which might not find their folder."""
+    folder = Path(cache) if cache is not None else cache_folder()
+    designed = Designed.of(Asked.of(plan), folder, progress)
+    if mechanisms is not None:
+        write_passports(mechanisms_of(designed), mechanisms)
+    return designed
+
+
+def arrow(columns: list[Released]) -> Any:
+    """The released columns as a PyArrow table."""
+    import pyarrow
+
+    return pyarrow.table({column.name: pyarrow.array(column.values) for column in columns})

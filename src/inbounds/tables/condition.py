@@ -1,0 +1,279 @@
+"""Conditions: a small typed language over declared columns, kept as a tree and never as SQL text.
+
+A comparison with a missing value is neither true nor false; a record counts when the whole condition is true.
+Text is compared for equality only, its order differs between engines; but for dates, written 2024-01-31.
+`grammar` reads the language.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal as Choice
+
+from inbounds.tables.texts import is_date
+
+Type = Choice["number", "text", "boolean"]
+
+ORDERS = ("<", "<=", ">", ">=")
+
+_DATE = re.compile(r"[0-9]{4}[-/.][0-9]|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{2,4}")
+"""A date in whatever form; the one that can be ordered is 2024-01-31."""
+
+
+# --- the tree ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """A declared column."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant; numbers are exact."""
+
+    value: Fraction | str | bool
+
+
+Operand = Column | Literal
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """left sign right."""
+
+    sign: str
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True)
+class Among:
+    """subject in (…)."""
+
+    subject: Operand
+    values: tuple[Literal, ...]
+
+
+@dataclass(frozen=True)
+class IsNull:
+    """subject is null."""
+
+    subject: Operand
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A boolean operand by itself."""
+
+    subject: Operand
+
+
+@dataclass(frozen=True)
+class Not:
+    """The condition is false."""
+
+    inner: "Condition"
+
+
+@dataclass(frozen=True)
+class Every:
+    """All parts are true."""
+
+    parts: tuple["Condition", ...]
+
+
+@dataclass(frozen=True)
+class Some:
+    """At least one part is true."""
+
+    parts: tuple["Condition", ...]
+
+
+Condition = Comparison | Among | IsNull | Truth | Not | Every | Some
+
+
+# --- types ------------------------------------------------------------------------------------------------
+
+
+def check(condition: Condition, types: Mapping[str, Type]) -> None:
+    """A `ValueError` unless every column is declared and every comparison is between values of one type."""
+    match condition:
+        case Comparison(sign, left, right):
+            kind = type_of(left, types)
+            if isinstance(right, Column) and right.name not in types:
+                raise ValueError(f"must use declared columns only, got {right.name}; {text_hint(right.name)}")
+            said, hint = f"got {_said(left)} {sign} {_said(right)}", _number_hint(left, right)
+            if kind != type_of(right, types):
+                way = _type_hint(left, right, types) or _type_hint(right, left, types)
+                raise ValueError(f"must compare values of one type, {said}{way or hint}")
+            if kind != "number" and sign in ORDERS and not _orders_dates(left, right):
+                way = _date_hint(left, right) or "; use =, != or in"
+                raise ValueError(f"must order numbers only, or dates such as '2024-01-31', {said}{hint or way}")
+        case Among(subject, values):
+            for value in values:
+                check(Comparison("=", subject, value), types)
+        case IsNull(subject):
+            type_of(subject, types)
+        case Truth(subject):
+            if type_of(subject, types) != "boolean":
+                said = f"must compare {_said(subject)} with something; only true or false stand alone"
+                raise ValueError(said + _type_hint(subject, Literal(True), types))
+        case Not(inner):
+            check(inner, types)
+        case Every(parts) | Some(parts):
+            for part in parts:
+                check(part, types)
+
+
+def type_of(operand: Operand, types: Mapping[str, Type]) -> Type:
+    """The type of a column as declared, or of a constant."""
+    if isinstance(operand, Column):
+        if operand.name not in types:
+            known = ", ".join(sorted(types)) or "none"
+            raise ValueError(f"must use declared columns only, got {operand.name}; declared are: {known}")
+        return types[operand.name]
+    value = operand.value
+    return "boolean" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
+
+
+def used(condition: Condition) -> dict[str, Type | None]:
+    """The columns of a condition and the type that their comparisons with constants suggest."""
+    found: dict[str, Type | None] = {}
+
+    def note(operand: Operand, other: Operand | None) -> None:
+        if isinstance(operand, Column):
+            hint = type_of(other, {}) if isinstance(other, Literal) else None
+            found[operand.name] = found.get(operand.name) or hint
+
+    def walk(part: Condition) -> None:
+        match part:
+            case Comparison(_, left, right):
+                note(left, right)
+                note(right, left)
+            case Among(subject, values):
+                note(subject, values[0])
+            case IsNull(subject):
+                note(subject, None)
+            case Truth(subject):
+                note(subject, Literal(True))
+            case Not(inner):
+                walk(inner)
+            case Every(parts) | Some(parts):
+                for inside in parts:
+                    walk(inside)
+
+    walk(condition)
+    return found
+
+
+def retold(condition: Condition, tell: Callable[[str, str], str]) -> Condition:
+    """The condition with every text that a column is compared with told anew: `tell` gets the column and the text."""
+
+    def told(value: Literal, name: str) -> Literal:
+        return Literal(tell(name, value.value)) if isinstance(value.value, str) else value
+
+    match condition:
+        case Comparison(sign, Column(name) as left, Literal() as right):
+            return Comparison(sign, left, told(right, name))
+        case Comparison(sign, Literal() as left, Column(name) as right):
+            return Comparison(sign, told(left, name), right)
+        case Among(Column(name) as subject, values):
+            return Among(subject, tuple(told(value, name) for value in values))
+        case Not(inner):
+            return Not(retold(inner, tell))
+        case Every(parts):
+            return Every(tuple(retold(part, tell) for part in parts))
+        case Some(parts):
+            return Some(tuple(retold(part, tell) for part in parts))
+    return condition
+
+
+def texts(condition: Condition) -> list[tuple[str, str]]:
+    """Every column and text that are compared with each other."""
+    found: list[tuple[str, str]] = []
+
+    def note(name: str, text: str) -> str:
+        found.append((name, text))
+        return text
+
+    retold(condition, note)
+    return found
+
+
+def compared_with(condition: Condition) -> set[str]:
+    """Names on the right of a comparison: columns, or texts whose quotation marks were forgotten."""
+    match condition:
+        case Comparison(_, _, Column(name)):
+            return {name}
+        case Not(inner):
+            return compared_with(inner)
+        case Every(parts) | Some(parts):
+            return set().union(*map(compared_with, parts))
+    return set()
+
+
+def ordered(condition: Condition) -> set[str]:
+    """The columns that are ordered by dates."""
+    match condition:
+        case Comparison(sign, Column(name), Literal(str())) | Comparison(sign, Literal(str()), Column(name)):
+            return {name} if sign in ORDERS else set()
+        case Not(inner):
+            return ordered(inner)
+        case Every(parts) | Some(parts):
+            return set().union(*map(ordered, parts))
+    return set()
+
+
+def _orders_dates(left: Operand, right: Operand) -> bool:
+    """One is a column, the other a date."""
+    match (left, right):
+        case (Column(), Literal(str(value))) | (Literal(str(value)), Column()):
+            return is_date(value)
+    return False
+
+
+def text_hint(name: str) -> str:
+    return f"is it a text? write '{name}' in single quotes"
+
+
+def _number_hint(*operands: Operand) -> str:
+    """A way out when a number stands in quotes."""
+    for operand in operands:
+        if isinstance(operand, Literal) and isinstance(operand.value, str):
+            plain = operand.value.strip()
+            if plain.removeprefix("-").replace(".", "", 1).isdecimal():
+                return f"; is it a number? write {plain} without quotes"
+    return ""
+
+
+def _type_hint(column: Operand, value: Operand, types: Mapping[str, Type]) -> str:
+    """A way out when a constant is not of its column's declared type."""
+    if not isinstance(column, Column) or not isinstance(value, Literal):
+        return ""
+    name, declared = column.name, types[column.name]
+    if declared == "boolean":
+        return f"; {name} is declared as boolean: write {name} = true, or {name} = false"
+    if declared == "text" and isinstance(value.value, bool):
+        return f"; {name} is declared as text: write {name} = '{_said(value)}', or declare type = \"boolean\""
+    if declared == "text":
+        return f"; {name} is declared as text: write '{_said(value)}' in single quotes"
+    return ""
+
+
+def _date_hint(*operands: Operand) -> str:
+    """A way out when a date is written in another form."""
+    for operand in operands:
+        if isinstance(operand, Literal) and isinstance(operand.value, str) and _DATE.match(operand.value.strip()):
+            return "; is it a date? write year, month and day as there"
+    return ""
+
+
+def _said(operand: Operand) -> str:
+    """An operand as it was written."""
+    if isinstance(operand, Column):
+        return operand.name
+    return f"'{operand.value}'" if isinstance(operand.value, str) else str(operand.value).lower()

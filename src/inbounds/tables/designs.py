@@ -1,0 +1,179 @@
+"""One mechanism per distinct request, designed once and kept on disk under the request's digest.
+
+What comes from the disk is re-certified, and used only if its query and epsilon are the ones asked for; anything
+else in its place is designed anew.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inbounds import priors
+from inbounds.catalog.geometric import GHOSH
+from inbounds.catalog.registry import REGISTRY
+from inbounds.errors import InboundsError
+from inbounds.files import digest, load, passport, save
+from inbounds.files.intake import from_json, text_of
+from inbounds.loss import as_prior, loss_named
+from inbounds.mechanism import Mechanism, Origin
+from inbounds.mechanism.law import geometric_noise, noise_steps
+from inbounds.numbers import Floats, Ints
+from inbounds.query import Query, Reach
+from inbounds.tables.wishes import Wishes
+
+DESIGNED_UP_TO = 400
+"""Answers up to which a mechanism is optimized as a matrix; beyond, geometric noise is kept as a small table."""
+
+LARGEST_MATRIX = 2000
+"""Answers beyond which nothing is kept as a matrix: its passport would pass 80 megabytes."""
+
+LARGEST_REMAP = 20_000
+"""Answers up to which a wide range gets the best report for every noisy value."""
+
+MOST_REACH = 5000
+"""Steps that one record may move a wide range, for each unit of epsilon: the table of the noise grows with them."""
+
+PATIENCE = 30.0
+"""Seconds after which a design is used as it is, with its proved gap."""
+
+EDITION = 1
+"""Part of every request's digest: raised when the same request would be designed differently."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What determines a mechanism."""
+
+    query: Query
+    epsilon: Fraction
+    wishes: Wishes
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the request as canonical JSON."""
+        query, wishes = self.query, self.wishes
+        scale = query.answers
+        content = {
+            "edition": EDITION,
+            "answers": [query.kind, str(scale.start), str(scale.unit), len(scale), str(query.neighbours)],
+            "epsilon": str(self.epsilon),
+            "wishes": [wishes.loss, list(wishes.properties), _said(wishes.prior), wishes.aim, wishes.mechanism],
+        }
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Design:
+    """A mechanism and the digest of its passport."""
+
+    mechanism: Mechanism
+    sha256: str
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+def no_progress(doing: str, done: int, total: int) -> None:
+    """Nobody is watching."""
+
+
+def cache_folder() -> Path:
+    """Where designs are kept: $XDG_CACHE_HOME/inbounds, by default ~/.cache/inbounds."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "inbounds"
+
+
+def kept(request: Request, folder: Path) -> Design:
+    """The design of a request, from the folder if it is there, else made now and put there."""
+    path = folder / f"{request.digest}.json"
+    if path.exists():
+        try:
+            mechanism = load(path)
+            if mechanism.query == request.query and mechanism.epsilon == request.epsilon:
+                return Design(mechanism, _sha256(path))
+        except (InboundsError, OSError):
+            pass  # not the mechanism that was kept: design it anew
+    mechanism = designed(request.query, request.epsilon, request.wishes)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # whatever is there is not the mechanism
+        save(mechanism, path)
+        return Design(mechanism, _sha256(path))
+    except OSError:  # a cache that cannot be written is only slower
+        return Design(mechanism, digest(passport(mechanism)))
+
+
+def _sha256(path: Path) -> str:
+    return str(from_json(text_of(path))["sha256"])
+
+
+def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
+    """The mechanism that the wishes ask for: optimal where that can be found, else geometric noise in the range."""
+    if wishes.mechanism != "optimal":
+        return named(wishes.mechanism)(query, epsilon)
+    if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and not wishes.properties:
+        return wide(query, epsilon, wishes)
+    if len(query.answers) > LARGEST_MATRIX:
+        answers = len(query.answers)
+        raise ValueError(f"has {answers} possible answers, over {LARGEST_MATRIX}; give the column a larger step")
+    from inbounds.design.optimal import optimal
+
+    aim: Any = wishes.aim
+    prior = prior_of(wishes, query)
+    return optimal(query, epsilon, loss_named(wishes.loss), prior, wishes.properties, aim, max_seconds=PATIENCE)
+
+
+def wide(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
+    """Geometric noise as a table, every noisy value reported as the median of what it may have been.
+
+    With b = exp(-epsilon / reach), the noisy value s has likelihood b^|s - j| under answer j, at the ends too, so
+    the report that loses least on average is the median of prior[j]·b^|s - j|. Only for absolute loss, and up to
+    LARGEST_REMAP answers: the remap matters near the ends. Cost: O(answers²).
+    """
+    if not query.steps <= MOST_REACH * epsilon:
+        least = -(-query.steps // (MOST_REACH * epsilon))
+        raise ValueError(f"is too fine for this epsilon; give the column a step at least {least} times larger")
+    remap, how = None, {}
+    if wishes.loss == "absolute" and wishes.aim == "average" and len(query.answers) <= LARGEST_REMAP:
+        remap, how = _medians(query, epsilon, prior_of(wishes, query)), {"reported as": "posterior median"}
+    origin = Origin("truncated_geometric", how, GHOSH)
+    return Mechanism(query, epsilon, geometric_noise(query, epsilon, remap), origin)
+
+
+def _medians(query: Query, epsilon: Fraction, prior: Floats | None) -> Ints:
+    reach, distance = noise_steps(query)
+    steps = np.arange(len(query.answers))
+    rate, weights = float(epsilon * distance) / reach, as_prior(prior, query)
+    found = np.empty(len(steps), dtype=np.int64)
+    for s in steps:
+        upto = np.cumsum(weights * np.exp(-rate * np.abs(steps - s)))
+        found[s] = np.searchsorted(upto, upto[-1] / 2)
+    return found
+
+
+def named(name: str) -> Callable[..., Mechanism]:
+    """A mechanism of the catalog that needs nothing but a query and epsilon."""
+    known = {row.name: row.make for row in REGISTRY.values() if row.in_plans}
+    if name not in known:
+        raise ValueError(f"must be optimal or one of {', '.join(known)}, got {name!r}")
+    return known[name]
+
+
+def prior_of(wishes: Wishes, query: Query) -> Floats | None:
+    """The weights that a named prior gives to the answers of a query."""
+    if wishes.prior is None:
+        return None
+    name, *numbers = wishes.prior
+    found: Floats = getattr(priors, name)(query, *numbers)
+    return found
+
+
+def _said(prior: tuple[Any, ...] | None) -> list[str] | None:
+    return None if prior is None else [str(part) for part in prior]

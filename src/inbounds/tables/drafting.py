@@ -1,0 +1,179 @@
+"""A first plan from a schema: names and types are filled in, public facts are left to people who know them."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from inbounds.tables.errors import SourceError
+from inbounds.tables.source import Source, opened, quiet
+
+HEAD = """\
+# A release plan for {name}, drafted from its columns. Everything in this file is public: take no bound, key or
+# label from the data itself. Lines that begin with # are choices; remove the # to make one.
+{first}#
+#   inbounds release {plan} --dry-run     what would be released, and how well
+#   inbounds release {plan}               release it
+
+[source]
+{source}
+
+[groups]
+by = [{by}]
+keys = []            # every group to answer: a list, or a public file such as "groups.txt" or "groups.csv"
+size = 25            # records in each group, if public; if not, write instead: maximum = 25
+
+[privacy]
+epsilon = 1          # shared by all statistics: equally, or as each says with share = 0.5 or epsilon = 0.5
+
+# Statistics, one block each: count = "a condition", histogram = "a column with labels",
+# mean, sum, min, max or median = "a column with low and high". count = "true" counts all records.
+# Conditions: =, !=, <, <=, >, >=, in (…), between … and …, is null, and, or, not.
+[[statistics]]
+{statistic}
+
+[output]
+path = "{output}"
+# interval = 0.9     # adds the ends of a credible interval to every answer
+
+# [design]
+# properties = ["fair", "column_monotone"]
+# prior = {{ binomial = 0.3 }}
+"""
+
+FIRST_LINE = """\
+# Columns have the names in the first line of the file. If that is a record and no header line, delete this plan.
+"""
+
+NUMBER = """
+[columns.{name}]
+type = "number"
+# low = 0            # with both bounds it can be averaged, summed …; values outside are moved to the nearer bound
+# high = 10
+# step = 1           # rounded to low, low + step, … high
+# missing = 5        # what a record without a value counts as: best the middle of the range; low if not said
+"""
+
+TEXT = """
+[columns.{name}]
+type = "text"
+# labels = ["…", "…", "no answer"]   # with labels it can be a histogram
+# other = "no answer"   # the label of any other value and of none, best one of its own; without it: in no cell
+"""
+
+BOOLEAN = """
+[columns.{name}]
+type = "boolean"
+"""
+
+COMMA = """
+# decimal = ","      # are its numbers written 4,5? without this line 4,5 is no number and counts as missing"""
+
+UNREAD = """
+# {name} holds times, or something else that no statistic reads; a column of dates or numbers made of it can be declared
+"""
+
+ANYTHING = """
+# {name}: a CSV file does not say what its columns hold; keep one of the two blocks
+[columns.{name}]
+type = "text"           # or "boolean": true and false, yes and no, 1 and 0
+# labels = ["…", "…", "no answer"]   # with labels it can be a histogram
+# other = "no answer"   # the label of any other value and of none, best one of its own; without it: in no cell
+""" + NUMBER.replace("\n[", "\n# [").replace("\ntype", "\n# type")
+
+ANSWERS = {"yes", "no", "true", "false", "na", "n/a", "nan", "null", "none", "ja", "nein"}
+"""Texts that stand in records, never in header lines."""
+
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+
+
+def draft(source: Source, plan: Path) -> str:
+    """The text of a commented plan for a source; `plan` is the file it is meant for."""
+    types = schema(source)
+    by = next((name for name, kind in types.items() if kind in ("text", "anything")), "")
+    rest = {name: kind for name, kind in types.items() if name != by}
+    head = HEAD.format(
+        name=Path(source.path).name or source.name,
+        plan=plan.name,
+        source=_source(source, plan.parent),
+        by=quoted(by) if by else "",
+        statistic=_example(rest),
+        output=f"{plan.stem}.released.csv",
+        first=FIRST_LINE if source.kind == "csv" else "",
+    )
+    blocks = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN, "anything": ANYTHING, "unread": UNREAD}
+    return head + "".join(blocks[kind].format(name=_key(name)) for name, kind in rest.items())
+
+
+def schema(source: Source) -> dict[str, str]:
+    """Column names and whether each is a number, text, boolean or unread; a CSV file does not say, so: anything."""
+    table = opened(source)
+    with quiet():
+        if source.kind != "csv":
+            return {name: _type(kind) for name, kind in table.schema().items()}
+        names = list(table.schema())
+    _check_header(names)
+    return dict.fromkeys(names, "anything")
+
+
+def _check_header(names: list[str]) -> None:
+    """No draft from a file without a header line: it would publish the record that stands there instead."""
+    if any(map(_looks_like_value, names)):
+        raise SourceError(
+            "must begin with a header line of column names, but something in its first line looks like a value (a "
+            "number, a date, an answer such as yes); does the file begin with a header line? if it does, use words "
+            "for names, or write the plan by hand",
+            ("source", "path"),
+        )
+
+
+def _looks_like_value(name: str) -> bool:
+    plain = name.strip().casefold()
+    wordless = not any(letter.isalpha() for letter in plain)
+    return plain in ANSWERS or "@" in plain or wordless or bool(_DATE.search(plain))
+
+
+def _type(kind: Any) -> str:
+    if kind.is_boolean():
+        return "boolean"
+    if kind.is_numeric():
+        return "number"
+    return "text" if kind.is_string() or kind.is_date() else "unread"
+
+
+def _example(columns: dict[str, str]) -> str:
+    """A statistic to begin with, over the first column that is not the key."""
+    for name, kind in columns.items():
+        if kind == "unread":
+            continue
+        spoken = name if name.isidentifier() else f'"{name}"'
+        test = {"number": f"{spoken} > 0", "boolean": spoken}.get(kind, f"{spoken} = '…'")
+        return f'count = {quoted(test)}\nname = "count"'
+    return 'count = "true"\nname = "count"'
+
+
+def _source(source: Source, folder: Path) -> str:
+    if source.url:
+        return f"url = {quoted(source.name)}\ntable = {quoted(source.table)}"
+    path = Path(source.path).resolve()
+    near = path.relative_to(folder.resolve()) if path.is_relative_to(folder.resolve()) else path
+    table = f"\ntable = {quoted(source.table)}" if source.table else ""
+    delimiter = f"\ndelimiter = {quoted(source.delimiter)}" if source.delimiter else ""
+    decimal = f"\ndecimal = {quoted(source.decimal)}" if source.decimal else ""
+    if source.delimiter == ";" and not source.decimal:
+        decimal = COMMA
+    return f"path = {quoted(str(near))}{table}{delimiter}{decimal}"
+
+
+def quoted(text: str) -> str:
+    """A TOML string: literal where the text allows it, so that quotes inside need no escaping."""
+    if '"' not in text and "\\" not in text and text.isprintable():
+        return f'"{text}"'
+    if "'" not in text and text.isprintable():
+        return f"'{text}'"
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+
+
+def _key(name: str) -> str:
+    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if plain else quoted(name)

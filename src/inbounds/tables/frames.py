@@ -1,0 +1,187 @@
+"""Frames in Python as Arrow tables: only the columns a plan uses, and none that is guessed from its values.
+
+A column of Python objects, or of categories, becomes text value by value: what one record holds decides nothing
+about the column, nor whether the table can be read.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from inbounds.tables.errors import SourceError
+from inbounds.tables.texts import day
+
+WHERE = ("source",)
+
+ABSENT = ("NoneType", "NAType", "NaTType")
+
+CONVERSIONS = {
+    "period": ".astype(str)",
+    "interval": ".astype(str)",
+    "complex": ".abs()",
+    "timedelta": ".dt.total_seconds()",
+    "Sparse": ".sparse.to_dense()",
+}
+"""pandas types that no engine has, by how their names begin, and what makes another of them."""
+
+
+def arrow_table(frame: Any, wanted: Sequence[str]) -> Any:
+    """A pandas, Polars or Arrow frame as a PyArrow table of the wanted columns that it has."""
+    if _is_pandas(frame):
+        return _from_pandas(frame, wanted)
+    if type(frame).__name__ == "Series" or not hasattr(frame, "__arrow_c_stream__"):
+        raise SourceError(f"must be a pandas, Polars or Arrow frame or an Ibis table, got {_said(frame)}", WHERE)
+    return _from_arrow(frame, wanted)
+
+
+def _is_pandas(frame: Any) -> bool:
+    return type(frame).__module__.partition(".")[0] == "pandas" and hasattr(frame, "columns")
+
+
+def _said(frame: Any) -> str:
+    """The kind of thing that was given, and what makes a frame of it."""
+    kind = f"{type(frame).__module__.partition('.')[0]} {type(frame).__name__}".removeprefix("builtins ")
+    made = "pandas.DataFrame(…)"
+    ways = {"Series": ".to_frame()", "LazyFrame": ".collect()", "dict": made, "list": made}
+    way = ways.get(type(frame).__name__)
+    return f"{kind}; {way} makes one" if way else kind
+
+
+def _check_once(names: Sequence[str], wanted: Sequence[str]) -> None:
+    held = [name for name in wanted if name in names]
+    for name in held:
+        if names.count(name) > 1:
+            raise SourceError(f"has more than one column {name!r}; rename all but one", WHERE)
+        same = [other for other in held if other != name and other.casefold() == name.casefold()]
+        if same:
+            raise SourceError(f"has columns {name!r} and {same[0]!r}, the same to an engine; rename one", WHERE)
+
+
+def _handed(names: Sequence[str], wanted: Sequence[str]) -> Sequence[str]:
+    """The wanted columns alone: to an engine, another that differs in capitals might be the same.
+
+    When one is missing nothing will be read, and all names help to find the misspelt one. When none is wanted, any
+    one keeps the number of records.
+    """
+    if not set(wanted) <= set(names):
+        return names
+    return [name for name in names if name in wanted] or names[:1]
+
+
+# --- pandas -----------------------------------------------------------------------------------------------
+
+
+def _from_pandas(frame: Any, wanted: Sequence[str]) -> Any:
+    import pyarrow
+
+    if {name for name in frame.index.names if name is not None} & set(wanted):
+        frame = frame.reset_index()
+    names = [str(name) for name in frame.columns]
+    _check_once(names, wanted)
+    idle = pyarrow.nulls(len(frame))  # nobody reads it
+    columns = {n: frame.iloc[:, names.index(n)] for n in _handed(names, wanted)}
+    return pyarrow.table({n: _array(n, column) if n in wanted else idle for n, column in columns.items()})
+
+
+def _array(name: str, column: Any) -> Any:
+    """One column as Arrow; its own type decides how."""
+    import pyarrow
+
+    kind = column.dtype
+    for start, way in CONVERSIONS.items():
+        if str(kind).startswith(start):
+            raise SourceError(f"has the column {name!r} of type {kind}, which no engine reads; give it {way}", WHERE)
+    if str(kind) == "category":
+        return _texts(column.cat.categories).take(pyarrow.array(column.cat.codes, mask=column.cat.codes < 0))
+    if kind.kind == "O" and not _in_arrow(kind):
+        return _texts(column)
+    made = pyarrow.array(column, from_pandas=True)
+    return _plain(made if isinstance(made, pyarrow.ChunkedArray) else pyarrow.chunked_array([made]))
+
+
+def _in_arrow(kind: Any) -> bool:
+    return hasattr(kind, "pyarrow_dtype") or getattr(kind, "storage", "") == "pyarrow"
+
+
+def _texts(values: Any) -> Any:
+    """Each value as its text; what is missing, or has no text, is missing.
+
+    A gap makes whole categories floats, so those are written as the whole numbers they were.
+    """
+    import pyarrow
+
+    whole = values.dtype.kind == "f"
+    return pyarrow.array([_bytes(value, whole) for value in values], pyarrow.string())
+
+
+def _bytes(value: Any, whole: bool) -> bytes | None:
+    """Letters that UTF-8 does not have become question marks; a value that cannot even say its text has none."""
+    try:
+        if _is_absent(value):
+            return None
+        if whole and value.is_integer():
+            value = int(value)
+        return (day(value) or str(value)).encode("utf-8", "replace")
+    except Exception:  # whatever it is, one record must not decide whether a frame is read
+        return None
+
+
+def _is_absent(value: Any) -> bool:
+    """None, pandas.NA and NaT by their names, every NaN by being unequal to itself."""
+    unequal = value != value
+    return type(value).__name__ in ABSENT or (type(unequal).__name__ in ("bool", "bool_") and bool(unequal))
+
+
+# --- everything else that speaks Arrow --------------------------------------------------------------------
+
+
+def _from_arrow(frame: Any, wanted: Sequence[str]) -> Any:
+    import pyarrow
+
+    table = _spoken(frame)
+    names, idle = table.column_names, pyarrow.nulls(table.num_rows)
+    _check_once(names, wanted)
+    handed = {n: names.index(n) for n in _handed(names, wanted)}
+    return pyarrow.table({n: _plain(table.column(k)) if n in wanted else idle for n, k in handed.items()})
+
+
+def _spoken(frame: Any) -> Any:
+    import pyarrow
+
+    try:
+        return pyarrow.table(frame)
+    except Exception:  # its words may quote a value
+        failed = f"must be a frame whose columns all have a type that Arrow knows, got {_said(frame)}"
+    raise SourceError(failed, WHERE)
+
+
+def _plain(column: Any) -> Any:
+    """Categories as their values, a column of nothing as text, numbers of types that engines lack as floats."""
+    import pyarrow
+
+    held = column.type
+    if pyarrow.types.is_dictionary(held):
+        kind = pyarrow.large_string() if "string" in str(held.value_type) else held.value_type
+        parts = [_lettered(c.dictionary).cast(kind).take(c.indices) for c in column.chunks]
+        return pyarrow.chunked_array(parts, kind)
+    if pyarrow.types.is_null(held):
+        return column.cast(pyarrow.string())
+    if pyarrow.types.is_decimal256(held):
+        return column.cast(pyarrow.float64())
+    if pyarrow.types.is_float16(held):
+        return column.cast(pyarrow.float32())
+    return _lettered(column)
+
+
+def _lettered(column: Any) -> Any:
+    """Bytes of a text that are no UTF-8 become question marks; other engines would stop at them."""
+    import pyarrow
+
+    if "string" not in str(column.type):
+        return column
+    try:
+        column.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        held = column.cast(pyarrow.large_binary()).to_pylist()
+        texts = [None if value is None else value.decode("utf-8", "replace") for value in held]
+        return pyarrow.array(texts, pyarrow.large_string())
+    return column

@@ -1,0 +1,96 @@
+"""The common case in one line: options as people type them, to a plan."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inbounds.tables import condition
+from inbounds.tables.errors import at
+from inbounds.tables.grammar import parse
+from inbounds.tables.plan import NUMERIC, Plan
+from inbounds.tables.reading import plan_from
+
+Options = Mapping[str, Any]
+
+
+def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Options, column: Options) -> Plan:
+    """A plan from options.
+
+    asked: for every kind of statistic its conditions or columns. facts: by, keys, size, maximum, epsilon, table,
+    interval, delimiter, decimal. column: what was given for low, high, step, missing and labels; they describe one
+    column. Columns in conditions have the type of what they are compared with.
+    """
+    statistics = [{kind: of} for kind, subjects in asked.items() for of in subjects or ()]
+    if not statistics:
+        raise ValueError("release needs a plan file, or a statistic such as --count \"answer = 'yes'\"")
+    if facts["epsilon"] is None:
+        raise ValueError("release needs --epsilon, the privacy parameter of the whole release")
+    _check_groups(facts)
+    _check_one_column(statistics, column)
+    columns: dict[str, Any] = {}
+    for k, statistic in enumerate(statistics):
+        ((kind, of),) = statistic.items()
+        if kind == "count":
+            with at("statistics", k, "count"):
+                hints = condition.used(parse(of))
+            columns = {**{name: {"type": hint or "text"} for name, hint in hints.items()}, **columns}
+            statistic["name"] = "count" if len(asked["count"] or ()) == 1 else of
+        else:
+            columns[of] = _declared(kind, column)
+    given = {name: value for name, value in facts.items() if value is not None}
+    return plan_from(
+        {
+            "source": {"url" if "://" in source else "path": source, **_only(given, "table", "delimiter", "decimal")},
+            "groups": {name: _number(value) for name, value in _only(given, "by", "keys", "size", "maximum").items()},
+            "columns": columns,
+            "statistics": statistics,
+            "privacy": _only(given, "epsilon"),
+            "output": _only(given, "interval"),
+        }
+    )
+
+
+def _only(given: Options, *names: str) -> dict[str, Any]:
+    return {name: given[name] for name in names if name in given}
+
+
+def _check_groups(facts: Options) -> None:
+    if facts["by"] and facts["keys"] is None:
+        raise ValueError("--by needs --keys FILE, the public list of the groups to answer (.txt, .csv or .parquet)")
+    if facts["size"] is None and facts["maximum"] is None:
+        raise ValueError("release needs --size, the public size of each group, or --maximum if sizes are not public")
+
+
+def _check_one_column(statistics: Sequence[Mapping[str, str]], column: Options) -> None:
+    """Bounds typed once say nothing about a second column, and of bounds typed twice nobody knows which is whose."""
+    for names, kinds, said in (
+        (("low", "high", "step", "missing"), NUMERIC, "--low and --high describe one column"),
+        (("labels",), ("histogram",), "--labels describes one column"),
+    ):
+        subjects = {of for statistic in statistics for kind, of in statistic.items() if kind in kinds}
+        if len(subjects) > 1 or any(len(column[name] or ()) > 1 for name in names):
+            other = "labels" if names == ("labels",) else "bounds"
+            raise ValueError(f"{said}; columns with different {other} need a plan: inbounds init FILE")
+        idle = [f"--{name}" for name in names if column[name]]
+        if idle and not subjects:
+            verb = "describes" if len(idle) == 1 else "describe"
+            raise ValueError(f"{' and '.join(idle)} {verb} a column; name it with {' or '.join(map(_flag, kinds))}")
+
+
+def _flag(kind: str) -> str:
+    return f"--{kind}"
+
+
+def _declared(kind: str, column: Options) -> dict[str, Any]:
+    given = {name: values[0] for name, values in column.items() if values}
+    if kind == "histogram":
+        if "labels" not in given:
+            raise ValueError("--histogram needs --labels, separated by commas")
+        return {"labels": [label.strip() for label in given["labels"].split(",")]}
+    if "low" not in given or "high" not in given:
+        raise ValueError(f"--{kind} needs --low and --high, the public bounds of the column")
+    return _only(given, "low", "high", "step", "missing")
+
+
+def _number(value: Any) -> Any:
+    """A size as a number, where it is one; else the name of a column of the keys' file."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value

@@ -1,0 +1,178 @@
+"""The mechanisms of a release as files, and back from its record: what a reader needs to calculate with the table.
+
+A mechanism holds nothing about the data, so its passport may be published beside the table.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from inbounds.errors import InboundsError, PassportError
+from inbounds.files import content_of, save
+from inbounds.files import read as read_passport
+from inbounds.files.spelling import read_fraction, read_query
+from inbounds.mechanism import Mechanism
+from inbounds.tables.answer import Designed
+from inbounds.tables.designs import designed as design
+from inbounds.tables.record import read as read_record
+from inbounds.tables.wishes import Wishes
+
+Mechanisms = Mapping[tuple[str, int], Mechanism]
+"""The mechanism of every statistic and group size."""
+
+
+def mechanisms_of(designed: Designed) -> Mechanisms:
+    """All mechanisms of a release, by the statistic's name and the group's size."""
+    asked = designed.asked
+    return {
+        (statistic.name, size): made.mechanism
+        for statistic, row in zip(asked.plan.statistics, designed.designs, strict=True)
+        for size, made in zip(asked.sizes, row, strict=True)
+    }
+
+
+# --- to files ---------------------------------------------------------------------------------------------
+
+
+def write_passports(mechanisms: Mechanisms, folder: str | PathLike[str]) -> list[Path]:
+    """One passport per statistic and size, `<statistic>-<size>.json`; sizes that share one are named first..last.
+
+    A file of another mechanism is not replaced: an earlier release may need it.
+    """
+    place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise ValueError(f"mechanisms must be a folder, got {place}")
+    targets = {place / f"{name}.json": made for name, made in _named(mechanisms)}
+    for target, made in targets.items():
+        if target.exists() and not _is_passport_of(made, target):
+            raise ValueError(f"{target} exists and is not this mechanism's passport; give another folder")
+    place.mkdir(parents=True, exist_ok=True)
+    for target, made in targets.items():
+        save(made, target)
+    return list(targets)
+
+
+def _is_passport_of(made: Mechanism, file: Path) -> bool:
+    try:
+        return bool(content_of(file, "passport")["sha256"] == made.sha256)
+    except (InboundsError, LookupError, TypeError):
+        return False
+
+
+def _named(mechanisms: Mechanisms) -> Iterator[tuple[str, Mechanism]]:
+    taken = set()
+    for statistic, size, made in _shared(mechanisms):
+        stem, more = _stem(statistic, size), 1
+        while (name := stem if more == 1 else f"{stem}-{more}").casefold() in taken:
+            more += 1  # two names that differ only in what file names cannot hold
+        taken.add(name.casefold())
+        yield name, made
+
+
+def _shared(mechanisms: Mechanisms) -> Iterator[tuple[str, str, Mechanism]]:
+    """Every mechanism of a statistic once, with its sizes as the record writes them."""
+    sizes: dict[tuple[str, int], list[int]] = {}
+    for (statistic, size), made in mechanisms.items():
+        sizes.setdefault((statistic, id(made)), []).append(size)
+    for (statistic, _), own in sizes.items():
+        spoken = str(own[0]) if len(own) == 1 else f"{own[0]}..{own[-1]}"
+        yield statistic, spoken, mechanisms[statistic, own[0]]
+
+
+def _stem(statistic: str, size: str) -> str:
+    """A file name from a statistic's name: letters, digits, dots and dashes, no hidden file, no other folder."""
+    plain = re.sub(r"[^\w.-]+", "_", statistic).lstrip(".")[:100]
+    return f"{plain or 'statistic'}-{size}"
+
+
+# --- from a record ----------------------------------------------------------------------------------------
+
+
+def mechanism(
+    record: str | PathLike[str] | Mapping[str, Any],
+    statistic: str | None = None,
+    size: int | None = None,
+    folder: str | PathLike[str] | None = None,
+) -> Mechanism:
+    """The mechanism that answered a statistic for groups of a size, found by the digest in the release record.
+
+    record: the file, or its content. statistic, size: which one; not needed where the record has only one. folder:
+    passports that the publisher gave (any names); without it the mechanism is designed again from the query and the
+    wishes in the record, which gives the same integers. Either way the digest decides: a `PassportError` if no
+    mechanism has it.
+    """
+    content = record if isinstance(record, Mapping) else read_record(record)
+    try:
+        line = line_of(content, statistic, size)
+        found = _designed_again(content, line) if folder is None else _among(Path(folder), line["sha256"])
+    except (LookupError, TypeError, AttributeError):
+        raise PassportError("the record does not say which mechanisms were used") from None
+    if found is not None:
+        return found
+    if folder is not None:
+        raise PassportError(f"no passport in {folder} has the digest that the record states for {_said(line)}")
+    raise PassportError(
+        f"the mechanism of {_said(line)} cannot be designed again here with the digest that the record states; "
+        "ask the publisher for the passports (inbounds release --mechanisms FOLDER) and give their folder"
+    )
+
+
+def line_of(content: Mapping[str, Any], statistic: str | None, size: int | None) -> Mapping[str, Any]:
+    """The record's line about a statistic and a size."""
+    lines = content["mechanisms"]
+    names = list(dict.fromkeys(line["statistic"] for line in lines))
+    if statistic not in names and (statistic is not None or len(names) > 1):
+        raise ValueError(f"statistic must be one of {', '.join(names)}{_got(statistic)}")
+    own = [line for line in lines if line["statistic"] == (statistic or names[0])]
+    fitting = own if size is None else [line for line in own if _holds(line["size"], size)]
+    if len(fitting) != 1:
+        sizes = ", ".join(str(line["size"]) for line in own)
+        raise ValueError(f"size must be one of the group sizes {sizes}{_got(size)}")
+    return fitting[0]  # type: ignore[no-any-return]
+
+
+def _got(given: object) -> str:
+    return "" if given is None else f", got {given!r}"
+
+
+def _holds(sizes: int | str, size: int) -> bool:
+    first, _, last = str(sizes).partition("..")
+    return int(first) <= size <= int(last or first)
+
+
+def _among(folder: Path, sha256: str) -> Mechanism | None:
+    """The passport with this digest; reading certifies it anew."""
+    for file in sorted(folder.glob("*.json")):
+        try:
+            content = content_of(file, "passport")
+            if isinstance(content, dict) and content.get("sha256") == sha256:
+                return read_passport(content)
+        except InboundsError:
+            continue  # no passport, or one that was changed
+    return None
+
+
+def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> Mechanism | None:
+    if "query" not in line:
+        return None  # written before records held the query
+    plan = content["plan"]
+    (own,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
+    try:
+        query, epsilon = read_query(line["query"]), read_fraction(line["epsilon"])
+        made = design(query, epsilon, _wishes(own.get("wishes", plan["wishes"])))
+    except (ValueError, ArithmeticError):  # a record may say anything
+        return None
+    return made if made.sha256 == line["sha256"] else None
+
+
+def _wishes(said: Mapping[str, Any]) -> Wishes:
+    prior = said.get("prior")
+    fields = {name: said[name] for name in ("loss", "aim", "mechanism") if name in said}
+    numbers = None if prior is None else (prior[0], *map(read_fraction, prior[1:]))
+    return Wishes(**fields, properties=tuple(said.get("properties", ())), prior=numbers)
+
+
+def _said(line: Mapping[str, Any]) -> str:
+    return f"{line['statistic']} in groups of {line['size']}"

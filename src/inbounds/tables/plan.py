@@ -1,0 +1,275 @@
+"""The plan: everything about a release that is decided before the data is looked at.
+
+All of it is public. Values are exact, frozen, and checked when made; a plan that exists can be carried out.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+from inbounds.ledger.people import as_name
+from inbounds.numbers import as_epsilon
+from inbounds.tables import condition
+from inbounds.tables.apart import check_apart
+from inbounds.tables.errors import PlanError, at
+from inbounds.tables.facts import LARGEST, Column, Groups, positive_at
+from inbounds.tables.grammar import parse
+from inbounds.tables.lines import Lines
+from inbounds.tables.source import Source
+from inbounds.tables.texts import check_labels
+from inbounds.tables.wishes import Wishes
+
+Kind = Literal["count", "histogram", "sum", "mean", "min", "max", "median"]
+KINDS: tuple[Kind, ...] = ("count", "histogram", "sum", "mean", "min", "max", "median")
+NUMERIC: tuple[Kind, ...] = ("sum", "mean", "min", "max", "median")
+
+CHANGE = "change one record"
+ADD_OR_REMOVE = "add or remove one record"
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One number (or one histogram) per group.
+
+    kind and of: what is computed, and the condition or column it is computed of. name: its column in the output.
+    epsilon or share: its part of the whole, absolute or as a fraction; without either, the statistics that say
+    nothing share what is left equally. consistent: make the cells of a histogram sum to the public group size; a
+    record short of the size is then in the cell `other` of its column.
+    """
+
+    kind: Kind
+    of: str
+    name: str = ""
+    epsilon: Fraction | None = None
+    share: Fraction | None = None
+    consistent: bool = False
+    wishes: Wishes | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise PlanError(f"must be one of {', '.join(KINDS)}, got {self.kind!r}", ("kind",))
+        for name in ("epsilon", "share"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, positive_at(getattr(self, name), name))
+        if self.epsilon is not None and self.share is not None:
+            raise PlanError("and epsilon must not both be given", ("share",))
+        if self.consistent and self.kind != "histogram":
+            raise PlanError("is meant for histograms", ("consistent",))
+        if not self.name:
+            names = {"count": "count", "histogram": self.of}
+            object.__setattr__(self, "name", names.get(self.kind, f"{self.of}_{self.kind}"))
+
+    @cached_property
+    def where(self) -> condition.Condition:
+        """The condition of a count."""
+        return parse(self.of)
+
+
+@dataclass(frozen=True)
+class Protected:
+    """Whom a plan is about: their name in the ledger, and the ledger, a file or a postgresql:// URL."""
+
+    name: str = ""
+    ledger: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        if self.name:
+            with at("name"):
+                as_name(self.name, "name")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A source, public facts, statistics, and the epsilon they share.
+
+    Formal guarantee of its release: for two tables that are neighbours in the sense of `neighbours`, the
+    probability of any released table differs by a factor of at most exp(spent), spent <= epsilon.
+    reads: the file that the plan itself came from, and the source that a frame took the place of.
+    people, edition: whom the data is about and which edition of it this is, for the ledger.
+    """
+
+    source: Source
+    groups: Groups
+    columns: Mapping[str, Column]
+    statistics: tuple[Statistic, ...]
+    epsilon: Fraction
+    neighbours: str = ""
+    wishes: Wishes = field(default_factory=Wishes)
+    interval: Fraction | None = None
+    output: str = ""
+    lines: Lines | None = field(default=None, repr=False, compare=False)
+    reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    people: Protected = field(default_factory=Protected)
+    edition: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.neighbours:
+            object.__setattr__(self, "neighbours", CHANGE if self.groups.public else ADD_OR_REMOVE)
+        with self.located():
+            with at("privacy", "epsilon"):
+                object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
+            check_apart(self.groups.register, self.source, self.reads)
+            self._check_relation()
+            self._check_statistics()
+            self.epsilons  # noqa: B018 - refuses an epsilon shared to more than its total
+            if self.interval is not None and not 0 < self.interval < 1:
+                raise PlanError(f"must be between 0 and 1, got {self.interval}", ("output", "interval"))
+
+    def _check_relation(self) -> None:
+        if self.neighbours not in (CHANGE, ADD_OR_REMOVE):
+            raise PlanError(
+                f"must be {CHANGE!r} or {ADD_OR_REMOVE!r}, got {self.neighbours!r}", ("privacy", "neighbours")
+            )
+        if self.groups.public and self.neighbours == ADD_OR_REMOVE:
+            raise PlanError(
+                f"must be {CHANGE!r} when group sizes are public: they do not change; "
+                "declare groups.maximum instead of groups.size",
+                ("privacy", "neighbours"),
+            )
+
+    def _check_statistics(self) -> None:
+        if not self.statistics:
+            raise PlanError("must hold at least one statistic", ("statistics",))
+        names = {*self.groups.by, self.size_column}
+        for k, statistic in enumerate(self.statistics):
+            with at("statistics", k):
+                with at(statistic.kind):
+                    self._check_subject(statistic)
+                cells = self.cells(statistic)
+                more = [f"{name}_{end}" for name in cells for end in ("low", "high") if self.interval is not None]
+                own = {*cells, *more, f"{statistic.name}_error"}
+                if own & names:
+                    raise PlanError(f"must make different output columns, got {min(own & names)!r} again", ("name",))
+                names |= own
+
+    def _check_subject(self, statistic: Statistic) -> None:
+        if statistic.kind == "count":
+            condition.check(statistic.where, {name: column.type for name, column in self.columns.items()})
+            check_labels(condition.texts(statistic.where), self.columns)
+            return
+        column = self.columns.get(statistic.of)
+        if column is None:
+            raise PlanError(f"must name a declared column, got {statistic.of!r}; add [columns.{statistic.of}]")
+        if statistic.kind in NUMERIC and not column.bounded:
+            raise PlanError(f"needs low and high of the column {statistic.of!r}")
+        if statistic.kind in ("sum", "mean") and column.width * int(self.groups.sizes.max()) >= LARGEST:
+            raise PlanError("has too many possible answers; give the column a larger step")
+        if statistic.kind == "histogram" and not column.labels:
+            raise PlanError(f"needs the labels of the column {statistic.of!r}")
+        if statistic.consistent and not self.groups.public:
+            raise PlanError("can be made consistent only with public sizes; give groups.size instead of groups.maximum")
+        if statistic.consistent and not column.other:
+            raise PlanError(
+                "can be made consistent only when every record is in a cell; give those without an answer a label of "
+                f'their own under [columns.{statistic.of}]: add "no answer" to labels, and other = "no answer"'
+            )
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The files a release reads: its source, the plan, the public keys. Nothing is ever written over them."""
+        return tuple(path for path in (self.source.path, self.groups.file, *self.reads) if path)
+
+    @cached_property
+    def size_column(self) -> str:
+        """The output column of the declared sizes; none where all groups have the same, or a key has that name."""
+        name = "group_size" if self.groups.public else "group_maximum"
+        differ = bool((self.groups.sizes != self.groups.sizes[0]).any())
+        return name if differ and name not in self.groups.by else ""
+
+    def cells(self, statistic: Statistic) -> list[str]:
+        """The output columns of a statistic's answers: its name, or its name and label for every cell."""
+        if statistic.kind != "histogram":
+            return [statistic.name]
+        return [f"{statistic.name}: {label}" for label in self.columns[statistic.of].labels]
+
+    def located(self) -> Any:
+        """A context in which errors name the line of the plan's file."""
+        return _Located(self.lines)
+
+    @cached_property
+    def epsilons(self) -> tuple[Fraction, ...]:
+        """What each statistic spends; together at most `epsilon`."""
+        told = [_told(statistic, self.epsilon) for statistic in self.statistics]
+        left = self.epsilon - sum((part for part in told if part is not None), Fraction(0))
+        silent = told.count(None)
+        if left < 0 or (silent and left == 0):
+            last = max(k for k, part in enumerate(told) if part is not None)
+            word = "share" if self.statistics[last].share is not None else "epsilon"
+            raise PlanError(
+                f"must leave the statistics together at most the total of {self.epsilon}"
+                + ("" if left < 0 else " and something for those without a part of their own")
+                + (f", got {self.epsilon - left}" if left < 0 else ""),
+                ("statistics", last, word),
+            )
+        return tuple(left / silent if part is None else part for part in told)
+
+    @property
+    def spent(self) -> Fraction:
+        return sum(self.epsilons, Fraction(0))
+
+    def wishes_of(self, statistic: Statistic) -> Wishes:
+        return statistic.wishes or self.wishes
+
+    def with_output(self, output: str) -> "Plan":
+        return replace(self, output=output)
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of the canonical JSON of everything in the plan; passwords of the source are left out."""
+        return hashlib.sha256(json.dumps(self.summary(), sort_keys=True).encode()).hexdigest()
+
+    def summary(self) -> dict[str, Any]:
+        """The plan as plain values; the keys by their number and digest."""
+        keys = json.dumps([self.groups.keys, self.groups.sizes.tolist()])
+        return {
+            "source": self.source.summary(),
+            "by": list(self.groups.by),
+            "groups": len(self.groups),
+            "keys_sha256": hashlib.sha256(keys.encode()).hexdigest(),
+            "sizes": "public" if self.groups.public else "maximum",
+            "columns": {name: _plain(column) for name, column in self.columns.items()},
+            "statistics": [_plain(statistic) for statistic in self.statistics],
+            "epsilon": str(self.epsilon),
+            "neighbours": self.neighbours,
+            "wishes": _plain(self.wishes),
+            "interval": None if self.interval is None else str(self.interval),
+            **{name: text for name, text in (("people", self.people.name), ("edition", self.edition)) if text},
+        }
+
+
+@dataclass(frozen=True)
+class _Located:
+    """Errors that leave this context name the line of the file; a plan made in Python has no lines."""
+
+    lines: Lines | None
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, PlanError) and self.lines is not None and not error.place:
+            raise error.placed(self.lines.place(error.path)) from None
+
+
+def _told(statistic: Statistic, epsilon: Fraction) -> Fraction | None:
+    if statistic.share is not None:
+        return statistic.share * epsilon
+    return statistic.epsilon
+
+
+def _plain(value: Any) -> Any:
+    """Plain JSON values of a frozen value, without what was not said."""
+    said = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    return {name: _text(part) for name, part in said.items() if isinstance(part, Fraction) or part}
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, Wishes):
+        return _plain(value)
+    if isinstance(value, tuple):
+        return [_text(part) for part in value]
+    return str(value) if isinstance(value, Fraction) else value

@@ -1,0 +1,252 @@
+"""Plans from TOML files: plain values to frozen ones; every error names the line it is about."""
+
+import difflib
+import os
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, get_args
+
+from inbounds.files.intake import from_toml, text_of
+from inbounds.numbers import exact
+from inbounds.tables import condition
+from inbounds.tables.apart import check_apart
+from inbounds.tables.errors import PlanError, at
+from inbounds.tables.facts import Column
+from inbounds.tables.keys import groups, register_of
+from inbounds.tables.lines import Lines, lines_of
+from inbounds.tables.plan import KINDS, Plan, Protected, Statistic
+from inbounds.tables.source import Source
+from inbounds.tables.wishes import Wishes
+
+Values = Mapping[str, Any]
+
+PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition")
+WISHES = ("loss", "properties", "prior", "aim", "mechanism")
+FIELDS: dict[str, tuple[str, ...]] = {
+    "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
+    "groups": ("by", "keys", "size", "maximum"),
+    "column": ("type", "low", "high", "step", "missing", "labels", "other"),
+    "privacy": ("epsilon", "neighbours"),
+    "statistic": (*KINDS, "name", "epsilon", "share", "consistent", *WISHES),
+    "design": WISHES,
+    "output": ("path", "interval"),
+    "people": ("name", "ledger"),
+}
+
+
+def read_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
+    """The plan in a TOML file; files it names are relative to its folder. A frame takes the place of its source."""
+    file = Path(path)
+    try:
+        text = text_of(file)
+    except UnicodeDecodeError:
+        raise PlanError("must be a TOML file in UTF-8", place=file.name) from None
+    try:
+        content = from_toml(text)
+    except ValueError as error:
+        raise PlanError(f"is not TOML: {error}", place=file.name) from None
+    return plan_from(content, folder=file.parent, lines=lines_of(text, file.name), frame=frame)
+
+
+def plan_from(content: Values, *, folder: Path | None = None, lines: Lines | None = None, frame: Any = None) -> Plan:
+    """A plan from the plain values that a TOML file holds; `frame` takes the place of a source's path."""
+    try:
+        return _plan(content, folder or Path(), lines, frame)
+    except PlanError as error:
+        raise (error.placed(lines.place(error.path)) if lines else error) from None
+
+
+def _plan(content: Values, folder: Path, lines: Lines | None, frame: Any) -> Plan:
+    known("plan", content, PARTS)
+    privacy, output = _part(content, "privacy"), _part(content, "output")
+    if "epsilon" not in privacy:
+        raise PlanError("must be given", ("privacy", "epsilon"))
+    source = source_from(_part(content, "source") if frame is None else {}, folder, frame)
+    with at("groups"):
+        asked = _fields(content, "groups")
+    check_apart(register_of(asked.get("keys"), folder), source, named_source(content, folder))  # before they are read
+    with at("groups"):
+        declared = groups(**asked, folder=folder)
+    with at("design"):
+        wishes = wishes_from(_part(content, "design"))
+    interval = output.get("interval")
+    return Plan(
+        source=source,
+        groups=declared,
+        columns=columns_from(content.get("columns", {})),
+        statistics=statistics_from(content.get("statistics"), wishes),
+        epsilon=privacy["epsilon"],
+        neighbours=privacy.get("neighbours", ""),
+        wishes=wishes,
+        interval=None if interval is None else _exact_in(interval, "output", "interval"),
+        output=str(folder / output["path"]) if "path" in output else "",
+        lines=lines,
+        people=protected_from(_part(content, "people"), folder),
+        edition=_text(content.get("edition", ""), "edition"),
+    )
+
+
+def protected_from(values: Values, folder: Path) -> Protected:
+    """Whom the plan is about; a ledger's path is relative to the plan's folder."""
+    with at("people"):
+        given = {name: _text(values[name], name) for name in values}
+        if "://" not in given.get("ledger", "://"):
+            given["ledger"] = str(folder / given["ledger"])
+        return Protected(**given)
+
+
+def source_from(values: Values, folder: Path, frame: Any = None) -> Source:
+    """The source, its path relative to the plan's folder."""
+    with at("source"):
+        known("source", values, FIELDS["source"])
+        given = {name: _text(values[name], name) for name in values}
+        if "path" in given:
+            given["path"] = str(folder / given["path"])
+        return Source(**given, frame=frame)
+
+
+def named_source(content: Values, folder: Path) -> tuple[str, ...]:
+    """The file that the plan names, although a frame may take its place."""
+    path = content.get("source", {}).get("path")
+    return (str(folder / path),) if isinstance(path, str | Path) else ()
+
+
+def columns_from(values: Any) -> dict[str, Column]:
+    """The declared columns; low and high make a number, labels a category, type anything else."""
+    if not isinstance(values, Mapping):
+        raise PlanError("must be tables such as [columns.age]", ("columns",))
+    found = {}
+    for name, column in values.items():
+        with at("columns", name):
+            found[name] = column_from(column)
+    return found
+
+
+def column_from(values: Any) -> Column:
+    if not isinstance(values, Mapping):
+        raise PlanError("must be a table such as { low = 0, high = 10 }")
+    known("column", values, FIELDS["column"])
+    implied = "number" if {"low", "high"} & set(values) else "text" if "labels" in values else values.get("type")
+    if values.get("type", implied) != implied:
+        raise PlanError(f"must be {implied} beside what else is declared, got {values['type']!r}", ("type",))
+    if "low" in values or "high" in values:
+        return Column.number(**{name: values[name] for name in _only(values, "low", "high", "step", "missing", "type")})
+    if "labels" in values:
+        return Column.category(**{name: values[name] for name in _only(values, "labels", "other", "type")})
+    if values.get("type") not in get_args(condition.Type):
+        raise PlanError('must give low and high, or labels, or type = "number", "text" or "boolean"')
+    _only(values, "type")
+    return Column(values["type"])
+
+
+def _only(values: Values, *names: str) -> list[str]:
+    """The given names but `type`; a name that does not belong beside them is refused."""
+    for name in values:
+        if name not in names:
+            raise PlanError(f"does not belong beside {names[0]}", (name,))
+    if "high" in names:
+        for name in ("low", "high"):
+            if name not in values:
+                raise PlanError(f"must be given beside {'high' if name == 'low' else 'low'}", (name,))
+    return [name for name in values if name != "type"]
+
+
+def statistics_from(values: Any, wishes: Wishes) -> tuple[Statistic, ...]:
+    """The statistics, each with the plan's wishes but for its own."""
+    if not isinstance(values, list):
+        raise PlanError("must be given, each as [[statistics]]", ("statistics",))
+    found = []
+    for k, statistic in enumerate(values):
+        with at("statistics", k):
+            found.append(_statistic(statistic, wishes))
+    return tuple(found)
+
+
+def _statistic(values: Values, wishes: Wishes) -> Statistic:
+    known("statistic", values, FIELDS["statistic"])
+    kinds = [kind for kind in KINDS if kind in values]
+    if len(kinds) != 1:
+        raise PlanError(f"must have exactly one of {', '.join(KINDS)}")
+    own = {name: values[name] for name in WISHES if name in values}
+    rest = {name: values[name] for name in ("name", "epsilon", "share", "consistent") if name in values}
+    if not isinstance(rest.get("consistent", False), bool):
+        raise PlanError("must be true or false", ("consistent",))
+    rest["name"] = _text(rest.get("name", ""), "name")
+    of = _subject(values[kinds[0]], kinds[0])
+    return Statistic(kinds[0], of, wishes=wishes_from(own, wishes) if own else None, **rest)
+
+
+def _subject(value: Any, kind: str) -> str:
+    if kind == "count" and value is True:
+        raise PlanError('must be a condition in quotes; count = "true" counts all records', (kind,))
+    return _text(value, kind)
+
+
+def wishes_from(values: Values, outer: Wishes | None = None) -> Wishes:
+    """Wishes as written, on top of those of the plan."""
+    from inbounds.tables.designs import named
+
+    known("design", values, WISHES)
+    base = outer or Wishes()
+    said = {name: values.get(name, getattr(base, name)) for name in WISHES}
+    if "prior" in values:
+        said["prior"] = _prior(values["prior"])
+    if isinstance(said["properties"], str):
+        raise PlanError("must be a list of names", ("properties",))
+    said["properties"] = tuple(said["properties"])
+    with at("mechanism"):
+        if said["mechanism"] != "optimal":
+            named(said["mechanism"])
+    return Wishes(**said)
+
+
+def _prior(value: Any) -> tuple[Any, ...]:
+    """A named prior: "uniform", { binomial = 0.3 }, { normal = [5, 2] }."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, Mapping) or len(value) != 1:
+        raise PlanError(
+            'must be "uniform" or one of { binomial = p }, { normal = [mean, deviation] }, { beta = [a, b] }',
+            ("prior",),
+        )
+    ((name, numbers),) = value.items()
+    listed = numbers if isinstance(numbers, list) else [numbers]
+    return (name, *(_exact_in(number, "prior") for number in listed))
+
+
+def known(what: str, values: Any, names: tuple[str, ...]) -> None:
+    """Refuse a key that nothing reads: a misspelt wish would be silently ignored."""
+    if not isinstance(values, Mapping):
+        raise PlanError(f"must be a table with some of: {', '.join(names)}")
+    for name in values:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, 1)
+            hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(names)}"
+            raise PlanError(f"is not a field of a {what}{hint}", (name,))
+
+
+def _part(content: Values, name: str) -> Values:
+    return _checked(content.get(name, {}), name)
+
+
+def _checked(values: Any, name: str) -> Values:
+    with at(name):
+        known(name, values, FIELDS[name])
+    return values  # type: ignore[no-any-return]
+
+
+def _fields(content: Values, name: str) -> dict[str, Any]:
+    known(name, content.get(name, {}), FIELDS[name])
+    return dict(content.get(name, {}))
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise PlanError(f"must be text in quotes, got {value!r}", (name,))
+    return value
+
+
+def _exact_in(value: Any, *path: str) -> Fraction:
+    with at(*path):
+        return exact(value, path[-1])

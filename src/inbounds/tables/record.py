@@ -1,0 +1,232 @@
+"""The release record: what an auditor needs to know about a released table, and no true value."""
+
+import hashlib
+import json
+import platform
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from inbounds import __version__
+from inbounds.errors import PassportError, UnknownVersion
+from inbounds.files import content_of
+from inbounds.files.spelling import query_json, read_fraction, read_query
+from inbounds.tables.answer import Designed
+from inbounds.tables.designs import Design
+from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
+from inbounds.tables.words import RECORD_BEFORE, composition, handling, number, promised, record_of, statement
+from inbounds.tables.write import own_digest
+
+FORMAT, VERSION = "inbounds release", 2
+"""Fields may be added, never redefined. Version 2 says what a record is; version 1 is read for ever."""
+
+RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)}
+"""What a plan may say about sizes and neighbours."""
+
+TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
+
+
+def record(designed: Designed) -> dict[str, Any]:
+    """Everything but the table's own digest, which `write` adds. Built from the plan and the mechanisms alone."""
+    asked, plan = designed.asked, designed.asked.plan
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "id": secrets.token_hex(16),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "plan_sha256": plan.digest,
+        "plan": plan.summary(),
+        "statement": statement(plan),
+        "values": handling(plan),
+        "epsilon": {"total": str(plan.epsilon), "spent": str(plan.spent)},
+        "account": [
+            {
+                "statistic": entry.statistic.name,
+                "spent": str(entry.spent),
+                "drawn_at": str(entry.drawn_at),
+                "reason": entry.reason,
+            }
+            for entry in asked.entries
+        ],
+        "composition": composition(plan, asked.entries),
+        "mechanisms": mechanisms(designed),
+        "versions": versions(),
+    }
+
+
+def mechanisms(designed: Designed) -> list[dict[str, Any]]:
+    """One line per statistic and size: the mechanism's digest, construction, epsilon and range."""
+    lines, asked = [], designed.asked
+    for statistic, designs, errors in zip(asked.plan.statistics, designed.designs, designed.errors, strict=True):
+        for size, members, design, error in zip(asked.sizes, asked.members, designs, errors, strict=True):
+            lines.append(
+                {
+                    "statistic": statistic.name,
+                    "size": size,
+                    "groups": len(members),
+                    **_line(design),
+                    "expected_error": error,
+                }
+            )
+    return _merged(lines)
+
+
+def _line(design: Design) -> dict[str, Any]:
+    made = design.mechanism
+    return {
+        "sha256": design.sha256,
+        "epsilon": str(made.epsilon),
+        "answers": f"{made.query.answers[0]}..{made.query.answers[-1]}, {len(made.query.answers)} values",
+        "neighbours": str(made.query.neighbours),
+        "origin": str(made.origin),
+        "query": query_json(made.query),
+    }
+
+
+def _merged(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sizes that share a mechanism (min, max, median do not depend on the size) on one line."""
+    merged: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in lines:
+        first = merged.setdefault((line["statistic"], line["sha256"]), {**line, "groups": 0, "sizes": []})
+        first["groups"] += line["groups"]
+        first["sizes"].append(line["size"])
+    found = []
+    for line in merged.values():
+        sizes = line.pop("sizes")
+        line["size"] = sizes[0] if len(sizes) == 1 else f"{sizes[0]}..{sizes[-1]}"
+        found.append(line)
+    return found
+
+
+def versions() -> dict[str, str]:
+    found = {"inbounds": __version__, "python": platform.python_version()}
+    for name in TOLD:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+# --- checking a record again ------------------------------------------------------------------------------
+
+
+def check(path: str | PathLike[str]) -> list[str]:
+    """What a release record and the table beside it prove by themselves, sentence by sentence.
+
+    Its own digest and the plan's, the table's digest, and the account: statistics add up to the epsilon that the
+    statement names, and every mechanism was drawn at no more than its statistic allows. A `PassportError` with
+    the reason otherwise. The mechanisms themselves are not in the record, only their digests.
+    """
+    file = Path(path)
+    with _whole(file):
+        content = _content(file)
+        return [_check_own(content), _check_table(content["table"], file), *_check_promise(content)]
+
+
+def read(path: str | PathLike[str]) -> dict[str, Any]:
+    """A record whose digest and account hold; its table need not be there."""
+    file = Path(path)
+    with _whole(file):
+        content = _content(file)
+        _check_own(content)
+        _check_promise(content)
+        return content
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        raise PassportError(f"{file.name} is not a whole release record") from None
+
+
+def _content(file: Path) -> dict[str, Any]:
+    content: dict[str, Any] = content_of(file, "release record")
+    if content["format"] != FORMAT:
+        raise PassportError(f"{file.name} is not a release record")
+    if content["version"] not in range(1, VERSION + 1) or isinstance(content["version"], bool):
+        raise UnknownVersion(
+            f"{file.name} is a release record of version {str(content['version'])[:20]!r}, not 1 or {VERSION}"
+        )
+    return content
+
+
+def _check_own(content: Mapping[str, Any]) -> str:
+    if content["sha256"] != own_digest(content):
+        raise PassportError("the record was changed: it does not have its own digest")
+    if content["plan_sha256"] != hashlib.sha256(json.dumps(content["plan"], sort_keys=True).encode()).hexdigest():
+        raise PassportError("the record was changed: its plan does not have the digest stated")
+    return "the record and the plan in it have the digests stated: neither was changed by accident"
+
+
+def _check_table(table: Mapping[str, Any], file: Path) -> str:
+    name = table["file"]
+    if not name or Path(name).name != name:
+        raise PassportError("the record names a table that is not beside it")
+    try:
+        with open(file.parent / name, "rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError:
+        raise PassportError(f"the table {name} is not beside its record") from None
+    if found != table["sha256"]:
+        raise PassportError(f"the table {name} is not the one that was released: its digest differs")
+    return f"{name} is the table that was released ({table['rows']} rows): it has the digest stated"
+
+
+def _check_promise(content: Mapping[str, Any]) -> list[str]:
+    """Statement, account and mechanisms against the plan in the record, in exact fractions."""
+    plan, total, spent = content["plan"], *(read_fraction(content["epsilon"][name]) for name in ("total", "spent"))
+    public, neighbours = plan["sizes"] == "public", plan["neighbours"]
+    if (plan["sizes"], neighbours) not in RELATIONS:
+        raise PassportError("the record names a relation that no release has")
+    if total != read_fraction(plan["epsilon"]) or not 0 < spent <= total:
+        raise PassportError("the record spends another epsilon than its plan")
+    meant = RECORD_BEFORE if content["version"] == 1 else record_of(plan["source"]["kind"])
+    if content["statement"] != promised(public, neighbours, spent, meant):
+        raise PassportError("the statement is not what the plan and the account promise")
+    parts = _check_account(content, total, spent)
+    _check_mechanisms(content)
+    return [
+        f"the account adds up: {parts} of epsilon {number(total)}",
+        f"each of {len(content['mechanisms'])} mechanisms was drawn at no more than its statistic's part of it, by the "
+        "record's own word: their digests are in the record, and only their passports prove them",
+    ]
+
+
+def _check_account(content: Mapping[str, Any], total: Fraction, spent: Fraction) -> str:
+    """Every part positive, what the plan said where it said it, and together what was spent."""
+    parts = [read_fraction(line["spent"]) for line in content["account"]]
+    for line, part, statistic in zip(content["account"], parts, content["plan"]["statistics"], strict=True):
+        share = read_fraction(statistic["share"]) * total if "share" in statistic else part
+        told = read_fraction(statistic["epsilon"]) if "epsilon" in statistic else share
+        if line["statistic"] != statistic["name"] or not 0 < part == told:
+            raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
+    if sum(parts, Fraction(0)) != spent:
+        raise PassportError("the account does not add up to the epsilon stated")
+    return " + ".join(map(number, parts)) + (f" = {number(spent)}" if len(parts) > 1 else "")
+
+
+def _check_mechanisms(content: Mapping[str, Any]) -> None:
+    """Each statistic has mechanisms for all groups, none above what its part of the account allows."""
+    plan, answered = content["plan"], dict.fromkeys((s["name"] for s in content["plan"]["statistics"]), 0)
+    allowed = {}
+    for line, statistic in zip(content["account"], plan["statistics"], strict=True):
+        half = plan["neighbours"] == CHANGE and (plan["sizes"] != "public" or statistic["kind"] == "histogram")
+        allowed[statistic["name"]] = read_fraction(line["spent"]) / (2 if half else 1)
+        if read_fraction(line["drawn_at"]) != allowed[statistic["name"]]:
+            raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
+    for made in content["mechanisms"]:
+        if not 0 < read_fraction(made["epsilon"]) <= allowed[made["statistic"]]:
+            raise PassportError("a mechanism spends more than the account allows")
+        answered[made["statistic"]] += made["groups"]
+        read_query(made["query"])
+    if set(answered.values()) != {plan["groups"]} or content["table"]["rows"] != plan["groups"]:
+        raise PassportError("the mechanisms are not those of the plan's groups and statistics")

@@ -1,0 +1,185 @@
+"""The schema against the plan: names and types of columns, known before any record is read."""
+
+import difflib
+import math
+import unicodedata
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from inbounds.tables import condition as language
+from inbounds.tables.errors import Path, SourceError
+from inbounds.tables.facts import Column
+from inbounds.tables.plan import Plan
+from inbounds.tables.texts import FLOATS, fitted, is_date, near
+
+KEYS = ("groups", "keys")
+
+
+def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
+    """A `SourceError` unless the source has every key and every used column, in a type that fits."""
+    for name in plan.groups.by:
+        _check_present(plan, name, schema, ("groups", "by"))
+    _check_keys(plan, schema)
+    counts = [statistic.where for statistic in plan.statistics if statistic.kind == "count"]
+    right = set().union(*map(language.compared_with, counts))
+    for name in used_columns(plan):
+        hint = f"; {language.text_hint(name)}" if name in right else ""
+        _check_present(plan, name, schema, ("columns", name), hint)
+        _check_type(plan, name, schema[name])
+        _check_step(plan.columns[name], schema[name], name)
+    _check_texts(plan, schema)
+
+
+def used_columns(plan: Plan) -> list[str]:
+    """The declared columns that some statistic reads."""
+    names: dict[str, None] = {}
+    for statistic in plan.statistics:
+        found = language.used(statistic.where) if statistic.kind == "count" else {statistic.of: None}
+        names.update(dict.fromkeys(found))
+    return list(names)
+
+
+def texts_of(plan: Plan, name: str) -> list[str]:
+    """Every text that a column is compared with: its labels, and those of conditions."""
+    counts = [statistic.where for statistic in plan.statistics if statistic.kind == "count"]
+    said = [text for where in counts for column, text in language.texts(where) if column == name]
+    return [*plan.columns[name].labels, *said]
+
+
+# --- names ------------------------------------------------------------------------------------------------
+
+
+def _check_present(plan: Plan, name: str, schema: dict[str, Any], path: Path, hint: str = "") -> None:
+    if name in schema:
+        return
+    if plan.source.has_schema:
+        raise SourceError(f"names the column {name!r}, but the source has: {', '.join(schema)}{hint}", path)
+    close = _similar(plan, name, schema)
+    way = f"did you mean {close[0]!r}?" if close else "does the file begin with a header line?"
+    raise SourceError(f"names the column {name!r}, which the source does not have; {way}{hint}", path)
+
+
+def _similar(plan: Plan, name: str, schema: dict[str, Any]) -> list[str]:
+    """Names like this one, of a source whose names may be its first record.
+
+    A file without a header line must not have that record printed. So names are never listed, one that is only
+    similar is told when others that the plan names are there, and it is then the header line.
+    """
+    if not {*plan.groups.by, *used_columns(plan)} & set(schema):
+        return near(name, schema)
+    return near(name, schema) or difflib.get_close_matches(name, schema, 1, 0.75)
+
+
+# --- keys, labels and texts of conditions -----------------------------------------------------------------
+
+
+def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
+    """Keys fit their columns, and no record can match two of them in any engine."""
+    forms = []
+    for k, name in enumerate(plan.groups.by):
+        kind = schema[name]
+        if not _is_key(kind):
+            said = f"must be text, whole numbers, booleans or dates, but {name!r} is {kind}"
+            raise SourceError(said + _key_way_out(name, kind), ("groups", "by"))
+        fits = [_fitted(key[k], name, kind, KEYS) for key in plan.groups.keys]
+        forms.append([_seen(form, plan) for form in fits])
+    if forms and len(set(zip(*forms, strict=True))) < len(plan.groups):
+        raise SourceError("must be different numbers, and texts that no database takes for the same", KEYS)
+
+
+def _is_key(kind: Any) -> bool:
+    zoned = kind.is_timestamp() and kind.timezone is not None
+    return bool(_is_textual(kind) or (kind.is_timestamp() and not zoned))
+
+
+def _is_textual(kind: Any) -> bool:
+    return bool(kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_date())
+
+
+def _key_way_out(name: str, kind: Any) -> str:
+    if kind.is_floating():
+        return f"; {FLOATS}"
+    return f"; in pandas, frame[{name!r}].dt.date is a column of dates" if kind.is_timestamp() else ""
+
+
+def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
+    """Labels and texts of conditions are such as their columns can hold."""
+    for k, statistic in enumerate(plan.statistics):
+        if statistic.kind == "histogram":
+            name = statistic.of
+            path = ("columns", name, "labels")
+            forms = [_fitted(label, name, schema[name], path) for label in plan.columns[name].labels]
+            if len(set(forms)) < len(forms):
+                raise SourceError(f"must be different values of a column of {schema[name]}", path)
+        elif statistic.kind == "count":
+            for name, text in language.texts(statistic.where):
+                _fitted(text, name, schema[name], ("statistics", k, "count"), f"compare {name} with")
+            for name in language.ordered(statistic.where):
+                _check_dates(plan, name, schema[name], ("statistics", k, "count"))
+
+
+def _check_dates(plan: Plan, name: str, kind: Any, path: Path) -> None:
+    """A column of text that is ordered is one of dates throughout."""
+    strange = [text for text in texts_of(plan, name) if not is_date(text)]
+    if kind.is_string() and strange:
+        said = f"orders {name} by date, so all it is compared with must be dates such as 2024-01-31, got {strange[0]!r}"
+        raise SourceError(said, path)
+
+
+def _fitted(text: str, name: str, kind: Any, path: Path, verb: str = "be") -> str:
+    try:
+        return fitted(text, kind)
+    except ValueError as error:
+        rule, _, got = str(error).rpartition(", got ")
+        said = f"must {verb} {rule}, as the column {name!r} is {kind}, got {got}"
+    raise SourceError(said, path)
+
+
+def _seen(text: str, plan: Plan) -> str:
+    """A text as the engine compares it: byte by byte, or in an unknown one perhaps by a forgiving collation."""
+    if plan.source.bytewise or plan.source.spells:
+        return text
+    plain = unicodedata.normalize("NFKD", text).casefold().strip()
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))
+
+
+# --- types ------------------------------------------------------------------------------------------------
+
+
+def _check_type(plan: Plan, name: str, kind: Any) -> None:
+    declared, read = plan.columns[name].type, kind.is_string() and plan.source.reads_text
+    fits = {
+        "number": (kind.is_numeric() and not kind.is_boolean()) or read,
+        "text": _is_textual(kind),
+        "boolean": kind.is_boolean() or read,
+    }
+    if not fits[declared]:
+        said = f"is declared as {declared}, but the source holds {kind}"
+        way = _type_way_out(declared, name, kind)
+        raise SourceError(said + way, ("columns", name))
+
+
+def _check_step(column: Column, kind: Any, name: str) -> None:
+    """Records become steps by floats: below their spacing at the bounds, steps would be of the floats' making."""
+    if column.low is None or column.high is None:
+        return
+    bound = float(max(abs(column.low), abs(column.high)))
+    single = kind.is_floating() and kind.nbytes < 8
+    spacing = Fraction(float(np.spacing(np.float32(bound))) if single else math.ulp(bound))
+    if column.step < spacing:
+        said = f"must be at least {float(spacing):.3g}, the spacing of {kind if single else 'float64'} numbers near "
+        raise SourceError(f"{said}{bound:.6g}, got {float(column.step):.3g}", ("columns", name, "step"))
+
+
+def _type_way_out(declared: str, name: str, kind: Any) -> str:
+    if kind.is_string():
+        return "; cast it in a view, or in Python before it is given"
+    if kind.is_boolean():
+        return f"; write {name} = true in conditions"
+    if declared == "text" and kind.is_floating():
+        return f"; {FLOATS}"
+    if kind.is_timestamp():
+        return _key_way_out(name, kind)
+    return f"; compare it with numbers, such as {name} = 1" if kind.is_numeric() else ""

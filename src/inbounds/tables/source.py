@@ -1,0 +1,277 @@
+"""Where the data is. A source is opened through Ibis, and only its schema is looked at until the aggregation.
+
+CSV files are read as text throughout: guessing types from the data would let one record change the schema.
+"""
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from inbounds.ledger.store import without_password
+from inbounds.tables import csvfile, digits, frames, sqlitefile
+from inbounds.tables.errors import PlanError, SourceError
+
+FILES = {
+    ".csv": "csv", ".tsv": "csv", ".parquet": "parquet",
+    ".duckdb": "duckdb", ".ddb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite",
+}  # fmt: skip
+"""What a file is, by its ending."""
+
+PATIENCE = 10
+"""Seconds that a server may take to answer the first time."""
+
+SERVERS = ("postgres", "postgresql")
+ENGINES = ("duckdb", "spark")
+"""What may aggregate files; databases aggregate themselves."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, a database URL, or a frame or Ibis table that is already in Python.
+
+    table: the table in a database. engine: duckdb (embedded, the default) or spark, for CSV and Parquet files and,
+    with `table` alone, for tables of the running Spark session.
+    delimiter: of a CSV file; a tab for .tsv. decimal: the mark before the decimals of its numbers, a point or a comma.
+    """
+
+    path: str = ""
+    url: str = field(default="", repr=False)
+    table: str = ""
+    engine: str = "duckdb"
+    delimiter: str = ""
+    decimal: str = ""
+    frame: Any = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise PlanError(f"must be duckdb or spark, got {self.engine!r}", ("engine",))
+        if sum((bool(self.path), bool(self.url), self.frame is not None, self.kind == "spark")) != 1:
+            raise PlanError("must give exactly one of path and url (or a table of Spark; in Python, a frame)")
+        if self.path and self.kind == "":
+            raise PlanError(f"must end in one of {', '.join(FILES)}, got {self.path!r}{_way_out(self.path)}", ("path",))
+        if self.url and self.kind not in SERVERS:
+            raise PlanError("must begin with postgresql://", ("url",))
+        if self.kind in ("duckdb", "sqlite", *SERVERS) and not self.table:
+            raise PlanError("must name a table of the database", ("table",))
+        if self.engine == "spark" and self.kind not in ("csv", "parquet", "spark"):
+            raise PlanError("must be duckdb but for CSV and Parquet files and tables of Spark itself", ("engine",))
+        if len(self.delimiter) > 1 or self.delimiter in ('"', "\r", "\n"):
+            raise PlanError(
+                f"must be one character, no quotation mark or line break, got {self.delimiter!r}", ("delimiter",)
+            )
+        if self.decimal and (self.decimal not in ".," or self.kind != "csv"):
+            raise PlanError(f'must be "." or ",", for a CSV file, got {self.decimal!r}', ("decimal",))
+
+    @property
+    def kind(self) -> str:
+        """csv, parquet, duckdb, sqlite, postgresql, spark, frame, or nothing for an unknown ending."""
+        if self.frame is not None:
+            return "frame"
+        if self.engine == "spark" and self.table and not self.path and not self.url:
+            return "spark"
+        return urlsplit(self.url).scheme if self.url else FILES.get(Path(self.path).suffix.lower(), "")
+
+    @property
+    def textual(self) -> bool:
+        """All columns arrive as text and are read by their declared type."""
+        return self.kind == "csv"
+
+    @property
+    def reads_text(self) -> bool:
+        """The engine can read numbers and booleans from columns of text: all can that are known."""
+        return self.bytewise or self.spells
+
+    @property
+    def has_schema(self) -> bool:
+        """Column names are declared; those of a CSV file, or a frame read from one, may be its first record."""
+        return self.kind not in ("csv", "frame") or is_ibis(self.frame)
+
+    @property
+    def bytewise(self) -> bool:
+        """Texts are compared byte by byte; a database may have collations of its own."""
+        return self.kind in ("csv", "parquet") or (self.kind == "frame" and not is_ibis(self.frame))
+
+    @property
+    def spells(self) -> bool:
+        """Texts are compared in digits, because the engine might compare them by a collation: see `digits`."""
+        known = self.kind != "frame" or (is_ibis(self.frame) and self.frame.get_backend().name in digits.ENGINES)
+        return not self.bytewise and known
+
+    @property
+    def separator(self) -> str:
+        return self.delimiter or ("\t" if Path(self.path).suffix.lower() == ".tsv" else ",")
+
+    def summary(self) -> dict[str, str]:
+        """What may be published about the source: no password, no data."""
+        name = Path(self.path).name if self.path else self.name
+        said = {"kind": self.kind, "name": name, "table": self.table, "engine": self.engine, "decimal": self.decimal}
+        return {key: value for key, value in said.items() if value}
+
+    @property
+    def name(self) -> str:
+        if self.url:
+            return without_password(self.url)
+        return self.path or ("the given table" if self.frame is not None else self.table)
+
+
+def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
+    """The source as an Ibis table, nothing read but its schema; a `SourceError` in one sentence otherwise.
+
+    wanted: the columns that will be read; of a frame, the others are not even converted, and of a table of SQLite it
+    is these that must have a declared type.
+    """
+    where = ("source", *(name for name in ("path", "url") if getattr(source, name)))
+    if source.path and not os.access(source.path, os.R_OK):
+        reason = "is not readable" if Path(source.path).exists() else "does not exist"
+        raise SourceError(f"names a file that {reason}: {source.path}", where)
+    with quiet():
+        failed = "cannot be opened"
+        try:
+            return _OPENERS[source.kind](source, wanted)
+        except ImportError as missing:
+            failed = f"needs the extra {_extra(source)!r}: pip install 'inbounds[{_extra(source)}]' ({missing.name})"
+        except PlanError:
+            raise
+        except Exception as error:  # an engine's words may quote the file; the sentence below is ours
+            if type(error).__name__ == "TableNotFound":
+                failed = f"has no table {source.table!r} that may be read"
+            elif source.kind in SERVERS:
+                failed = _unconnected(error)
+        raise SourceError(f"{failed}: {source.name}", where)
+
+
+def _unconnected(error: Exception) -> str:
+    """Why a server did not let us in, from its state and not its words, which may hold more than is public."""
+    state = getattr(error, "pgconn", None)
+    if getattr(state, "needs_password", False) or getattr(state, "used_password", False):
+        return "refuses this user or password"
+    return "cannot be reached, or refuses this user or database"
+
+
+def _way_out(path: str) -> str:
+    """What to do with a file of a known kind that no engine here reads."""
+    kind = Path(path).suffix.lower()
+    if kind in (".xlsx", ".xls", ".ods"):
+        return "; save it as CSV UTF-8, or pass pandas.read_excel(…) to ib.release"
+    if kind in (".gz", ".zip", ".bz2", ".zst", ".xz"):
+        return "; unpack it, or pass pandas.read_csv(…) to ib.release"
+    return ""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Ibis and its engines warn about each other's versions; that is not the caller's concern."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _extra(source: Source) -> str:
+    if source.kind in SERVERS:
+        return "postgres"
+    return "spark" if source.engine == "spark" else "tables"
+
+
+def _csv(source: Source, wanted: Sequence[str]) -> Any:
+    return csvfile.read(source, _engine(source))
+
+
+def _parquet(source: Source, wanted: Sequence[str]) -> Any:
+    engine = _engine(source)
+    if source.engine == "spark":
+        return _texts_for_nothing(engine.read_parquet(source.path), source.path)
+    table = engine.read_parquet(csvfile.literally(source.path), hive_partitioning=False)
+    return _texts_for_nothing(table, source.path)
+
+
+def _texts_for_nothing(table: Any, path: str) -> Any:
+    """Columns that the file declares to hold nothing are texts, all missing.
+
+    pandas declares them so where no record has a value; engines take them for whole numbers.
+    """
+    import ibis
+    import pyarrow.parquet
+
+    if not Path(path).is_file():  # a folder of files that Spark wrote, which declares its types
+        return table
+    nothing = {field.name for field in pyarrow.parquet.read_schema(path) if str(field.type) == "null"}
+    return table.mutate(**{name: ibis.null("string") for name in nothing & set(table.columns)})
+
+
+def _engine(source: Source) -> Any:
+    import ibis
+
+    return _spark() if source.engine == "spark" else _believing_nothing(ibis.duckdb.connect())
+
+
+def _duckdb(source: Source, wanted: Sequence[str]) -> Any:
+    import ibis
+
+    return _believing_nothing(ibis.duckdb.connect(source.path, read_only=True)).table(source.table)
+
+
+def _believing_nothing(engine: Any) -> Any:
+    """DuckDB without shortcuts from what a file says about its own values: one record may change that for all."""
+    engine.raw_sql("set disabled_optimizers = 'statistics_propagation'")
+    return engine
+
+
+def _sqlite(source: Source, wanted: Sequence[str]) -> Any:
+    import ibis
+
+    return sqlitefile.declared(ibis.sqlite.connect(source.path), source.table, wanted)
+
+
+def _postgres(source: Source, wanted: Sequence[str]) -> Any:
+    import ibis
+
+    schema, dot, table = source.table.rpartition(".")
+    mark = "&" if "?" in source.url else "?"
+    patient = "" if "connect_timeout=" in source.url else f"{mark}connect_timeout={PATIENCE}"
+    server = ibis.connect(source.url + patient)
+    try:
+        return server.table(table, database=schema if dot else None)
+    except Exception:
+        server.disconnect()
+        raise
+
+
+def _spark_table(source: Source, wanted: Sequence[str]) -> Any:
+    return _spark().table(source.table)
+
+
+def _spark() -> Any:
+    """The running Spark session, or a local one."""
+    import ibis
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
+    return ibis.pyspark.connect(session)
+
+
+def is_ibis(frame: Any) -> bool:
+    return type(frame).__module__.partition(".")[0] == "ibis"
+
+
+def _frame(source: Source, wanted: Sequence[str]) -> Any:
+    """An Ibis table as it is; any frame that speaks Arrow as one."""
+    import ibis
+
+    return source.frame if is_ibis(source.frame) else ibis.memtable(frames.arrow_table(source.frame, wanted))
+
+
+_OPENERS = {
+    "frame": _frame,
+    "csv": _csv,
+    "parquet": _parquet,
+    "duckdb": _duckdb,
+    "sqlite": _sqlite,
+    "postgres": _postgres,
+    "postgresql": _postgres,
+    "spark": _spark_table,
+}

@@ -1,0 +1,163 @@
+"""Writing a release: the table and its record appear whole, the record first, or not at all.
+
+Order: (1) both are written to temporary files beside the target and flushed to the disk; (2) with `overwrite`,
+the old table is removed; (3) the record takes its name; (4) the table takes its name. A process killed anywhere
+leaves no table without its record and no part of a table under its name: at worst a record whose table is not
+there, or a temporary file whose name begins with a dot.
+"""
+
+import hashlib
+import io
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from inbounds.files import same_file, settle
+from inbounds.tables.formulas import neutral
+
+FORMATS = (".csv", ".parquet", ".json")
+
+WAY_OUT = "give another name, or replace it with --overwrite (in Python, overwrite=True)"
+
+
+def record_path(target: Path) -> Path:
+    """The record's name: the table's, with .release.json after it."""
+    return target.with_name(target.name + ".release.json")
+
+
+def check_target(target: Path, *, overwrite: bool, inputs: Iterable[str] = (), again: bool = False) -> None:
+    """Refuse before anything is read what could not be written afterwards, or would destroy what is read.
+
+    inputs: files that are never replaced. again: the same release is written once more, which spends nothing.
+    """
+    if target.suffix.lower() not in FORMATS:
+        raise ValueError(f"output must end in {', '.join(FORMATS)}, got {target.name!r}")
+    check_place(target, "output", inputs)
+    check_place(record_path(target), "output", inputs)
+    if overwrite:
+        return
+    if record_path(target).exists() and not again:
+        raise ValueError(
+            f"output must not exist yet, got {target} of an earlier release; a second release spends its epsilon on "
+            f"top of the first: {WAY_OUT}"
+        )
+    if target.exists() or record_path(target).exists():
+        raise ValueError(f"output must not exist yet, got {target}; {WAY_OUT}")
+
+
+def check_report(target: Path, *, overwrite: bool, inputs: Iterable[str] = ()) -> None:
+    """Refuse before anything is read a page in the place of another file."""
+    check_place(target, "report", inputs)
+    if target.exists() and not overwrite:
+        raise ValueError(f"report must not exist yet, got {target}; {WAY_OUT}")
+
+
+def check_place(target: Path, what: str, inputs: Iterable[str]) -> None:
+    """A folder that can be written to, and a file that nobody reads from."""
+    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise ValueError(f"{what} must be in a folder that can be written to, got {target.parent}")
+    if any(same_file(target, path) for path in inputs):
+        own = " or writes itself" if what == "report" else ""
+        raise ValueError(f"{what} must not be a file that the release reads{own}, got {target}; give another name")
+
+
+def same_release(record: Mapping[str, Any], target: Path) -> bool:
+    """Whether a table with this record is there already, whole and unchanged."""
+    try:
+        beside = json.loads(record_path(target).read_text("utf-8"))
+        there = beside.pop("table"), beside.pop("sha256"), _digest(target.read_bytes())
+    except (OSError, ValueError, KeyError, AttributeError):
+        return False
+    return bool(beside == json.loads(json.dumps(record)) and there[0].get("sha256") == there[2])
+
+
+def write(
+    table: Any,
+    record: dict[str, Any],
+    target: Path,
+    *,
+    overwrite: bool = False,
+    inputs: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Write an Arrow table and its record; returns the record with the table's digest and its own in it."""
+    check_target(target, overwrite=overwrite, inputs=inputs, again=True)
+    content = encoded(table, target.suffix.lower())
+    full = {**record, "table": {"file": target.name, "rows": table.num_rows, "sha256": _digest(content)}}
+    full["sha256"] = own_digest(full)
+    text = json.dumps(full, indent=1, ensure_ascii=False) + "\n"
+    with _part(target, content) as table_part, _part(record_path(target), text.encode("utf-8")) as record_part:
+        if overwrite:
+            target.unlink(missing_ok=True)
+            settle(target.parent)
+        os.replace(record_part, record_path(target))
+        settle(target.parent)
+        os.replace(table_part, target)
+        settle(target.parent)
+    return full
+
+
+def own_digest(record: Mapping[str, Any]) -> str:
+    """sha256 of the canonical JSON of a record without its own digest."""
+    rest = {name: value for name, value in record.items() if name != "sha256"}
+    return _digest(json.dumps(rest, sort_keys=True).encode())
+
+
+def encoded(table: Any, suffix: str) -> bytes:
+    """The table as the bytes of a CSV, Parquet or JSON file."""
+    buffer = io.BytesIO()
+    if suffix == ".parquet":
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(table, buffer)
+    elif suffix == ".json":
+        buffer.write(json.dumps(table.to_pylist(), ensure_ascii=False, indent=1).encode("utf-8") + b"\n")
+    else:
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        buffer.writelines(_line(row) for row in (table.column_names, *rows))
+    return buffer.getvalue()
+
+
+def _line(row: Iterable[Any]) -> bytes:
+    """One line of a CSV file (RFC 4180). Python's own writer with these line ends leaves a carriage return bare."""
+    texts = ("" if value is None else str(neutral(value)) for value in row)
+    quoted = ('"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text for text in texts)
+    return (",".join(quoted) + "\n").encode("utf-8")
+
+
+@contextmanager
+def _part(target: Path, content: bytes) -> Iterator[Path]:
+    """A temporary file beside the target, on the disk before its name is used; gone afterwards if not renamed."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with naming(target), open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(target: Path) -> Iterator[None]:
+    """A disk that is full does not say which file it was full for."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,141 @@
+"""The checkers: integers only. With `bounds.exp_below` they are all that has to be trusted of a law.
+
+They know nothing of how weights were made. A matrix W of weights stands for Pr[i | j] = W[i, j] / 2**62.
+It passes when every weight is non-negative, every column sums to exactly 2**62, and for any two neighbouring
+answers j, k and every output i,
+
+    W[i, j] · 2**128 <= p · W[i, k]      with  p / 2**128 <= exp(epsilon · distance),
+
+hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere. One checker
+for each kind of law: a matrix, a noise table, a matrix over states, a product of matrices; `_within_ratio` for all.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+
+from inbounds.errors import NotADistribution, PrivacyViolation
+from inbounds.numbers import Ints, Wholes
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, ratio_below
+
+Window = tuple[int, int, int, int]
+"""Answers start..stop-1 at levels first..last are neighbours of each other."""
+
+Pairs = Iterable[tuple[int, int]]
+
+
+def check_matrix(weights: Ints, cliques: Iterable[Clique], epsilon: Fraction) -> None:
+    """Raise unless the weights are a distribution in every column and private for every clique."""
+    if weights.dtype != np.int64 or weights.ndim != 2 or weights.size == 0:
+        raise NotADistribution("weights must be a two-dimensional array of int64")
+    check_distributions(weights)
+    for start, stop, distance in cliques:
+        _check_rows(weights[:, start:stop], range(start, stop), ratio_below(epsilon, distance))
+
+
+def check_states(weights: Ints, windows: Iterable[Window], epsilon: Fraction) -> None:
+    """As `check_matrix` where the law depends on a level beside the answer: weights[output, level, answer]."""
+    if weights.dtype != np.int64 or weights.ndim != 3 or weights.size == 0:
+        raise NotADistribution("weights must be outputs × levels × answers in int64")
+    check_distributions(weights.reshape(len(weights), -1))
+    p = ratio_below(epsilon, Fraction(1))
+    for start, stop, first, last in windows:
+        block = weights[:, first : last + 1, start:stop].reshape(len(weights), -1)
+        _check_rows(block, [*range(start, stop)] * (last + 1 - first), p)
+
+
+def check_product(law: Wholes, cliques: Iterable[Clique], epsilon: Fraction) -> None:
+    """As `check_matrix` for whole numbers of any size over one total: products of matrices, joint laws."""
+    if (law < 0).any() or len(set(law.sum(axis=0))) != 1:
+        raise NotADistribution("a law must be non-negative, with the same sum for every answer")
+    for start, stop, distance in cliques:
+        _check_rows(law[:, start:stop], range(start, stop), ratio_below(epsilon, distance))
+
+
+def check_distributions(weights: Ints) -> None:
+    """Raise unless every column holds weights that are not negative and sum to exactly 2**62."""
+    if (weights < 0).any():
+        raise NotADistribution("weights must not be negative")
+    for j, column_sum in enumerate(weights.sum(axis=0, dtype=object)):
+        if column_sum != TOTAL:
+            raise NotADistribution(f"column {j} must sum to 2**62, it misses by {TOTAL - column_sum}")
+
+
+def _check_rows(block: Ints | Wholes, answers: Sequence[int], p: int) -> None:
+    """Raise where a row of neighbours holds two weights further apart than p / 2**128; column c is answers[c]."""
+    highs, lows = block.max(axis=1).tolist(), block.min(axis=1).tolist()
+    for i, (high, low) in enumerate(zip(highs, lows, strict=True)):
+        if not _within_ratio(high, low, p):
+            pair = answers[int(block[i].argmax())], answers[int(block[i].argmin())]
+            raise PrivacyViolation(i, pair, _times(high, low), p / 2**EXP_BITS)
+
+
+def _within_ratio(high: int, low: int, p: int) -> bool:
+    """high <= (p / 2**128) · low, in whole numbers of any size."""
+    return high << EXP_BITS <= p * low
+
+
+def _times(high: int, low: int) -> float:
+    """How many times `high` is `low`, for a message."""
+    try:
+        return high / low
+    except (ZeroDivisionError, OverflowError):
+        return math.inf
+
+
+def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distance: Fraction, epsilon: Fraction) -> None:
+    """Raise unless clamp(answer + noise, 0, size) is private for answers 0..size at most `reach` apart.
+
+    The noise weights are t[d] = core[d + K] for |d| <= K, `floor` for K < |d| < size, and `end` for
+    |d| = size. Written out as a matrix, an output i strictly between 0 and size has weight t[i - j] under
+    answer j: any two weights at most `reach` apart stand in one row. Output 0 has the tail sum
+    t[-size] + … + t[-j], and output `size` the same sum from the other side.
+    """
+    if core.dtype != np.int64 or core.ndim != 1 or len(core) % 2 == 0 or len(core) // 2 >= size:
+        raise NotADistribution("core must be an int64 array for the noise -K..K with K below the size")
+    if (core < 1).any() or floor < 1 or end < 1:
+        raise NotADistribution("noise weights must be positive")
+    run = size - 1 - len(core) // 2
+    missing = TOTAL - int(core.sum(dtype=object)) - 2 * run * floor - 2 * end
+    if missing:
+        raise NotADistribution(f"noise weights must sum to 2**62, they miss by {missing}")
+    p = ratio_below(epsilon, distance)
+    for width, pairs in neighbouring_weights(core, floor, end, size, reach):
+        _check_pairs(pairs, width, p)
+
+
+def neighbouring_weights(core: Ints, floor: int, end: int, size: int, reach: int) -> Iterator[tuple[int, Pairs]]:
+    """(width, (high, low), …): pairs of weights of one output under answers `width` apart, the worst among them."""
+    run = size - 1 - len(core) // 2
+    table = np.pad(core, min(run, reach), constant_values=floor)
+    width = min(reach, len(table) - 1)
+    highs, lows = sliding(np.maximum, table, width), sliding(np.minimum, table, width)
+    yield width, zip(highs.tolist(), lows.tolist(), strict=True)
+    half = len(core) // 2 + 1
+    for tail in (core[:half].tolist(), core[::-1][:half].tolist()):
+        # The row of an end of the range: S[m + reach] <= ratio · S[m], S[m] = the m + 1 outermost weights.
+        # Sums that meet only the floor are worst at the far end, so S[0] and S[reach] speak for them.
+        skip = max(0, run - reach)
+        sums = list(accumulate([end + skip * floor, *[floor] * (run - skip), *tail]))
+        pairs = zip(sums[min(reach, len(sums) - 1) :], sums, strict=False)
+        yield reach, [*pairs, (end + reach * floor, end)] if skip else pairs
+
+
+def _check_pairs(pairs: Pairs, reach: int, p: int) -> None:
+    """Raise where two noise weights, or two tail sums, `reach` apart are further apart than p / 2**128."""
+    for d, (high, low) in enumerate(pairs):
+        if not _within_ratio(high, low, p):
+            raise PrivacyViolation(d, (d, d + reach), _times(high, low), p / 2**EXP_BITS)
+
+
+def sliding(best: Callable[[Ints, Ints], Ints], table: Ints, reach: int) -> Ints:
+    """best (maximum or minimum) over every `reach + 1` consecutive entries, by doubling; exact."""
+    width = 1
+    while width < reach + 1:
+        step = min(width, reach + 1 - width)
+        table = best(table[: len(table) - step], table[step:])
+        width += step
+    return table

@@ -1,0 +1,155 @@
+"""Randomness: operating-system entropy in, reports out. Nothing else in the package draws for a release.
+
+One 62-bit draw decides one report. With 2**b bins of capacity 2**(62-b), bin k belongs to output k up to
+its threshold and to output alias[k] above it (Walker's alias method); every output owns exactly its weight
+among the 2**62 draws, so the law of the report is the weights, exactly. No rejection, no early exit.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.errors import TooLarge
+from inbounds.numbers import Ints, Sealed
+from inbounds.trusted.bounds import TOTAL_BITS
+
+Words = NDArray[np.uint64]
+Draws = Callable[[int], Words]
+BLOCK = 1 << 15
+"""Values drawn at a time: the working arrays stay in the processor's cache."""
+
+
+def entropy(count: int) -> Words:
+    """`count` draws, uniform on 0..2**62-1, from the operating system; no state is kept between calls."""
+    return np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(64 - TOTAL_BITS)
+
+
+def simulated(rng: np.random.Generator) -> Draws:
+    """Draws of the same law from a seeded generator: for studies, never for a release."""
+    return lambda count: rng.integers(0, 1 << TOTAL_BITS, size=count, dtype=np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class AliasTable:
+    """Alias tables of several laws side by side: `packed[law, bin] = threshold << bits | alias`. Immutable."""
+
+    packed: Sealed
+    bits: int
+    total_bits: int = TOTAL_BITS
+
+    @classmethod
+    def of(cls, weights: Ints, total_bits: int = TOTAL_BITS) -> "AliasTable":
+        """From weights outputs × laws whose columns sum to 2**total_bits."""
+        bits = max(1, int(len(weights) - 1).bit_length())
+        thresholds, aliases = _fill_bins(weights.T, 1 << bits, 1 << (total_bits - bits))
+        return cls(Sealed.of((thresholds << bits | aliases).astype(np.uint64)), bits, total_bits)
+
+    def pick(self, laws: Ints, draws: Words) -> tuple[Ints, Ints]:
+        """The output each draw selects under its law, and the draw's place within its bin."""
+        shift = np.uint64(self.total_bits - self.bits)
+        bins = draws >> shift
+        place = draws & ((np.uint64(1) << shift) - np.uint64(1))
+        cell = self.packed.array.ravel().take((laws << self.bits) + bins.view(np.int64))
+        alias = cell & np.uint64((1 << self.bits) - 1)
+        chosen = np.where(place < cell >> np.uint64(self.bits), bins, alias)
+        return chosen.view(np.int64), place.view(np.int64)
+
+
+def _fill_bins(laws: Ints, bins: int, capacity: int) -> tuple[Ints, Ints]:
+    """Vose's filling for all laws at once: each step closes one bin of every law.
+
+    A law keeps an open small bin and an open large one. The large one tops the small one up; when that
+    leaves it below capacity it becomes the open small bin itself.
+    """
+    count, outputs = laws.shape
+    rest = np.zeros((count, bins), dtype=np.int64)
+    rest[:, :outputs] = laws
+    alias = np.tile(np.arange(bins, dtype=np.int64), (count, 1))
+    large = rest >= capacity
+    order = np.argsort(large, axis=1, kind="stable")  # small bins first, then large ones
+    row = np.arange(count)
+    next_small = np.zeros(count, dtype=np.int64)
+    next_large = bins - large.sum(axis=1)
+    small_end = next_large.copy()
+    giver = order[row, next_large]
+    taker = np.where(small_end > 0, order[row, 0], -1)
+    next_small += 1
+    for _ in range(bins):
+        live = (taker >= 0) & (next_large < bins)
+        if not live.any():
+            break
+        r, t, g = row[live], taker[live], giver[live]
+        alias[r, t] = g
+        rest[r, g] -= capacity - rest[r, t]
+        spent = rest[r, g] < capacity
+        more = next_small[live] < small_end[live]
+        fresh = np.where(more, order[r, next_small[live].clip(max=bins - 1)], -1)
+        taker[live] = np.where(spent, g, fresh)
+        next_small[live] += ~spent & more
+        next_large[live] += spent
+        giver[live] = order[r, next_large[live].clip(max=bins - 1)]
+    return rest, alias
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixSampler:
+    """Reports for a matrix law: the answer selects the column."""
+
+    table: AliasTable
+
+    @classmethod
+    def of(cls, weights: Ints) -> "MatrixSampler":
+        return cls(AliasTable.of(weights))
+
+    def outputs(self, answers: Ints, draws: Words) -> Ints:
+        return self.table.pick(answers, draws)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseSampler:
+    """Reports for clamp(answer + noise): one small table for the core, the rest by place.
+
+    The noise values of equal weight outside the core are one outcome a side. An outcome lighter than a bin
+    keeps the start of its own bin, so the draw's place in that bin, in units of that weight, names the value.
+    """
+
+    table: AliasTable
+    base: Sealed
+    slope: Sealed
+    floor: int
+    size: int
+    remap: Sealed | None
+
+    @classmethod
+    def of(cls, core: Ints, floor: int, end: int, size: int, remap: Ints | None) -> "NoiseSampler":
+        k = len(core) // 2
+        run = size - 1 - k
+        if run * floor >= 1 << (TOTAL_BITS - (len(core) + 3).bit_length()):
+            raise TooLarge("the range is too large for a noise table at this epsilon; use coarser answers")
+        weights = np.concatenate([core, [run * floor, run * floor, end, end]]).astype(np.int64)
+        base = np.concatenate([np.arange(-k, k + 1), [-k - 1, k + 1, -size, size]]).astype(np.int64)
+        slope = np.concatenate([np.zeros(2 * k + 1), [-1, 1, 0, 0]]).astype(np.int64)
+        sealed = None if remap is None else Sealed.of(remap)
+        return cls(AliasTable.of(weights[:, None]), Sealed.of(base), Sealed.of(slope), floor, size, sealed)
+
+    def outputs(self, answers: Ints, draws: Words) -> Ints:
+        chosen, place = self.table.pick(np.zeros(1, dtype=np.int64), draws)
+        noise = self.base.array.take(chosen) + self.slope.array.take(chosen) * (place // self.floor)
+        clamped = np.clip(answers + noise, 0, self.size)
+        return np.asarray(clamped if self.remap is None else self.remap.array.take(clamped))
+
+
+Sampler = MatrixSampler | NoiseSampler
+
+
+def report(sampler: Sampler, answers: Ints, draws: Draws) -> Ints:
+    """Output indices for answer indices (any shape), block by block."""
+    flat = np.ascontiguousarray(answers).ravel()
+    reported = np.empty(flat.shape, dtype=np.int64)
+    for start in range(0, len(flat), BLOCK):
+        block = flat[start : start + BLOCK]
+        reported[start : start + BLOCK] = sampler.outputs(block, draws(len(block)))
+    return reported.reshape(answers.shape)

@@ -1,0 +1,117 @@
+"""Exact numbers on a grid."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.errors import TooLarge
+from inbounds.numbers import Floats, Ints
+from inbounds.trusted.extent import MOST_ANSWERS, MOST_LISTED
+
+
+def refuse_beyond_list(size: int) -> None:
+    """`TooLarge` when an array would have more than MOST_LISTED values."""
+    if size > MOST_LISTED:
+        raise TooLarge(f"{size} values are not written out in an array; use at most {MOST_LISTED}")
+
+
+@dataclass(frozen=True)
+class Scale(Sequence[Fraction]):
+    """Strictly increasing exact numbers start + unit·tick, kept as whole ticks (the first is 0)."""
+
+    start: Fraction
+    unit: Fraction
+    ticks: range | tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        ticks = self.ticks if isinstance(self.ticks, range) else tuple(self.ticks)
+        object.__setattr__(self, "ticks", ticks)
+        if not ticks or ticks[0] != 0 or not self.unit > 0:
+            raise ValueError("a scale must have a first tick 0 and a positive unit")
+        if isinstance(ticks, range) and ticks[-1] > MOST_ANSWERS * abs(ticks.step):
+            raise ValueError("a scale must have at most 2**53 values; use a coarser one")
+        rising = ticks.step > 0 if isinstance(ticks, range) else all(a < b for a, b in pairwise(ticks))
+        if not rising:
+            raise ValueError("values must be strictly increasing")
+        if len(ticks) == ticks[-1] + 1:
+            object.__setattr__(self, "ticks", range(len(ticks)))
+
+    @classmethod
+    def of(cls, values: Sequence[Fraction]) -> "Scale":
+        """The coarsest scale through increasing values."""
+        gaps = [b - a for a, b in pairwise(values)]
+        if any(gap <= 0 for gap in gaps):
+            raise ValueError("values must be strictly increasing")
+        common = math.lcm(*(gap.denominator for gap in gaps)) if gaps else 1
+        unit = Fraction(math.gcd(*(int(gap * common) for gap in gaps)), common) if gaps else Fraction(1)
+        ticks = tuple(int((value - values[0]) / unit) for value in values)
+        return cls(values[0], unit, ticks)
+
+    @overload
+    def __getitem__(self, index: int) -> Fraction: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Fraction]: ...
+    def __getitem__(self, index: int | slice) -> Fraction | list[Fraction]:
+        if isinstance(index, slice):
+            return [self.start + self.unit * tick for tick in self.ticks[index]]
+        return self.start + self.unit * self.ticks[index]
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    @property
+    def regular(self) -> bool:
+        """No gaps: consecutive values are one unit apart."""
+        return isinstance(self.ticks, range) and self.ticks.step == 1
+
+    @property
+    def mirrored(self) -> bool:
+        """The gaps read the same from both ends."""
+        last = self.ticks[-1]
+        return self.regular or all(a + b == last for a, b in zip(self.ticks, self.ticks[::-1], strict=True))
+
+    @property
+    def span(self) -> Fraction:
+        return self[-1] - self[0]
+
+    def floats(self) -> Floats:
+        """The values as floats, rounded once; whole numbers stay whole."""
+        return self._floats(self._listed())
+
+    def numbers(self) -> NDArray[Any]:
+        """The values as people write them: exact ints where all are whole, floats otherwise."""
+        return self._numbers(self._listed())
+
+    def numbers_at(self, positions: Ints) -> NDArray[Any]:
+        """As `numbers`, for some positions only: however many values there are."""
+        return self._numbers(positions if self.regular else self._listed()[positions])
+
+    def _floats(self, ticks: Ints) -> Floats:
+        scale = math.lcm(self.start.denominator, self.unit.denominator)
+        numerators = int(self.start * scale) + int(self.unit * scale) * ticks.astype(np.float64)
+        return np.asarray(numerators / scale, dtype=np.float64)
+
+    def _numbers(self, ticks: Ints) -> NDArray[Any]:
+        if not self.start.denominator == self.unit.denominator == 1:
+            return self._floats(ticks)
+        start, unit = int(self.start), int(self.unit)
+        if max(abs(self[0]), abs(self[-1])) >= 1 << 62:
+            return np.asarray(start + unit * ticks.astype(object), dtype=object)
+        return np.asarray(start + unit * ticks)
+
+    def _listed(self) -> Ints:
+        """All ticks in an array; `TooLarge` beyond MOST_LISTED."""
+        refuse_beyond_list(len(self))
+        return np.asarray(self.ticks, dtype=np.int64)
+
+    def __reduce__(self) -> tuple[type["Scale"], tuple[Any, ...]]:
+        return Scale, (self.start, self.unit, self.ticks)  # copies and pickles are checked anew
+
+    def __repr__(self) -> str:
+        return f"{self[0]}..{self[-1]} ({len(self)} values)"

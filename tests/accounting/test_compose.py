@@ -1,0 +1,377 @@
+"""Composition: sums, tight values, exact enumeration, and the record of a release."""
+
+import json
+import math
+import subprocess
+import sys
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import inbounds as ib
+from inbounds import files
+from inbounds.accounting.pairs import neighbours
+from inbounds.accounting.record import up
+from inbounds.attack import Composition, Record, answers_allowed, compose, enumerated, load_record
+from inbounds.errors import PassportError, TooLarge, UnknownVersion
+
+SMALL = {
+    "geometric": ib.catalog.truncated_geometric(ib.count(6), "0.5"),
+    "fair": ib.catalog.explicit_fair(ib.count(5), "0.7"),
+    "exponential": ib.catalog.exponential(ib.count(6), 1),
+    "laplace on extremes": ib.catalog.snapped_laplace(ib.extreme(1, 5), "0.8"),
+    "response": ib.catalog.randomized_response(ib.category(["a", "b", "c"]), 1),
+    "metric": ib.catalog.truncated_geometric(ib.ordinal(0, 4), "0.6"),
+    "mean": ib.catalog.truncated_geometric(ib.mean(2, 0, 2), "0.9"),
+}
+DELTAS = ("1e-9", "1e-6", "1e-3", "0.05")
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_tight_lies_between_the_exact_enumeration_and_the_sum(name, k):
+    """Same question, up to four answers, at most seven outputs: pessimistic, yet never worse than adding up."""
+    total = compose(SMALL[name], k, same_question=True)
+    exact = enumerated(total)
+    for delta in DELTAS:
+        assert exact.epsilon(delta) <= total.epsilon(delta) <= float(total.basic)
+    for share in (0, 0.25, 0.5, 0.75, 0.95, 1):
+        epsilon = Fraction(share) * total.basic
+        assert exact.delta(epsilon) <= total.delta(epsilon) + 1e-30
+        assert total.delta(epsilon) <= float(exact.delta(epsilon)) + 1e-4
+
+
+@pytest.mark.parametrize("name", ["fair", "exponential", "metric"])
+def test_any_questions_are_covered_by_the_default(name):
+    """Each of two answers may meet a pair of neighbours of its own; the default bounds every combination."""
+    total = compose(SMALL[name], 2)
+    exact = enumerated(total)
+    for delta in DELTAS:
+        assert exact.epsilon(delta) <= total.epsilon(delta) <= float(total.basic)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_answers_to_the_same_question_reveal_no_more_than_any_answers(name):
+    same, any_ = (compose(SMALL[name], 3, same_question=s) for s in (True, False))
+    for delta in DELTAS:
+        assert same.epsilon(delta) <= any_.epsilon(delta) * (1 + 1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.lists(st.integers(1, 50), min_size=3, max_size=3), min_size=3, max_size=4), st.integers(1, 3))
+def test_random_matrices_keep_the_order_of_exact_tight_and_sum(rows, k):
+    """Any certified matrix: exact enumeration <= tight <= k · epsilon."""
+    matrix = np.array(rows, dtype=float)
+    query = ib.count(2, outputs=[(-1, 3)] if len(rows) == 1 else len(rows))
+    m = ib.certify(matrix / matrix.sum(axis=0), query, 5)
+    for same in (True, False):
+        total = compose(m, k, same_question=same)
+        assert enumerated(total).epsilon("0.001") <= total.epsilon("0.001") <= 5 * k
+
+
+def test_the_enumeration_is_the_definition():
+    """delta = max over neighbours of sum over output sequences of max(0, p - e^eps q), summed one by one."""
+    m, epsilon = SMALL["exponential"], Fraction(1)
+    found = enumerated(compose(m, 3, same_question=True)).delta(epsilon)
+    by_hand = 0.0
+    for j, k in neighbours(m.query):
+        p, q = m.matrix[:, j], m.matrix[:, k]
+        sequences = product(range(len(p)), repeat=3)
+        by_hand = max(by_hand, sum(max(0.0, math.prod(p[list(s)]) - math.e * math.prod(q[list(s)])) for s in sequences))
+    assert float(found) == pytest.approx(by_hand, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_epsilon_and_delta_of_an_enumeration_are_inverse(name):
+    exact = enumerated(compose(SMALL[name], 2, same_question=True))
+    for delta in ("0.001", "0.02"):
+        epsilon = exact.epsilon(delta)
+        if epsilon > 0:
+            assert float(exact.delta(repr(epsilon))) == pytest.approx(float(delta), rel=1e-6)
+
+
+def optimal_composition(epsilon: float, k: int, i: int) -> tuple[float, float]:
+    """(k - 2i)·epsilon and its delta for k copies of e^eps : 1 against 1 : e^eps (Kairouz, Oh, Viswanath)."""
+    terms = [math.comb(k, s) * (math.exp((k - s) * epsilon) - math.exp((k - 2 * i + s) * epsilon)) for s in range(i)]
+    return (k - 2 * i) * epsilon, sum(terms) / (1 + math.exp(epsilon)) ** k
+
+
+@pytest.mark.parametrize("k", [5, 20, 60])
+def test_geometric_answers_compose_as_the_optimal_theorem_says(k):
+    """Any two neighbouring columns of the geometric mechanism are randomized response, whose law is known."""
+    total = compose(SMALL["geometric"], k, same_question=True)
+    for i in range(1, k // 2):
+        epsilon, delta = optimal_composition(0.5, k, i)
+        found = total.delta(repr(epsilon))
+        assert delta * (1 - 1e-9) <= found <= delta * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", ["exponential", "laplace on extremes"])
+def test_tight_values_agree_with_the_accountants_own_construction(name):
+    """dp-accounting builds the privacy-loss distribution of each pair by itself, rounding every loss up."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    m, worst = SMALL[name], 0.0
+    for j, k in neighbours(m.query):
+        upper, lower = (dict(enumerate(np.log(m.matrix[:, x]).tolist())) for x in (j, k))
+        one = pld.from_two_probability_mass_functions(lower, upper, value_discretization_interval=1e-4)
+        worst = max(worst, one.self_compose(10).get_epsilon_for_delta(1e-6))
+    found = compose(m, 10, same_question=True).epsilon("1e-6")
+    assert worst - 10 * 1e-4 <= found <= worst + 1e-6
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", "0.01", 8])
+def test_very_small_and_large_epsilons_keep_the_order(epsilon):
+    total = compose(ib.catalog.exponential(ib.count(3), epsilon), 3, same_question=True)
+    exact = enumerated(total)
+    for delta in ("1e-7", "1e-4"):
+        assert exact.epsilon(delta) <= total.epsilon(delta) <= float(total.basic)
+
+
+def test_counts_too_large_for_a_matrix_compose_as_randomized_response():
+    """What any epsilon-private mechanism is dominated by stands in for columns that are not written out."""
+    large = compose(ib.catalog.truncated_geometric(ib.count(10**6), "0.5"), 20)
+    small = compose(SMALL["geometric"], 20)
+    assert large.epsilon("1e-6") == pytest.approx(small.epsilon("1e-6"), rel=1e-6)
+
+
+def test_different_mechanisms_compose_in_either_order():
+    a, b = SMALL["geometric"], ib.catalog.exponential(ib.count(6), "0.3")
+    one, other = compose([a, b], [2, 3]), compose([b, a], [3, 2])
+    assert one.basic == other.basic == Fraction(19, 10)
+    assert one.epsilon("1e-6") == pytest.approx(other.epsilon("1e-6"), rel=1e-9)
+    exact = enumerated(compose([a, b], [1, 2], same_question=True)).epsilon("1e-6")
+    assert exact <= compose([a, b], [1, 2], same_question=True).epsilon("1e-6")
+
+
+def test_a_count_and_a_maximum_about_the_same_people_compose():
+    both = compose([SMALL["geometric"], SMALL["laplace on extremes"]], 5)
+    assert both.epsilon("1e-6") < float(both.basic) == 6.5
+
+
+def test_the_curve_falls_from_epsilon_zero_to_the_sum():
+    epsilons, deltas = compose(SMALL["exponential"], 6).curve(20)
+    assert (np.diff(deltas) <= 0).all()
+    assert 0 < deltas[0] < 1
+    assert deltas[-1] == 0.0
+    assert epsilons[-1] == 6.0
+
+
+@pytest.mark.parametrize("delta", ["1e-15", "1e-40", "1e-300", "1e-900"])
+def test_no_delta_is_too_small(delta):
+    """Also where a float of it would be 0; the smaller delta never has the smaller epsilon."""
+    total = compose(SMALL["exponential"], 30)
+    assert total.epsilon("1e-14") < total.epsilon(delta) <= float(total.basic)
+    assert compose(SMALL["exponential"], 5).epsilon(delta) == pytest.approx(
+        5 * SMALL["exponential"].effective_epsilon()
+    )
+
+
+def test_a_delta_below_all_floats_is_rounded_up_to_the_least_of_them():
+    total = compose(ib.catalog.truncated_geometric(ib.count(6), "0.001"), 2000)
+    assert total.delta("1.99") == 5e-324
+    assert total.delta(2) == 0.0
+
+
+def test_a_delta_is_a_probability():
+    for epsilon, times in ((20, 3), (8, 40), (64, 2)):
+        total = compose(ib.catalog.randomized_response(ib.category(["a", "b"]), epsilon), times)
+        assert 1 - 1e-3 < total.delta(0) <= 1
+
+
+@pytest.mark.parametrize("name", ["geometric", "exponential"])
+def test_a_budget_allows_as_many_answers_as_fit_and_not_one_more(name):
+    m, budget, delta = SMALL[name], 4, "1e-3"
+    k = answers_allowed(m, budget, delta)
+    assert k >= answers_allowed(m, budget) == math.floor(budget / m.epsilon)
+    assert compose(m, k).epsilon(delta) <= budget < compose(m, k + 1).epsilon(delta)
+
+
+def test_a_budget_below_one_answer_allows_none():
+    assert answers_allowed(SMALL["geometric"], "0.25") == answers_allowed(SMALL["geometric"], "0.25", "1e-6") == 0
+
+
+@pytest.mark.parametrize("times", [0, -1, 1.5])
+def test_the_number_of_answers_must_be_positive(times):
+    with pytest.raises(ValueError, match="times must be a whole number of at least 1"):
+        compose(SMALL["geometric"], times)
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.5, 2, "nan"])
+def test_delta_must_lie_between_zero_and_one(delta):
+    with pytest.raises(ValueError, match="delta must be"):
+        compose(SMALL["geometric"], 2).epsilon(delta)
+
+
+def test_mechanisms_without_a_common_neighbourhood_are_refused():
+    with pytest.raises(ValueError, match=r"common neighbourhood.*metric privacy"):
+        compose([SMALL["geometric"], SMALL["metric"]])
+    with pytest.raises(ValueError, match=r"common neighbourhood.*same_question"):
+        compose([SMALL["geometric"], SMALL["fair"]], same_question=True)
+
+
+def test_odd_requests_are_refused():
+    with pytest.raises(ValueError, match="at least one mechanism"):
+        compose([])
+    with pytest.raises(ValueError, match="one number of times for each"):
+        compose([SMALL["fair"]], [1, 2])
+    with pytest.raises(ValueError, match="one unit apart"):
+        compose(ib.catalog.truncated_geometric(ib.ordinal(0, 4, unit="1/2"), 1)).epsilon("1e-6")
+    with pytest.raises(TooLarge, match="few answers"):
+        enumerated(compose(SMALL["geometric"], 40, same_question=True))
+    with pytest.raises(ValueError, match="epsilon must not be negative"):
+        compose(SMALL["fair"]).delta(-1)
+
+
+def test_composition_needs_no_extra():
+    """Neither the sum nor the tight value loads an accountant, or scipy."""
+    code = "import sys, inbounds as ib; ib.compose(ib.catalog.explicit_fair(ib.count(5), 1), 30).epsilon('1e-9'); "
+    code += "print([m for m in ('scipy', 'dp_accounting') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_importing_the_attacks_loads_no_solver_and_no_accountant():
+    heavy = ("scipy", "dp_accounting", "matplotlib")
+    code = f"import sys, inbounds.attack; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# --- the record of a release ------------------------------------------------------------------------------
+
+
+def test_a_mechanism_released_twice_states_the_composed_guarantee(tmp_path):
+    twice = Record.of(compose(SMALL["exponential"], 2), "1e-3")
+    twice.save(tmp_path / "composition.json")
+    content = json.loads((tmp_path / "composition.json").read_text("utf-8"))
+    assert content["basic_epsilon"] == "2"
+    assert content["members"][0]["sha256"] == files.passport(SMALL["exponential"])["sha256"]
+    assert content["members"][0]["times"] == 2
+    assert "2 answers about the same people are together 2-private" in content["statement"]
+    back = load_record(tmp_path / "composition.json")
+    assert (back.basic, back.epsilon, back.delta) == (twice.basic, twice.epsilon, twice.delta)
+    assert back.composition.mechanisms == twice.composition.mechanisms
+    assert back.epsilon < 2
+
+
+def test_a_record_of_one_answer_speaks_of_one():
+    once = Record.of(compose(SMALL["exponential"], 1), "1e-3")
+    assert str(once).startswith("1 answer about the same people is 1-private, and (")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda c: c | {"epsilon_at_delta": "0.5"}, "does not follow"),
+        (lambda c: c | {"basic_epsilon": "1"}, "does not follow"),
+        (lambda c: c | {"statement": "perfectly private"}, "does not follow"),
+        (lambda c: c | {"members": [{**c["members"][0], "times": 1}]}, "does not follow"),
+        (lambda c: c | {"members": [{**c["members"][0], "times": 0}]}, "malformed"),
+        (lambda c: c | {"members": []}, "malformed"),
+        (lambda c: c | {"delta": "0"}, "malformed"),
+        (lambda c: c | {"same_question": "no"}, "malformed"),
+        (lambda c: c | {"format": "inbounds mechanism"}, "format"),
+    ],
+)
+def test_a_record_that_says_more_than_its_mechanisms_is_refused(tmp_path, change, reason):
+    """Even with a digest that fits: what is written is computed again."""
+    forged = change(Record.of(compose(SMALL["exponential"], 2), "1e-3").content())
+    forged["sha256"] = files.digest(forged)
+    (tmp_path / "r.json").write_text(json.dumps(forged), "utf-8")
+    with pytest.raises(PassportError, match=reason):
+        load_record(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize("share", [0.5, 1 - 1e-6, 1 + 1e-6, 100.0])
+def test_a_record_with_an_epsilon_of_its_own_choice_is_refused_unless_it_is_true(tmp_path, share):
+    """Statement and digest are made to fit: less than the answers have is a lie, more than the sum is no promise."""
+    true = Record.of(compose(SMALL["exponential"], 2), "1e-3")
+    chosen = Record(true.composition, true.delta, true.epsilon * share)
+    chosen.save(tmp_path / "r.json")
+    if true.epsilon <= chosen.epsilon <= float(true.basic):
+        assert load_record(tmp_path / "r.json").epsilon == chosen.epsilon
+    else:
+        with pytest.raises(PassportError, match="the guarantee does not follow from the mechanisms"):
+            load_record(tmp_path / "r.json")
+
+
+def test_a_record_with_another_digest_or_version_is_refused(tmp_path):
+    content = Record.of(compose(SMALL["fair"], 2), "1e-3").content()
+    (tmp_path / "a.json").write_text(json.dumps(content | {"delta": "1/2"}), "utf-8")
+    (tmp_path / "b.json").write_text(json.dumps(content | {"version": 9}), "utf-8")
+    (tmp_path / "c.json").write_text("{", "utf-8")
+    with pytest.raises(PassportError, match="digest"):
+        load_record(tmp_path / "a.json")
+    with pytest.raises(UnknownVersion):
+        load_record(tmp_path / "b.json")
+    with pytest.raises(PassportError, match="not JSON"):
+        load_record(tmp_path / "c.json")
+
+
+@given(st.floats(1e-6, 1e3))
+def test_printed_epsilons_are_rounded_up(value):
+    assert value <= float(up(value)) <= value * (1 + 1.1e-5)
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parents[1] / "fixtures" / "records_v1").iterdir()), ids=str)
+def test_records_of_version_0_1_are_still_read(path):
+    """Written when slack was added to every delta: what they promise is still proved, a little tighter."""
+    record = load_record(path)
+    assert record.composition.epsilon(record.delta) <= record.epsilon
+
+
+# --- the command line -------------------------------------------------------------------------------------
+
+
+def inbounds(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "inbounds", *words], capture_output=True, text=True)
+
+
+def test_compose_prints_saves_and_draws(tmp_path):
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    SMALL["geometric"].save(first)
+    ib.catalog.exponential(ib.count(6), "0.3").save(second)
+    words = ["compose", str(first), str(second), "--times", "4", "--delta", "1e-6"]
+    done = inbounds(*words, "--save", str(tmp_path / "r.json"), "--figure", str(tmp_path / "c.png"))
+    assert done.returncode == 0, done.stderr
+    assert "8 answers about the same people are together 3.2-private" in " ".join(done.stdout.split())
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    found = json.loads(inbounds(*words, "--json").stdout)
+    record = load_record(tmp_path / "r.json")
+    assert float(found["epsilon_at_delta"]) == record.epsilon
+    assert found["rounds"][-1]["epsilon"] == pytest.approx(record.epsilon)
+    assert found["basic_epsilon"] == "16/5"
+
+
+def test_compose_counts_the_answers_of_a_budget(tmp_path):
+    SMALL["exponential"].save(tmp_path / "a.json")
+    done = json.loads(
+        inbounds("compose", str(tmp_path / "a.json"), "--budget", "4", "--delta", "1e-3", "--json").stdout
+    )
+    assert done["answers_allowed"] == {"basic": 4, "tight": answers_allowed(SMALL["exponential"], 4, "1e-3")}
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--times", "0"], "times must be a whole number"),
+        (["--delta", "1"], "delta must be above 0 and below 1"),
+        (["--times", "1,2"], "one for each"),
+    ],
+)
+def test_compose_refuses_odd_options_in_one_sentence(tmp_path, words, reason):
+    SMALL["fair"].save(tmp_path / "a.json")
+    done = inbounds("compose", str(tmp_path / "a.json"), *words)
+    assert done.returncode == 2
+    assert reason in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_a_composition_is_a_value():
+    assert Composition((SMALL["fair"],), (2,)) == compose(SMALL["fair"], 2)
