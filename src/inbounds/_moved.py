@@ -6,6 +6,7 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 MOVED = {
     "inbounds.adapters": "inbounds.mechanism.adapters",
@@ -55,7 +56,7 @@ MOVED = {
     "inbounds.sample": "inbounds.trusted.sample",
     "inbounds.sensitivity": "inbounds.sideinfo.sensitivity",
     "inbounds.smooth": "inbounds.sideinfo.smooth",
-    "inbounds.spelling": "inbounds.files.spelling",
+    "inbounds.spelling": "inbounds.mechanism.spelling",
     "inbounds.utility": "inbounds.mechanism.measures",
 }
 """Modules and packages, by the names they had."""
@@ -65,6 +66,19 @@ SPLIT = {
     "inbounds.scale": ("inbounds.trusted.scale", "inbounds.query.cells"),
 }
 """Modules whose contents went to several."""
+
+
+NAMES = {"inbounds.files": ("inbounds.mechanism.passport", "inbounds.mechanism.reading")}
+"""Modules that stayed while some of their names went elsewhere."""
+
+
+def old_name(module: str, name: str) -> Any:
+    """What a module's name stood for in version 0.1."""
+    for place in NAMES[module]:
+        found = getattr(import_module(place), name, None)
+        if found is not None and not name.startswith("_"):
+            return found
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 def new_name(name: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from inbounds.files import format_of, same_file
-from inbounds.files.passports import FORMAT
+from inbounds.mechanism import passport
 
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace an existing file of the same kind, never one that is read.")
@@ -46,7 +46,7 @@ def of_format(name: str, format_: str) -> Kind:
     return Kind(name, lambda path: format_of(path) == format_)
 
 
-PASSPORT = of_format("mechanism passport", FORMAT)
+PASSPORT = of_format("mechanism passport", passport.PASSPORT.format)
 PAGE = Kind("HTML page", _begins(b"<!doctype html>"))
 PICTURE = Kind("picture", _begins(b"\x89png", b"%pdf", b"<?xml", b"<svg"), (".png", ".svg", ".pdf"))
 DISTRIBUTION = Kind("distribution", _begins(b"answer,probability"))

@@ -22,10 +22,10 @@ from types import TracebackType
 from typing import Any
 
 from inbounds.errors import LedgerError, OverBudget
-from inbounds.files import format_of
+from inbounds.files import canonical, format_of, sha256
 from inbounds.ledger.amounts import MOST, RULES, UNITS, Rule, allowance, cost, unit_of
 from inbounds.ledger.checking import Head, Verified, load_export, verified
-from inbounds.ledger.entries import START, Entry, canonical, sha256
+from inbounds.ledger.entries import START, Entry
 from inbounds.ledger.people import People, as_name
 from inbounds.ledger.store import Run, Store
 from inbounds.numbers import Number, as_epsilon, exact

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from warnings import warn
 
+from inbounds.files import naming
 from inbounds.tables.answer import Asked, Designed, Released, answered
 from inbounds.tables.booking import Booking, Kept, LedgerLike, StoredTable
 from inbounds.tables.designs import Progress, cache_folder, no_progress
@@ -28,7 +29,7 @@ from inbounds.tables.record import record as recorded
 from inbounds.tables.source import Source
 from inbounds.tables.wishes import Wishes
 from inbounds.tables.words import composition, number, statement
-from inbounds.tables.write import check_report, check_target, naming, record_path, same_release
+from inbounds.tables.write import check_report, check_target, record_path, same_release
 from inbounds.tables.write import write as written
 
 __all__ = [

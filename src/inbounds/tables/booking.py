@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.extras import library
-from inbounds.files import same_file
-from inbounds.ledger.entries import canonical, sha256
+from inbounds.files import canonical, same_file, sha256
 from inbounds.ledger.ledger import Charge, Ledger
 from inbounds.ledger.people import LONGEST
 from inbounds.tables.plan import Plan

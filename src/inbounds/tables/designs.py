@@ -19,11 +19,13 @@ from inbounds import priors
 from inbounds.catalog.geometric import GHOSH
 from inbounds.catalog.registry import REGISTRY
 from inbounds.errors import InboundsError
-from inbounds.files import digest, load, passport, save
+from inbounds.files import digest
 from inbounds.files.intake import from_json, text_of
 from inbounds.loss import as_prior, loss_named
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.law import geometric_noise, noise_steps
+from inbounds.mechanism.passport import passport, save
+from inbounds.mechanism.reading import load
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Query, Reach
 from inbounds.tables.wishes import Wishes

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.errors import InboundsError, PassportError
-from inbounds.files import content_of, save
-from inbounds.files import read as read_passport
-from inbounds.files.spelling import read_fraction, read_query
+from inbounds.files import content_of
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.passport import save
+from inbounds.mechanism.reading import read as read_passport
+from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.tables.answer import Designed
 from inbounds.tables.designs import designed as design
 from inbounds.tables.record import read as read_record

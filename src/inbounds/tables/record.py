@@ -16,7 +16,7 @@ from typing import Any
 from inbounds import __version__
 from inbounds.errors import PassportError, UnknownVersion
 from inbounds.files import content_of
-from inbounds.files.spelling import query_json, read_fraction, read_query
+from inbounds.mechanism.spelling import query_json, read_fraction, read_query
 from inbounds.tables.answer import Designed
 from inbounds.tables.designs import Design
 from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
