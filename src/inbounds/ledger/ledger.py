@@ -69,7 +69,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Request:
+class ChargeRequest:
     """What is asked of whom at what price, and its digest: all that must be equal when a key comes again."""
 
     people: str
@@ -79,12 +79,12 @@ class Request:
     digest: str
 
     @staticmethod
-    def of(people: str, parts: Sequence[Fraction], key: str, purpose: str, question: Any) -> "Request":
+    def of(people: str, parts: Sequence[Fraction], key: str, purpose: str, question: Any) -> "ChargeRequest":
         names = as_name(people, "people"), as_name(key, "key")
         if purpose:
             as_name(purpose, "purpose")
         asked = {"people": people, "parts": list(map(str, parts)), "purpose": purpose, "question": question}
-        return Request(names[0], tuple(parts), names[1], purpose, sha256(canonical(asked)))
+        return ChargeRequest(names[0], tuple(parts), names[1], purpose, sha256(canonical(asked)))
 
 
 def now() -> datetime:
@@ -221,7 +221,7 @@ class Ledger:
         each = (whole,) if parts is None else tuple(_epsilon(part) for part in parts)  # type: ignore[arg-type]
         if parts is not None and sum(each, Fraction(0)) != whole:
             raise ValueError(f"parts must add up to epsilon {whole}, got {sum(each, Fraction(0))}")
-        request = Request.of(people, each, self._ids() if key is None else key, purpose, question)
+        request = ChargeRequest.of(people, each, self._ids() if key is None else key, purpose, question)
         with self._store.writing() as run:
             return self._again(run, request) or self._charge(run, request)
 
@@ -259,7 +259,7 @@ class Ledger:
         kept = self.store(charge, content)
         return Answer(kept, charge, drawn=kept == content)
 
-    def _charge(self, run: Run, request: Request) -> Charge:
+    def _charge(self, run: Run, request: ChargeRequest) -> Charge:
         before = _known(run, request.people, self.place)
         units = cost(before.rule, request.parts)
         spent = run(
@@ -275,7 +275,7 @@ class Ledger:
         after = replace(before, spent_units=spent[0][0])
         return Charge(request.key, entry.number, entry.sha256, after, units * unit)
 
-    def _again(self, run: Run, request: Request) -> Charge | None:
+    def _again(self, run: Run, request: ChargeRequest) -> Charge | None:
         """The charge that is there under the same key, if it is for the same."""
         found = run("SELECT digest FROM entries WHERE kind = 'charge' AND key = ?", request.key)
         if not found:

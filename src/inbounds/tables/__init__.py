@@ -16,7 +16,7 @@ from warnings import warn
 
 from inbounds.files import naming
 from inbounds.tables.answer import Asked, Designed, Released, answered
-from inbounds.tables.booking import Booking, Kept, LedgerLike, StoredTable
+from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.designs import Progress, cache_folder, no_progress
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
@@ -172,7 +172,7 @@ ANEW = "new data need a new edition, another draw a key of its own (--new on the
 
 def _drawn(
     plan: Plan, booking: Booking, target: Path | None, overwrite: bool, settings: tuple[Any, Any, Progress]
-) -> tuple[Kept, Designed]:
+) -> tuple[KeptTable, Designed]:
     """A new table: everything settled, then charged, then read, then drawn, then kept."""
 
     def check() -> None:
