@@ -12,7 +12,6 @@ import pyarrow as pa
 
 import inbounds as ib
 from inbounds import files
-from inbounds.accounting import chain
 from inbounds.accounting.record import Record
 from inbounds.local.collector import Collector
 from inbounds.mechanism import Mechanism, Optimality, Origin
@@ -151,7 +150,7 @@ def json_bases(folder: Path) -> list[tuple[str, Any, dict[str, bytes]]]:
     made = honest_mechanisms()
     bases: list[tuple[str, Any, dict[str, bytes]]] = [("passport", passports.passport(m), {}) for m in made]
     bases.append(("record", Record.of(ib.compose(made[0], 3), "1/1000").content(), {}))
-    bases.append(("chain", chain.content(ib.multilevel(ib.count(2), [1, "1/2"])), {}))
+    bases.append(("chain", ib.multilevel(ib.count(2), [1, "1/2"]).content(), {}))
     collector = Collector(ib.catalog.truncated_geometric(ib.count(3), 1))
     collector.add([0, 1, 3])
     collector.save(folder / "collection.json")
