@@ -87,7 +87,7 @@ def tell_release(done: "Release", report: Path | None, mechanisms: Path | None, 
     if as_json:
         typer.echo(json.dumps({"output": str(done.path), **done.record}))
         return
-    from inbounds.tables.words import number
+    from inbounds.tables.texts import number
 
     _tell_table(done)
     out.print(f"\n{done.record['statement']}\n", markup=False)

@@ -6,35 +6,37 @@ Nothing is read from the data before the plan, the schema and every mechanism ar
 data decides what happens afterwards: every declared group is answered, in declared order.
 """
 
-import sys
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from inbounds.tables.answer import Asked, Designed, Released, answered
+from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.designs import Progress, cache_folder, no_progress
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
-from inbounds.tables.facts import Column, Groups
 from inbounds.tables.inputs import PlanLike, as_plan, read_plan
-from inbounds.tables.keys import groups
+from inbounds.tables.keys import Groups, groups
 from inbounds.tables.passports import Mechanisms, mechanism, mechanisms_of, write_passports
 from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.record import record as recorded
 from inbounds.tables.source import Source
+from inbounds.tables.texts import number
 from inbounds.tables.wishes import Wishes
-from inbounds.tables.words import composition, number, statement
+from inbounds.tables.words import composition, statement
 from inbounds.tables.write import check_report, check_target, naming, record_path
 from inbounds.tables.write import write as written
 
 __all__ = [
     "AggregationFailed",
+    "Category",
     "Column",
     "Groups",
+    "Number",
+    "Plain",
     "Plan",
     "PlanError",
     "Preview",
@@ -104,16 +106,6 @@ class Preview:
     errors: Mapping[str, tuple[float, ...]]
     record: Mapping[str, Any] = field(repr=False)
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
-
-
-class _CallableModule(ModuleType):
-    """`inbounds.tables` is this package and, as `ib.release(plan)`, its main function."""
-
-    def __call__(self, *words: Any, **named: Any) -> "Release":
-        return release(*words, **named)
-
-
-sys.modules[__name__].__class__ = _CallableModule
 
 
 def release(
@@ -197,3 +189,7 @@ def arrow(columns: list[Released]) -> Any:
     import pyarrow
 
     return pyarrow.table({column.name: pyarrow.array(column.values) for column in columns})
+
+
+for _name in __all__:
+    setattr(release, _name, globals()[_name])  # `ib.release.groups` and its like, as version 0.1 spelt them

@@ -17,6 +17,7 @@ from inbounds.mechanism import Mechanism
 from inbounds.tables.answer import Designed
 from inbounds.tables.designs import designed as design
 from inbounds.tables.record import read as read_record
+from inbounds.tables.statistics import KINDS
 from inbounds.tables.wishes import Wishes
 
 Mechanisms = Mapping[tuple[str, int], Mechanism]
@@ -161,7 +162,8 @@ def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> Mech
     (own,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
     try:
         query, epsilon = read_query(line["query"]), read_fraction(line["epsilon"])
-        made = design(query, epsilon, _wishes(own.get("wishes", plan["wishes"])))
+        wishes = KINDS[own["kind"]].wishes(_wishes(own.get("wishes", plan["wishes"])))
+        made = design(query, epsilon, wishes)
     except (ValueError, ArithmeticError):  # a record may say anything
         return None
     return made if made.sha256 == line["sha256"] else None

@@ -11,12 +11,13 @@ from inbounds.files.intake import from_toml, text_of
 from inbounds.numbers import exact
 from inbounds.tables import condition
 from inbounds.tables.apart import check_apart
+from inbounds.tables.columns import Declared, Plain, category, number
 from inbounds.tables.errors import PlanError, at
-from inbounds.tables.facts import Column
 from inbounds.tables.keys import groups, register_of
 from inbounds.tables.lines import Lines, lines_of
-from inbounds.tables.plan import KINDS, Plan, Statistic
+from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.source import Source
+from inbounds.tables.statistics import CONDITIONS, KINDS
 from inbounds.tables.wishes import Wishes
 
 Values = Mapping[str, Any]
@@ -100,7 +101,7 @@ def named_source(content: Values, folder: Path) -> tuple[str, ...]:
     return (str(folder / path),) if isinstance(path, str | Path) else ()
 
 
-def columns_from(values: Any) -> dict[str, Column]:
+def columns_from(values: Any) -> dict[str, Declared]:
     """The declared columns; low and high make a number, labels a category, type anything else."""
     if not isinstance(values, Mapping):
         raise PlanError("must be tables such as [columns.age]", ("columns",))
@@ -111,7 +112,7 @@ def columns_from(values: Any) -> dict[str, Column]:
     return found
 
 
-def column_from(values: Any) -> Column:
+def column_from(values: Any) -> Declared:
     if not isinstance(values, Mapping):
         raise PlanError("must be a table such as { low = 0, high = 10 }")
     known("column", values, FIELDS["column"])
@@ -119,13 +120,13 @@ def column_from(values: Any) -> Column:
     if values.get("type", implied) != implied:
         raise PlanError(f"must be {implied} beside what else is declared, got {values['type']!r}", ("type",))
     if "low" in values or "high" in values:
-        return Column.number(**{name: values[name] for name in _only(values, "low", "high", "step", "missing", "type")})
+        return number(**{name: values[name] for name in _only(values, "low", "high", "step", "missing", "type")})
     if "labels" in values:
-        return Column.category(**{name: values[name] for name in _only(values, "labels", "other", "type")})
+        return category(**{name: values[name] for name in _only(values, "labels", "other", "type")})
     if values.get("type") not in get_args(condition.Type):
         raise PlanError('must give low and high, or labels, or type = "number", "text" or "boolean"')
     _only(values, "type")
-    return Column(values["type"])
+    return Plain(values["type"])
 
 
 def _only(values: Values, *names: str) -> list[str]:
@@ -166,8 +167,8 @@ def _statistic(values: Values, wishes: Wishes) -> Statistic:
 
 
 def _subject(value: Any, kind: str) -> str:
-    if kind == "count" and value is True:
-        raise PlanError('must be a condition in quotes; count = "true" counts all records', (kind,))
+    if KINDS[kind].domain is CONDITIONS and value is True:
+        raise PlanError(f'must be a condition in quotes; {kind} = "true" counts all records', (kind,))
     return _text(value, kind)
 
 

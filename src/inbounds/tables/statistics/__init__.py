@@ -1,0 +1,23 @@
+"""The kinds of statistics, one file each. A plan names them by their word; nothing else tells them apart."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from inbounds.tables.statistics.count import COUNT
+from inbounds.tables.statistics.domains import CONDITIONS, LABELS, NUMBERS
+from inbounds.tables.statistics.extreme import MAX, MEDIAN, MIN
+from inbounds.tables.statistics.histogram import HISTOGRAM
+from inbounds.tables.statistics.kind import Domain, Found, Kind, Subject
+from inbounds.tables.statistics.mean import MEAN
+from inbounds.tables.statistics.sum import SUM
+
+__all__ = ["CONDITIONS", "DOMAINS", "KINDS", "Domain", "Found", "Kind", "Subject"]
+
+KINDS: Mapping[str, Kind[Any]] = MappingProxyType(
+    {kind.word: kind for kind in (COUNT, HISTOGRAM, SUM, MEAN, MIN, MAX, MEDIAN)}
+)
+"""Every kind of statistic, by its word."""
+
+DOMAINS: tuple[Domain[Any], ...] = (NUMBERS, LABELS, CONDITIONS)
+"""What statistics are computed of, in the order in which a release speaks of them."""
