@@ -10,12 +10,13 @@ from inbounds.tables.statistics.extreme import MAX, MEDIAN, MIN
 from inbounds.tables.statistics.histogram import HISTOGRAM
 from inbounds.tables.statistics.kind import Domain, Found, Kind, Subject
 from inbounds.tables.statistics.mean import MEAN
+from inbounds.tables.statistics.mode import MODE
 from inbounds.tables.statistics.sum import SUM
 
 __all__ = ["CONDITIONS", "DOMAINS", "KINDS", "Domain", "Found", "Kind", "Subject"]
 
 KINDS: Mapping[str, Kind[Any]] = MappingProxyType(
-    {kind.word: kind for kind in (COUNT, HISTOGRAM, SUM, MEAN, MIN, MAX, MEDIAN)}
+    {kind.word: kind for kind in (COUNT, HISTOGRAM, SUM, MEAN, MIN, MAX, MEDIAN, MODE)}
 )
 """Every kind of statistic, by its word."""
 
