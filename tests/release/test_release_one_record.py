@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from inbounds.tables import SourceError, answer, as_plan, open_source
 from inbounds.tables.columns import Column
-from inbounds.tables.source import quiet
-from inbounds.tables.statistics.domains import step_number
+from inbounds.tables.sources.source import quiet
+from inbounds.tables.statistics.numbers import step_number
 
 SQLITE = {"string": "text", "int64": "integer", "double": "real", "bool": "boolean", "date32[day]": "date"}
 POSTGRES = {

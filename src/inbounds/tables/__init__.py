@@ -13,17 +13,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from inbounds.tables.answer import Asked, Designed, Released, answered
+from inbounds.tables.answer import Asked, Designed, Mechanisms, Released, answered, mechanisms_of
 from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.designs import Progress, cache_folder, no_progress
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
-from inbounds.tables.inputs import PlanLike, as_plan, read_plan
 from inbounds.tables.keys import Groups, groups
-from inbounds.tables.passports import Mechanisms, mechanism, mechanisms_of, write_passports
+from inbounds.tables.passports import mechanism, write_passports
 from inbounds.tables.plan import Plan, Statistic
+from inbounds.tables.plan.reading import PlanLike, as_plan, read_plan
 from inbounds.tables.record import record as recorded
-from inbounds.tables.source import Source
+from inbounds.tables.sources.source import Source
 from inbounds.tables.texts import number
 from inbounds.tables.wishes import Wishes
 from inbounds.tables.words import composition, statement

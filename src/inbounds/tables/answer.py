@@ -3,7 +3,7 @@
 The draw is the only step that sees a true answer. What follows it is post-processing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import InboundsError
+from inbounds.mechanism import Mechanism
 from inbounds.numbers import Ints
 from inbounds.tables.account import Entry, account
 from inbounds.tables.consistent import summing_to
@@ -21,6 +22,9 @@ from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.plan import Plan
 from inbounds.trusted.sample import Draws, entropy, report
+
+Mechanisms = Mapping[tuple[str, int], Mechanism]
+"""The mechanism of every statistic and group size."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,16 @@ def _made(request: Request, folder: Path) -> Design:
 def _expected_error(design: Design, request: Request, loss: str) -> float:
     """The mean loss over the answers, to six digits: one number for all groups of a size."""
     return float(f"{design.mechanism.loss(loss, prior_of(request.wishes, request.query)):.6g}")
+
+
+def mechanisms_of(designed: Designed) -> Mechanisms:
+    """All mechanisms of a release, by the statistic's name and the group's size."""
+    asked = designed.asked
+    return {
+        (statistic.name, size): made.mechanism
+        for statistic, row in zip(asked.plan.statistics, designed.designs, strict=True)
+        for size, made in zip(asked.sizes, row, strict=True)
+    }
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from inbounds.numbers import Ints
-from inbounds.tables import csvfile, digits
 from inbounds.tables.errors import AggregationFailed
 from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.schema import check_schema, texts_of, used_columns
-from inbounds.tables.source import opened, quiet
+from inbounds.tables.sources import csvfile
 from inbounds.tables.sources import typed as reading
+from inbounds.tables.sources.source import opened, quiet
 from inbounds.tables.statistics import Found
 from inbounds.tables.statistics.kind import Fit
 from inbounds.tables.texts import fitted
@@ -132,14 +132,14 @@ def _number(plan: Plan, statistic: Statistic, columns: dict[str, Any], fit: Fit)
 
 @dataclass(frozen=True)
 class _Fit:
-    """Public texts as their columns write them: see `texts.fitted`, and `digits`."""
+    """Public texts as their columns write them: see `texts.fitted`, and `typed.spelled`."""
 
     kinds: dict[str, Any]
     spells: bool
 
     def __call__(self, name: str, text: str) -> str:
         form = fitted(text, self.kinds[name])
-        return digits.spelled(form) if self.spells else form
+        return reading.spelled(form) if self.spells else form
 
 
 def _declared(plan: Plan, table: Any) -> Any:

@@ -14,25 +14,11 @@ from inbounds.files import content_of, save
 from inbounds.files import read as read_passport
 from inbounds.files.spelling import read_fraction, read_query
 from inbounds.mechanism import Mechanism
-from inbounds.tables.answer import Designed
+from inbounds.tables.answer import Mechanisms
 from inbounds.tables.designs import designed as design
 from inbounds.tables.record import read as read_record
 from inbounds.tables.statistics import KINDS
 from inbounds.tables.wishes import Wishes
-
-Mechanisms = Mapping[tuple[str, int], Mechanism]
-"""The mechanism of every statistic and group size."""
-
-
-def mechanisms_of(designed: Designed) -> Mechanisms:
-    """All mechanisms of a release, by the statistic's name and the group's size."""
-    asked = designed.asked
-    return {
-        (statistic.name, size): made.mechanism
-        for statistic, row in zip(asked.plan.statistics, designed.designs, strict=True)
-        for size, made in zip(asked.sizes, row, strict=True)
-    }
-
 
 # --- to files ---------------------------------------------------------------------------------------------
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from inbounds.tables import condition
 from inbounds.tables.account import Entry
-from inbounds.tables.csvfile import WELL_FORMED
 from inbounds.tables.plan import CHANGE, Plan
 from inbounds.tables.schema import texts_of, used_columns
+from inbounds.tables.sources.csvfile import WELL_FORMED
 from inbounds.tables.statistics import DOMAINS
 from inbounds.tables.texts import is_date, number
 

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
-from inbounds.tables import digits
 from inbounds.tables.columns import Declared
-from inbounds.tables.source import Source
+from inbounds.tables.sources.source import Source
 from inbounds.tables.texts import TRUTHS, is_date, is_truth, says_whole
 
 LARGEST_NUMBER = 1e300
@@ -38,18 +37,18 @@ SPELLED = {
     WHOLE: r"^(2D)?(3[0-9])+2E30$",
     DATE: r"^(3[0-9]){4}2D(3[0-9]){2}2D(3[0-9]){2}$",
 }
-"""The same forms in the digits of `digits`."""
+"""The same forms in the digits of `spelled`."""
 
 
 def typed(column: Any, declared: Declared, source: Source, texts: Iterable[str]) -> Any:
     """A column as its declared type; texts: what it is compared with, in labels and conditions."""
     if declared.type == "number":
-        return _finite(_number(digits.plain(column), source.decimal) if column.type().is_string() else column, source)
+        return _finite(_number(plain(column), source.decimal) if column.type().is_string() else column, source)
     if declared.type == "boolean":
-        return _boolean(digits.plain(column)) if column.type().is_string() else column
+        return _boolean(plain(column)) if column.type().is_string() else column
     said = list(texts)
     dates = said and column.type().is_string() and all(map(is_date, said))
-    column = digits.plain(column) if source.spells else column
+    column = plain(column) if source.spells else column
     return _compared(_dates(column) if dates else text(column, said), source)
 
 
@@ -57,7 +56,7 @@ def _compared(texts: Any, source: Source) -> Any:
     """Texts as they are compared: in any case byte by byte, so that no record is taken for two."""
     if not source.spells:
         return texts
-    return texts.notnull().ifelse(digits.column(texts), None)  # SQLite has digits, though none, for what is missing
+    return texts.notnull().ifelse(in_digits(texts), None)  # SQLite has digits, though none, for what is missing
 
 
 def _dates(column: Any) -> Any:
@@ -68,7 +67,7 @@ def _dates(column: Any) -> Any:
 def _says(column: Any, form: str) -> Any:
     """Whether a text has this form. SQLite keeps any bytes as text and would stop at some, but not at their digits."""
     if column.get_backend().name == "sqlite":
-        return digits.column(column).re_search(SPELLED[form])
+        return in_digits(column).re_search(SPELLED[form])
     return column.re_search(form)
 
 
@@ -79,7 +78,7 @@ def key(column: Any, source: Source, texts: Iterable[str]) -> Any:
         return column.try_cast("int64")  # what is too large is no key
     if kind.is_integer():
         return column.cast("int64")
-    return _compared(text(digits.plain(column) if source.spells else column, texts), source)
+    return _compared(text(plain(column) if source.spells else column, texts), source)
 
 
 def text(column: Any, texts: Iterable[str]) -> Any:
@@ -174,3 +173,56 @@ def _within(column: Any) -> Any:
 
     size = column.abs()
     return ibis.cases((size.between(1 / LARGEST_NUMBER, LARGEST_NUMBER), column), (size < 1 / LARGEST_NUMBER, 0))
+
+
+# --- texts as the hexadecimal digits of their bytes -------------------------------------------------------
+#
+# Some engines may compare texts by a collation. That can take North-West and NorthWest for the same, or letters that
+# nobody sees for none; then one record would be in two groups. No list of such texts is ever complete, but every
+# collation tells digits apart, and keeps their order.
+
+
+def spelled(text: str) -> str:
+    """A public text in digits.
+
+    >>> spelled("a-é")
+    '612DC3A9'
+    """
+    return text.encode().hex().upper()
+
+
+def in_digits(texts: Any) -> Any:
+    """A column of texts in digits; what is missing stays so."""
+    if _on_postgres(texts):
+        return _call("encode", _encode)(_call("convert_to", _convert_to)(texts, "UTF8"), "hex").upper()
+    return _call("hex", _hex)(texts)
+
+
+def plain(texts: Any) -> Any:
+    """A column of texts without its collation: by some of them PostgreSQL refuses to search."""
+    if not _on_postgres(texts) or not texts.type().is_string():
+        return texts
+    return _call("convert_from", _convert_from)(_call("convert_to", _convert_to)(texts, "UTF8"), "UTF8")
+
+
+def _on_postgres(texts: Any) -> bool:
+    return bool(texts.get_backend().name == "postgres")
+
+
+def _call(name: str, typed: Any) -> Any:
+    """A function that the engine has."""
+    import ibis
+
+    return ibis.udf.scalar.builtin(typed, name=name)
+
+
+def _hex(text: str) -> str: ...  # type: ignore[empty-body]
+
+
+def _convert_to(text: str, encoding: str) -> bytes: ...  # type: ignore[empty-body]
+
+
+def _convert_from(held: bytes, encoding: str) -> str: ...  # type: ignore[empty-body]
+
+
+def _encode(held: bytes, form: str) -> str: ...  # type: ignore[empty-body]

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from inbounds.tables.statistics.count import COUNT
-from inbounds.tables.statistics.domains import CONDITIONS, LABELS, NUMBERS
+from inbounds.tables.statistics.count import CONDITIONS, COUNT
 from inbounds.tables.statistics.extreme import MAX, MEDIAN, MIN
-from inbounds.tables.statistics.histogram import HISTOGRAM
+from inbounds.tables.statistics.histogram import HISTOGRAM, LABELS
 from inbounds.tables.statistics.kind import Domain, Found, Kind, Subject
 from inbounds.tables.statistics.mean import MEAN
 from inbounds.tables.statistics.mode import MODE
+from inbounds.tables.statistics.numbers import NUMBERS
 from inbounds.tables.statistics.sum import SUM
 
-__all__ = ["CONDITIONS", "DOMAINS", "KINDS", "Domain", "Found", "Kind", "Subject"]
+__all__ = ["CONDITIONS", "DOMAINS", "KINDS", "LABELS", "NUMBERS", "Domain", "Found", "Kind", "Subject"]
 
 KINDS: Mapping[str, Kind[Any]] = MappingProxyType(
     {kind.word: kind for kind in (COUNT, HISTOGRAM, SUM, MEAN, MIN, MAX, MEDIAN, MODE)}

@@ -5,11 +5,32 @@
 n is the group's size, public or at most.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from inbounds.query import count
-from inbounds.tables.statistics.domains import CONDITIONS
-from inbounds.tables.statistics.kind import Kind
+from inbounds.tables import condition as language
+from inbounds.tables.columns import Declared, check_labels
+from inbounds.tables.condition import Condition
+from inbounds.tables.condition.expression import translated
+from inbounds.tables.condition.grammar import parse
+from inbounds.tables.statistics.kind import Domain, Fit, Kind, one_if
+
+
+def _checked(of: str, columns: Mapping[str, Declared]) -> Condition:
+    where = parse(of)
+    language.check(where, {name: column.type for name, column in columns.items()})
+    check_labels(language.texts(where), columns)
+    return where
+
+
+def _meets(of: str, where: Condition, columns: Mapping[str, Any], fit: Fit) -> Any:
+    return one_if(translated(language.retold(where, fit), dict(columns)))
+
+
+CONDITIONS = Domain(declared=_checked, reads=lambda of: list(language.used(parse(of))), number=_meets, condition=parse)
 
 COUNT = Kind(
     word="count",

@@ -7,9 +7,8 @@ import numpy as np
 from inbounds.numbers import Ints
 from inbounds.query import Query
 from inbounds.tables.columns import Number
-from inbounds.tables.statistics.domains import NUMBERS
 from inbounds.tables.statistics.kind import Found, Kind, Subject
-from inbounds.tables.statistics.numbers import anywhere, words
+from inbounds.tables.statistics.numbers import NUMBERS, anywhere, words
 
 
 def _query(subject: Subject[Number], size: int) -> Query:

@@ -7,20 +7,50 @@ n is the group's size, public or at most. Consistent: records short of n are in 
 `consistent.filled`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from inbounds.numbers import Ints
 from inbounds.query import count
-from inbounds.tables.columns import Category
+from inbounds.tables.columns import Category, Declared
 from inbounds.tables.consistent import filled
 from inbounds.tables.errors import PlanError
 from inbounds.tables.keys import Groups
-from inbounds.tables.source import Source
-from inbounds.tables.statistics.domains import LABELS, one_if
-from inbounds.tables.statistics.kind import Found, Kind, Subject
+from inbounds.tables.sources.source import Source
+from inbounds.tables.statistics.kind import Domain, Fit, Found, Kind, Subject, declared_column, one_if
+
+
+def _labelled(of: str, columns: Mapping[str, Declared]) -> Category:
+    column = declared_column(of, columns)
+    if not isinstance(column, Category):
+        raise PlanError(f"needs the labels of the column {of!r}")
+    return column
+
+
+def _label_number(of: str, column: Category, columns: Mapping[str, Any], fit: Fit) -> Any:
+    """The position of the label; every other value is `other`, or -1 for no cell at all."""
+    import ibis
+
+    branches = [(columns[of] == fit(of, label), ibis.literal(k, "int64")) for k, label in enumerate(column.labels)]
+    return ibis.cases(*branches, else_=ibis.literal(column.rest, "int64"))
+
+
+def _labels_given(word: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    if "labels" not in options:
+        raise ValueError(f"--{word} needs --labels, separated by commas")
+    return {"labels": [label.strip() for label in options["labels"].split(",")]}
+
+
+LABELS = Domain(
+    declared=_labelled,
+    reads=lambda of: [of],
+    number=_label_number,
+    options=("labels",),
+    column_from=_labels_given,
+    compares_labels=True,
+)
 
 
 def records_by_label(subject: Subject[Category], own: Any) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from inbounds.numbers import Ints
 from inbounds.query import Query
 from inbounds.tables.columns import Declared
 from inbounds.tables.condition import Condition
+from inbounds.tables.errors import PlanError
 from inbounds.tables.keys import Groups
-from inbounds.tables.source import Source
+from inbounds.tables.sources.source import Source
 from inbounds.tables.wishes import Wishes
 
 D = TypeVar("D")
@@ -124,3 +125,19 @@ class Kind(Generic[D]):
     def name(self, of: str) -> str:
         """Its column in the output, unless the plan names one."""
         return f"{of}_{self.word}" if self.named is None else self.named(of)
+
+
+# --- what several of them share ---------------------------------------------------------------------------
+
+
+def one_if(condition: Any) -> Any:
+    """1 where the condition is true, 0 where it is false or cannot be told."""
+    import ibis
+
+    return ibis.cases((condition, ibis.literal(1, "int64")), else_=ibis.literal(0, "int64"))
+
+
+def declared_column(of: str, columns: Mapping[str, Declared]) -> Declared:
+    if of not in columns:
+        raise PlanError(f"must name a declared column, got {of!r}; add [columns.{of}]")
+    return columns[of]

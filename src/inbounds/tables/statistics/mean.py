@@ -9,9 +9,9 @@ import numpy as np
 from inbounds.numbers import Ints
 from inbounds.query import Query, Reach, Scale
 from inbounds.tables.columns import Number
-from inbounds.tables.statistics.domains import NUMBERS
 from inbounds.tables.statistics.kind import Found, Kind, Subject
 from inbounds.tables.statistics.numbers import (
+    NUMBERS,
     anywhere,
     asked,
     check_answers,

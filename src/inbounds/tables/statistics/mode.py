@@ -19,9 +19,8 @@ from inbounds.numbers import Ints
 from inbounds.query import category
 from inbounds.tables.columns import Category
 from inbounds.tables.errors import PlanError
-from inbounds.tables.source import Source
-from inbounds.tables.statistics.domains import LABELS
-from inbounds.tables.statistics.histogram import cells_of, records_by_label
+from inbounds.tables.sources.source import Source
+from inbounds.tables.statistics.histogram import LABELS, cells_of, records_by_label
 from inbounds.tables.statistics.kind import Found, Kind, Subject
 from inbounds.tables.wishes import Wishes
 

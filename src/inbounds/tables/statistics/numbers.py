@@ -1,22 +1,67 @@
-"""What all statistics of numbers share: their words, and whole numbers of any size.
+"""A column of numbers, and what all statistics of it share.
 
 Write v in 0..w for a record's value in steps from low, d for the step that a record without a value counts as, n for
 the group's size, public or at most.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from inbounds.numbers import Ints
 from inbounds.query import Cells, Everyone, Neighbours, Query, Scale
-from inbounds.tables.columns import LARGEST, Number
+from inbounds.tables.columns import LARGEST, Declared, Number
 from inbounds.tables.errors import PlanError
 from inbounds.tables.keys import Groups
-from inbounds.tables.source import Source
-from inbounds.tables.statistics.kind import Kind, Subject
+from inbounds.tables.sources.source import Source
+from inbounds.tables.statistics.kind import Domain, Kind, Subject, declared_column
 from inbounds.tables.texts import number
+
+
+def _bounded(of: str, columns: Mapping[str, Declared]) -> Number:
+    column = declared_column(of, columns)
+    if not isinstance(column, Number):
+        raise PlanError(f"needs low and high of the column {of!r}")
+    return column
+
+
+def step_number(values: Any, column: Number) -> Any:
+    """The nearest step of the range, a whole number of 0..width; a missing value counts as the default.
+
+        clamp(floor((clamp(v, low, high) - low + step/2) / step), 0, width)
+
+    Clamped before the division, so that no engine overflows, and after the floor, because the floats nearest to the
+    bounds may lie beside them. Half a step is added before the division: PostgreSQL stops where a quotient
+    underflows.
+    """
+    import ibis
+
+    low, high, step = float(column.low), float(column.high), float(column.step)
+    inside = _within(values.cast("float64"), low, high)
+    nearest = _within(((inside - low + step / 2) / step).floor(), 0.0, float(column.width))
+    return ibis.cases((values.notnull(), nearest.cast("int64")), else_=ibis.literal(column.default, "int64"))
+
+
+def _within(values: Any, low: float, high: float) -> Any:
+    import ibis
+
+    return ibis.least(ibis.greatest(values, ibis.literal(low, "float64")), ibis.literal(high, "float64"))
+
+
+def _bounds_given(word: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    if "low" not in options or "high" not in options:
+        raise ValueError(f"--{word} needs --low and --high, the public bounds of the column")
+    return {name: options[name] for name in NUMBERS.options if name in options}
+
+
+NUMBERS = Domain(
+    declared=_bounded,
+    reads=lambda of: [of],
+    number=lambda of, column, columns, fit: step_number(columns[of], column),
+    options=("low", "high", "step", "missing"),
+    column_from=_bounds_given,
+)
 
 
 def asked(kind: str, answers: Scale, neighbours: Neighbours) -> Query:

@@ -16,9 +16,17 @@ import numpy as np
 from inbounds.numbers import Ints
 from inbounds.query import Query, Reach, Scale
 from inbounds.tables.columns import Number
-from inbounds.tables.statistics.domains import NUMBERS
 from inbounds.tables.statistics.kind import Found, Kind, Subject
-from inbounds.tables.statistics.numbers import asked, check_answers, clamped, filled_up, of_any_size, summed, words
+from inbounds.tables.statistics.numbers import (
+    NUMBERS,
+    asked,
+    check_answers,
+    clamped,
+    filled_up,
+    of_any_size,
+    summed,
+    words,
+)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from functools import cached_property
 from typing import Any
 
 from inbounds.numbers import as_epsilon
-from inbounds.tables.apart import check_apart
 from inbounds.tables.columns import Declared, positive_at
 from inbounds.tables.condition import Condition
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.keys import Groups
-from inbounds.tables.lines import Lines
-from inbounds.tables.source import Source
+from inbounds.tables.plan.apart import check_apart
+from inbounds.tables.plan.lines import Lines
+from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import KINDS, Kind, Subject
 from inbounds.tables.wishes import Wishes
 

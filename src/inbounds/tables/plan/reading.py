@@ -3,6 +3,7 @@
 import difflib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
@@ -10,13 +11,13 @@ from typing import Any, get_args
 from inbounds.files.intake import from_toml, text_of
 from inbounds.numbers import exact
 from inbounds.tables import condition
-from inbounds.tables.apart import check_apart
 from inbounds.tables.columns import Declared, Plain, category, number
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.keys import groups, register_of
-from inbounds.tables.lines import Lines, lines_of
 from inbounds.tables.plan import Plan, Statistic
-from inbounds.tables.source import Source
+from inbounds.tables.plan.apart import check_apart
+from inbounds.tables.plan.lines import Lines, lines_of
+from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import CONDITIONS, KINDS
 from inbounds.tables.wishes import Wishes
 
@@ -35,6 +36,19 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 
+PlanLike = Plan | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def as_plan(plan: PlanLike, frame: Any = None) -> Plan:
+    """A plan from any of its forms, its source replaced by a frame if there is one."""
+    if isinstance(plan, Plan):
+        reads = (*plan.reads, plan.source.path)
+        return replace(plan, source=Source(frame=frame), reads=reads) if frame is not None else plan
+    if isinstance(plan, Mapping):
+        return replace(plan_from(plan, frame=frame), reads=named_source(plan, Path()))
+    return read_plan(plan, frame=frame)
+
+
 def read_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
     """The plan in a TOML file; files it names are relative to its folder. A frame takes the place of its source."""
     file = Path(path)
@@ -46,7 +60,8 @@ def read_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
         content = from_toml(text)
     except ValueError as error:
         raise PlanError(f"is not TOML: {error}", place=file.name) from None
-    return plan_from(content, folder=file.parent, lines=lines_of(text, file.name), frame=frame)
+    plan = plan_from(content, folder=file.parent, lines=lines_of(text, file.name), frame=frame)
+    return replace(plan, reads=(str(file), *named_source(content, file.parent)))
 
 
 def plan_from(content: Values, *, folder: Path | None = None, lines: Lines | None = None, frame: Any = None) -> Plan:

@@ -6,9 +6,8 @@ from typing import Any
 from inbounds.tables.condition import used
 from inbounds.tables.errors import at
 from inbounds.tables.plan import Plan
-from inbounds.tables.reading import plan_from
-from inbounds.tables.statistics import KINDS
-from inbounds.tables.statistics.domains import LABELS, NUMBERS
+from inbounds.tables.plan.reading import plan_from
+from inbounds.tables.statistics import KINDS, LABELS, NUMBERS
 
 Options = Mapping[str, Any]
 
