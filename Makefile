@@ -11,7 +11,7 @@ test: .venv/test
 	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 check: .venv/check .venv/test
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo --no-cache
 
 slow: .venv/test .venv/postgres .venv/spark
 	@$(BIN)/python -m pytest -q -m slow

@@ -114,12 +114,22 @@ PARTS = {
     ),
     "composing": Part(
         "Composing and attacking",
-        "What a hundred answers of one mechanism reveal together, beside dp-accounting used by itself, one privacy "
+        "What many answers of one mechanism reveal together, beside dp-accounting used by itself, one privacy "
         "loss distribution for every pair of neighbours; then attacks, chains of trust levels and smooth sensitivity.",
-        "`inbounds` uses dp-accounting for the convolution, leaves out pairs that another pair dominates, and takes a "
-        "coarser grid of losses; how much of the ratio is due to which is not measured. Both round towards more loss.",
+        "Both round towards more loss. The peer gets one of the sixty alike pairs of a count and looks at that only; "
+        "with a finer grid than its default it comes closer to the same epsilons, where delta is not too small for it.",
         ((OURS,), ("dp-accounting",), (f"{OURS}, other",)),
         ("100 answers, 0..100, the same question",),
+    ),
+    "ledger": Part(
+        "The ledger",
+        "Charges on one connection, each on the disk before it is acknowledged, beside bare inserts of one row into a "
+        "table with the same indexes, in turns on the same disk in the same mode; and the whole of a ledger verified.",
+        "The disk decides: on one that says it has written what it has not, both are faster and neither is safe. A "
+        "charge does more than an insert (it looks for the key, adds to the budget's total, hashes the chain), and "
+        "waits for the disk just once.",
+        ((OURS,), (f"{OURS}, verifying",)),
+        ("one charge on one connection, durable",),
     ),
     "reproducing": Part(
         "The five papers",

@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import socket
+import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -177,3 +180,48 @@ def spark() -> Iterator[Any]:
         session.sparkContext.setLogLevel("ERROR")
         yield session
         session.stop()
+
+
+class PostgresServer:
+    """A PostgreSQL server of our own, from Debian's packages, on a free local port."""
+
+    def __init__(self, programs: Path, home: Path) -> None:
+        self._programs, self._home, self._root = programs, home, os.geteuid() == 0
+        if self._root:
+            shutil.chown(home, "postgres")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        self._run("initdb", "-D", self._data, "-U", "postgres", "-A", "trust", "-E", "UTF8")
+        self.start()
+
+    @property
+    def _data(self) -> str:
+        return str(self._home / "data")
+
+    def start(self) -> None:
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._home}"
+        self._run("pg_ctl", "-D", self._data, "-l", str(self._home / "log"), "-w", "-o", options, "start")
+
+    def stop_at_once(self) -> None:
+        """As in a crash: nothing is written any more, the next start recovers from the log."""
+        self._run("pg_ctl", "-D", self._data, "-m", "immediate", "stop")
+
+    def _run(self, program: str, *words: str) -> None:
+        before = ["runuser", "-u", "postgres", "--"] if self._root else []
+        command = [*before, str(self._programs / program), *words]
+        subprocess.run(command, check=True, capture_output=True, cwd=self._home, timeout=120)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").is_dir() else []
+    if not found:
+        pytest.skip("PostgreSQL is not installed (Debian package postgresql)")
+    pytest.importorskip("psycopg", reason="psycopg is not installed (extra postgres)")
+    home = Path(tempfile.mkdtemp())  # pytest's own folders are closed to the user postgres
+    server = PostgresServer(found[-1], home)
+    yield server
+    server.stop_at_once()
+    shutil.rmtree(home)

@@ -3,6 +3,7 @@
 The formulas are written a second time here, plainly, from the definitions.
 """
 
+import inspect
 import math
 from fractions import Fraction
 from functools import cache
@@ -13,6 +14,7 @@ import pytest
 from scipy.stats import laplace
 
 import inbounds as ib
+from inbounds.catalog.registry import REGISTRY
 from inbounds.trusted.bounds import TOTAL
 
 EPSILONS = ["0.01", "0.1", "0.5", "1", "3"]
@@ -476,3 +478,15 @@ def test_a_privacy_loss_too_small_for_whole_numbers_is_served_or_refused_with_a_
         assert str(reason)  # noqa: PT017
     else:
         assert (made.weights == made.weights[:, :1]).all()
+
+
+def test_the_registry_holds_every_mechanism_of_the_catalog_under_its_own_name():
+    """What is public in the catalog and what can be looked up by name are the same."""
+    assert set(REGISTRY) == set(ib.catalog.__all__) - REFUTED
+    for name, row in REGISTRY.items():
+        assert getattr(ib.catalog, name) is row.make
+        asked = inspect.signature(row.make).parameters.values()
+        assert bool(row.needs) == (sum(p.default is p.empty for p in asked) > 2)
+        assert row.takes_loss == ("loss" in inspect.signature(row.make).parameters)
+        if row.compact:
+            assert row.make(ib.count(10**4), 1).query.shape == (10**4 + 1,) * 2

@@ -17,7 +17,7 @@ from inbounds.mechanism.law import Matrix, Noise, geometric_noise
 from inbounds.numbers import float_above
 from inbounds.query import Cells, Query, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below
-from inbounds.trusted.certify import check_matrix, sliding
+from inbounds.trusted.certify import check_matrix, check_product, check_states, sliding
 
 HAND = Origin("by hand")
 
@@ -575,3 +575,51 @@ def test_a_matrix_with_a_row_for_each_true_answer_is_refused_with_the_reason():
 def test_audit_reads_as_a_sentence():
     text = str(ib.audit([[0.75, 0.25], [0.25, 0.75]], ib.count(1)))
     assert text == "epsilon 1.09861229: output 0 is 3 times likelier under answer 0 than under answer 1 (indices)"
+
+
+# --- the other kinds of law -------------------------------------------------------------------------------
+
+
+def verdict(check, *what):
+    """None, or why the checker refuses."""
+    try:
+        return check(*what)
+    except (ib.NotADistribution, ib.PrivacyViolation) as reason:
+        return type(reason), getattr(reason, "output", None)
+
+
+@given(st.sampled_from([ib.count(3), ib.extreme(1, 4), ib.total(3, 0, 2)]), st.integers(0, 2**32), st.booleans())
+def test_one_inequality_judges_a_matrix_a_product_and_a_law_of_states(query, seed, touched):
+    """The same weights, written as a matrix, over a larger total, and at two equal levels, get the same verdict."""
+    rng = np.random.default_rng(seed)
+    weights = ib.catalog.truncated_geometric(query, 1).weights.copy()
+    for _ in range(int(touched) * int(rng.integers(1, 4))):
+        column, units = rng.integers(weights.shape[1]), 1 << int(rng.integers(0, 56))
+        i, j = rng.choice(len(weights), 2, replace=False)
+        weights[i, column] += units
+        weights[j, column] -= units
+    epsilon = Fraction(1) + Fraction(int(rng.integers(-2, 3)), 10 ** int(rng.integers(1, 40)))
+    found = verdict(check_matrix, weights, query.cliques(), epsilon)
+    assert verdict(check_product, weights.astype(object) * 2**200, query.cliques(), epsilon) == found
+    levels = np.stack([weights, weights], axis=1)
+    windows = [(c.start, c.stop, first, last) for c in query.cliques() for first, last in ((0, 0), (0, 1), (1, 1))]
+    assert verdict(check_states, levels, windows, epsilon) == found
+
+
+def test_a_law_of_states_is_compared_between_levels_too():
+    """Neither level tells the answers apart; a report tells the levels apart, twice as likely at one."""
+    half, quarter = TOTAL // 2, TOTAL // 4
+    levels = np.array([[[half, half], [TOTAL - quarter] * 2], [[half, half], [quarter, quarter]]])
+    check_states(levels, [(0, 2, 0, 0), (0, 2, 1, 1)], Fraction(1, 10**9))
+    for window in ((0, 1, 0, 1), (1, 2, 0, 1), (0, 2, 0, 1)):
+        assert verdict(check_states, levels, [window], Fraction("0.7")) is None
+        assert verdict(check_states, levels, [window], Fraction("0.69")) == (ib.PrivacyViolation, 1)
+    levels[0, 1, 1] += 1
+    assert verdict(check_states, levels, [], Fraction(1)) == (ib.NotADistribution, None)
+
+
+def test_a_ratio_beyond_any_float_is_refused_in_words():
+    """Numbers of any size: a refusal, not an overflow."""
+    law = np.array([[1 << 3000, 1], [1, 1 << 3000]], dtype=object)
+    with pytest.raises(ib.PrivacyViolation, match="inf times likelier"):
+        check_product(law, ib.count(1).cliques(), Fraction(1))

@@ -18,7 +18,7 @@ from inbounds.local.reconstruct import reconstruct
 from inbounds.local.reconstruct.channel import Dense, Geometric, Merged, Response
 from inbounds.local.reconstruct.ibu import Update, iterate, run, squarem
 from inbounds.local.reconstruct.linear import onto_simplex
-from inbounds.local.reconstruct.newton import Likelihood, Point, minimize
+from inbounds.local.reconstruct.newton import Likelihood, NewtonPoint, minimize
 from inbounds.local.reconstruct.shapes import channel_of, shaped
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.law import Noise
@@ -170,15 +170,15 @@ def test_the_best_update_seen_is_returned_and_not_the_last():
 def test_newton_steps_return_the_best_point_seen_and_not_the_last(monkeypatch):
     """A step that makes the residual worse is taken, and not believed."""
     matrix = random_channel(np.random.default_rng(1), 5, 4)
-    channel, objective, own = shaped(matrix), Likelihood(np.full(5, 0.2)), Point.moved
+    channel, objective, own = shaped(matrix), Likelihood(np.full(5, 0.2)), NewtonPoint.moved
     residuals = []
 
     def worse(point, *words):
         step = own(point, *words)
         residuals.append(step.found().residual)
-        return Point.of(channel, objective, np.array([0.97, 0.01, 0.01, 0.01])) if len(residuals) > 3 else step
+        return NewtonPoint.of(channel, objective, np.array([0.97, 0.01, 0.01, 0.01])) if len(residuals) > 3 else step
 
-    monkeypatch.setattr(Point, "moved", worse)
+    monkeypatch.setattr(NewtonPoint, "moved", worse)
     found = minimize(channel, objective, np.full(4, 0.25), 1e-14, lambda *_: None)
     assert found.residual == min(residuals[:3])
 
@@ -187,9 +187,9 @@ def test_a_newton_step_lands_on_the_simplex_even_from_beside_it():
     """What rounding takes from the sum is given back at every step, however short the step is."""
     matrix = random_channel(np.random.default_rng(1), 5, 4)
     channel, objective = shaped(matrix), Likelihood(np.array([0.6, 0.1, 0.1, 0.1, 0.1]))
-    on = Point.of(channel, objective, np.array([0.97, 0.01, 0.01, 0.01]))
+    on = NewtonPoint.of(channel, objective, np.array([0.97, 0.01, 0.01, 0.01]))
     for scale in (1.0, 1.01, 0.99):
-        beside = Point(on.p * scale, on.s, on.multiplier, on.g)
+        beside = NewtonPoint(on.p * scale, on.s, on.multiplier, on.g)
         assert abs(math.fsum(beside.moved(channel, objective).p) - 1) <= 2.0**-52
 
 

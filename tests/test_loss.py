@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import inbounds as ib
+from inbounds.loss import NAMED, as_loss, loss_named
 
 
 def mechanism():
@@ -95,3 +96,15 @@ def test_a_prior_is_scaled_to_sum_to_one():
     made = mechanism()
     assert made.loss(prior=[1, 2, 3, 4]) == pytest.approx(made.loss(prior=[0.1, 0.2, 0.3, 0.4]))
     assert made.loss(prior=[0, 0, 1e-300, 0]) == pytest.approx(made.loss_per_answer()[2])
+
+
+@pytest.mark.parametrize(
+    "loss", [*NAMED.values(), ib.off_by_more_than("0.5"), ib.off_by_more_than(3), ib.power("1e-5"), ib.power(2)]
+)
+def test_a_loss_is_found_by_the_name_it_has(loss):
+    """What a passport or an origin calls a loss leads back to it."""
+    found = loss_named(loss.name)
+    distances = np.linspace(0, 4, 33)
+    assert found.name == loss.name
+    assert np.array_equal(found.of(distances), loss.of(distances))
+    assert as_loss(loss.name.replace(" ", "-")).name == loss.name

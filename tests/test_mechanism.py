@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
+from inbounds.loss import as_loss
 from inbounds.mechanism import Holding, Mechanism, Optimality, Origin
 from inbounds.mechanism.law import Matrix, Noise, geometric_noise
 from inbounds.query import Query, with_neighbours
@@ -406,3 +407,24 @@ def test_a_noise_table_means_what_its_matrix_means(pair):
     assert table.bias() == pytest.approx(matrix.bias())
     assert table.bayes_loss() == pytest.approx(matrix.bayes_loss())
     assert table.exact_loss() == matrix.exact_loss()
+
+
+@pytest.mark.parametrize("remap", [None, np.array([0, 0, 2, 3, 3, 5, 6, 6])])
+@pytest.mark.parametrize("query", [ib.count(7), ib.total(7, 0, 1), ib.mean(7, 0, 1)])
+def test_both_laws_say_the_same_of_the_same_probabilities(query, remap):
+    """A noise table and the matrix it stands for answer to the same names, with the same numbers."""
+    noise = geometric_noise(query, Fraction(1, 2), remap)
+    matrix = Matrix(noise.matrix(query))
+    for measure in ("truth", "ends", "bias", "variance", "probabilities"):
+        assert np.allclose(getattr(noise, measure)(query), getattr(matrix, measure)(query), rtol=1e-12, atol=1e-12)
+    for loss in ("absolute", "squared", "zero-one", "off-by-more-than-2"):
+        assert np.allclose(noise.losses(query, as_loss(loss)), matrix.losses(query, as_loss(loss)), atol=1e-12)
+    for output in range(len(query.outputs)):
+        assert np.allclose(noise.likelihood(query, output), matrix.likelihood(query, output), atol=1e-15)
+    if remap is None:  # renaming outputs lowers ratios; a noise table bounds them before it
+        for k in range(9):
+            assert noise.ratio_within(query, k) == pytest.approx(matrix.ratio_within(query, k), rel=1e-15)
+        assert noise.neighbour_ratios(query) == [noise.ratio_within(query, 1)] * 7
+        assert max(matrix.neighbour_ratios(query)) == pytest.approx(max(noise.neighbour_ratios(query)), rel=1e-15)
+    assert matrix.noise_table is None
+    assert noise.noise_table is noise

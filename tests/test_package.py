@@ -1,12 +1,16 @@
 """The package as others see it: its names, and what importing it costs."""
 
+import ast
+import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
+from pkgutil import resolve_name
 
 import inbounds as ib
 
-HEAVY = ("scipy", "highspy", "matplotlib", "typer", "rich", "flint", "hypothesis", "ibis", "duckdb")
+HEAVY = ("scipy", "highspy", "matplotlib", "typer", "rich", "flint", "hypothesis", "ibis", "duckdb", "sqlite3")
 
 
 def test_every_public_name_exists_once():
@@ -78,3 +82,44 @@ def test_the_checker_imports_nothing_that_builds_mechanisms():
         "inbounds.trusted",
         "inbounds.trusted.bounds",
     }
+
+
+STILL_DOUBLE = {"Column", "Comparison", "Grid"}
+"""Names that tables share with another room."""
+
+
+def test_no_two_classes_of_the_package_have_one_name():
+    """Whoever searches for a class finds it."""
+    places = defaultdict(set)
+    for path in (Path(ib.__file__).parent).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].add(path)
+    assert {name for name, paths in places.items() if len(paths) > 1} <= STILL_DOUBLE
+
+
+def test_nobody_asks_which_kind_of_law_it_is():
+    """Both laws answer to the same names; only the rooms that make, check and write them tell them apart."""
+    package = Path(ib.__file__).parent
+    kinds = re.compile(r"isinstance\([^()]*\b(Matrix|Noise)\b")
+    asking = {p.relative_to(package) for p in package.rglob("*.py") if kinds.search(p.read_text(encoding="utf-8"))}
+    assert {path.parts[0] for path in asking} <= {"mechanism", "trusted", "files"}
+
+
+def test_the_map_names_every_room():
+    """What stands at the top of the package is on the map of the architecture."""
+    package = Path(ib.__file__).parent
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {p.name + "/" if p.is_dir() else p.name for p in package.iterdir() if not p.name.startswith("__")}
+    assert {room for room in rooms - {"py.typed"} if f"`{room}`" not in page} == set()
+
+
+def test_the_architecture_names_modules_that_exist():
+    """Every dotted name on the map leads somewhere."""
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {p.name.removesuffix(".py") for p in Path(ib.__file__).parent.iterdir()}
+    named = {name for name in re.findall(r"`([a-z_]+(?:\.[a-zA-Z_]+)+)`", page) if name.split(".")[0] in rooms}
+    assert len(named) > 20
+    for name in named:
+        if not name.endswith(".py"):
+            assert resolve_name(f"inbounds.{name}") is not None

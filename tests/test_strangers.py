@@ -16,6 +16,7 @@ import inbounds as ib
 from inbounds import files
 from inbounds.cli.verify import verify
 from inbounds.files.intake import from_json, from_toml
+from inbounds.files.spelling import read_fraction
 from inbounds.mechanism import Mechanism, Optimality, Origin, clamped
 from inbounds.mechanism.audit import log_above
 from inbounds.mechanism.law import Matrix, Noise, geometric_noise
@@ -142,9 +143,9 @@ def test_a_product_of_keys_is_bounded(tmp_path):
 
 def test_huge_numbers_in_a_record_are_refused_before_they_are_computed():
     with pytest.raises(ValueError, match="an exact number must be text"):
-        files.read_fraction("1e999999999")
+        read_fraction("1e999999999")
     with pytest.raises(ValueError, match="of at most 1500 digits"):
-        files.read_fraction("1/" + "7" * 100_000)
+        read_fraction("1/" + "7" * 100_000)
 
 
 def test_a_refusal_never_moves_the_cursor():

@@ -12,8 +12,10 @@ from inbounds._moved import keep_old_paths
 from inbounds.errors import (
     InboundsError,
     Infeasible,
+    LedgerError,
     NotADistribution,
     NotConverged,
+    OverBudget,
     PassportError,
     PrivacyViolation,
     TooLarge,
@@ -44,11 +46,12 @@ from inbounds.read.promise import epsilon_for
 from inbounds.read.recommend import recommend
 
 if TYPE_CHECKING:
-    from inbounds import attack, local
-    from inbounds.attack.compose import compose
-    from inbounds.attack.multilevel import multilevel
+    from inbounds import accounting, attack, local
+    from inbounds.accounting.compose import compose
+    from inbounds.accounting.multilevel import multilevel
     from inbounds.design.derive import derivable, refines
     from inbounds.design.optimal import optimal
+    from inbounds.ledger import Ledger
     from inbounds.local import distance
     from inbounds.local.collector import Collector
     from inbounds.local.reconstruct import Reconstruction, reconstruct
@@ -59,17 +62,23 @@ __version__ = "0.1.0"
 
 _LOADED_ON_USE = {
     "Collector": "inbounds.local.collector",
+    "Ledger": "inbounds.ledger",
     "Reconstruction": "inbounds.local.reconstruct",
-    "compose": "inbounds.attack.compose",
+    "compose": "inbounds.accounting.compose",
     "derivable": "inbounds.design.derive",
-    "multilevel": "inbounds.attack.multilevel",
+    "multilevel": "inbounds.accounting.multilevel",
     "optimal": "inbounds.design.optimal",
     "preround": "inbounds.sideinfo",
     "reconstruct": "inbounds.local.reconstruct",
     "refines": "inbounds.design.derive",
     "release": "inbounds.tables",
 }
-_MODULES_ON_USE = {"attack": "inbounds.attack", "distance": "inbounds.local.distance", "local": "inbounds.local"}
+_MODULES_ON_USE = {
+    "accounting": "inbounds.accounting",
+    "attack": "inbounds.attack",
+    "distance": "inbounds.local.distance",
+    "local": "inbounds.local",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -94,10 +103,13 @@ __all__ = [
     "Everyone",
     "InboundsError",
     "Infeasible",
+    "Ledger",
+    "LedgerError",
     "Mechanism",
     "Metric",
     "NotADistribution",
     "NotConverged",
+    "OverBudget",
     "PassportError",
     "PrivacyViolation",
     "Query",
@@ -106,6 +118,7 @@ __all__ = [
     "TooLarge",
     "UnknownVersion",
     "__version__",
+    "accounting",
     "alpha",
     "attack",
     "audit",

@@ -6,11 +6,17 @@
     ├── TooLarge              a dense matrix was asked of something that must stay compact
     ├── Infeasible            no mechanism meets the request
     ├── NotConverged          an iteration stopped before its certificate held
+    ├── OverBudget            a charge is more than is left for the people (carries people, asked, left)
+    ├── LedgerError           a ledger that was changed, may lose what it promises to keep, or could not be written
     └── PassportError         a mechanism file that cannot be trusted
         └── UnknownVersion    … because it was written by a later version
 
 Misuse of an argument is a plain `ValueError` or `TypeError`. No message ever contains a true answer.
 """
+
+from fractions import Fraction
+
+from inbounds.numbers import all_digits
 
 
 def one_line(text: str) -> str:
@@ -51,6 +57,27 @@ class Infeasible(InboundsError):
 
 class NotConverged(InboundsError):
     """An iteration ended before its certificate held."""
+
+
+class OverBudget(InboundsError):
+    """A charge that would spend more on people than their budget; nothing was charged.
+
+    people: their name. asked, left, budget: exact, in the unit of their rule (`unit`: epsilon, or rho of zCDP).
+    """
+
+    def __init__(self, people: str, asked: Fraction, left: Fraction, budget: Fraction, unit: str = "epsilon") -> None:
+        self.people, self.asked, self.left, self.budget, self.unit = people, asked, left, budget, unit
+        super().__init__(
+            f"{unit} must be at most what is left for {people}, {all_digits(left)} of {all_digits(budget)}, got "
+            f"{all_digits(asked)}; ask for less, or raise the budget"
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[str, Fraction, Fraction, Fraction, str]]:
+        return OverBudget, (self.people, self.asked, self.left, self.budget, self.unit)
+
+
+class LedgerError(InboundsError):
+    """A ledger that was changed, may lose what it promises to keep, or could not be written."""
 
 
 class PassportError(InboundsError):

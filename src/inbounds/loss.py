@@ -70,10 +70,10 @@ class FunctionLoss:
         return self._rows(query.reported.tolist(), query)
 
     def guesses(self, query: Query) -> Floats:
-        return self._rows(_spoken(query), query)
+        return self._rows(_answer_values(query), query)
 
     def _rows(self, reported: list[Any], query: Query) -> Floats:
-        rows = [[float(self.function(r, a)) for a in _spoken(query)] for r in reported]
+        rows = [[float(self.function(r, a)) for a in _answer_values(query)] for r in reported]
         return _finite(np.array(rows, dtype=np.float64))
 
 
@@ -103,17 +103,38 @@ def power(p: Number) -> ErrorLoss:
     return ErrorLoss(f"power {exponent}", lambda distance: distance ** float(exponent))
 
 
+PARAMETRIC = {"off-by-more-than-": off_by_more_than, "power-": power}
+LOSS_NAMES = (*NAMED, "off-by-more-than-D", "power-P")
+"""How losses are named on the command line, in plans and in Python; D and P are numbers."""
+
+
+def loss_named(name: str) -> Loss:
+    """A loss by its name: absolute, squared, zero-one, off-by-more-than-2, power-1.5; spaces are as good as hyphens.
+
+    >>> loss_named("off-by-more-than-1/2").name, loss_named("off by more than 1/2").name
+    ('off by more than 1/2', 'off by more than 1/2')
+    """
+    if not isinstance(name, str):
+        raise ValueError("must be the name of a loss in quotes")
+    spelled = name.replace(" ", "-")
+    for prefix, make in PARAMETRIC.items():
+        if spelled.startswith(prefix):
+            return make(spelled.removeprefix(prefix))
+    if name not in NAMED:
+        known = f"{', '.join(map(repr, NAMED))}, ib.off_by_more_than(d), ib.power(p)"
+        raise ValueError(
+            f"loss must be one of {known}, in words 'off-by-more-than-D' and 'power-P', a table or a function, "
+            f"got {name!r}"
+        )
+    return NAMED[name]
+
+
 def as_loss(loss: LossLike) -> Loss:
     """A loss from its name, a function (reported, true) -> float, or a table outputs × answers."""
     if isinstance(loss, ErrorLoss | TableLoss | FunctionLoss):
         return loss
     if isinstance(loss, str):
-        if loss not in NAMED:
-            raise ValueError(
-                f"loss must be one of {', '.join(map(repr, NAMED))}, ib.off_by_more_than(d), ib.power(p), "
-                f"a table or a function, got {loss!r}"
-            )
-        return NAMED[loss]
+        return loss_named(loss)
     if callable(loss):
         return FunctionLoss(loss)
     table = np.asarray(loss, dtype=np.float64)
@@ -146,6 +167,6 @@ def _finite(table: Floats) -> Floats:
     return table
 
 
-def _spoken(query: Query) -> list[Any]:
+def _answer_values(query: Query) -> list[Any]:
     """The true answers as people write them."""
     return list(query.labels) if query.labels is not None else query.answers.floats().tolist()

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Wholes = NDArray[Any]
+"""Python integers of any size in an object array."""
+
 Number = int | float | str | Fraction | Decimal | SupportsFloat
 """An exact number: a float means the decimal it prints as, a string a decimal or a fraction."""
 
@@ -58,6 +61,22 @@ def decimal(number: Fraction) -> str:
         return str(number)
     text = f"{Decimal(int(number * 10**DIGITS)).scaleb(-DIGITS):f}"
     return text.rstrip("0").rstrip(".")
+
+
+def all_digits(number: Fraction) -> str:
+    """An exact decimal with all its digits, however many; what has none is written as the fraction.
+
+    >>> all_digits(Fraction(1, 10**15)), all_digits(Fraction(2)), all_digits(Fraction(1, 3))
+    ('0.000000000000001', '2', '1/3')
+    """
+    places, rest = 0, number.denominator
+    while rest % 2 == 0 or rest % 5 == 0:
+        rest, places = Fraction(rest, 10).numerator, places + 1
+    if rest != 1:
+        return str(number)
+    digits = f"{abs(int(number * 10**places)):0{places + 1}}"
+    whole_part, after = digits[: len(digits) - places], digits[len(digits) - places :].rstrip("0")
+    return ("-" if number < 0 else "") + whole_part + (f".{after}" if after else "")
 
 
 def frozen(values: NDArray[Any]) -> NDArray[Any]:

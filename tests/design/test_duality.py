@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from inbounds.design.bounds.duality import Duals, Hold, lower_bound
+from inbounds.design.comparisons import privacy
 from inbounds.design.problem import Problem
-from inbounds.design.routes.comparisons import privacy
-from inbounds.design.solver import program
+from inbounds.design.routes import program
 
 LINE, EVERYONE = "line", "everyone"
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from inbounds.design.problem import Problem
-from inbounds.design.routes import fill
-from inbounds.design.solver import program
+from inbounds.design.routes import fill, program
 from inbounds.properties import holding
 from inbounds.properties import square as square_layout
 

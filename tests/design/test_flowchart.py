@@ -7,8 +7,8 @@ import pytest
 
 from inbounds.catalog.fair import fair_matrix
 from inbounds.design.problem import Problem
+from inbounds.design.routes import program
 from inbounds.design.routes.flowchart import choose
-from inbounds.design.solver import program
 from inbounds.properties import NAMES, excess
 from inbounds.properties import square as square_layout
 

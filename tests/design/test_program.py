@@ -10,8 +10,7 @@ from scipy.sparse import lil_array
 
 from inbounds.design.bounds.duality import Duals, lower_bound
 from inbounds.design.problem import Problem
-from inbounds.design.routes import rows
-from inbounds.design.solver import program
+from inbounds.design.routes import program, rows
 from inbounds.properties import NAMES, Layout, excess
 
 SUBSETS = [frozenset(c) for size in range(8) for c in combinations(NAMES, size)]

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 import inbounds as ib
 from inbounds import files
-from inbounds.attack import chain
-from inbounds.attack.record import Record
+from inbounds.accounting import chain
+from inbounds.accounting.record import Record
 from inbounds.local.collector import Collector
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism.law import Noise, geometric_noise

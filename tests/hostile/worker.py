@@ -17,8 +17,8 @@ import dp_accounting.pld.pld_pmf  # noqa: F401 - what is imported when needed co
 import pyarrow.parquet  # noqa: F401
 
 import inbounds as ib
-from inbounds.attack import chain
-from inbounds.attack import record as attack_record
+from inbounds.accounting import chain
+from inbounds.accounting import record as attack_record
 from inbounds.cli.verify import _said
 from inbounds.errors import PassportError
 from inbounds.local.collector import Collector

@@ -4,15 +4,9 @@ The checks are plain functions, so that the same ones that guard the package can
 """
 
 import math
-import os
 import re
-import shutil
-import socket
-import subprocess
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -376,28 +370,6 @@ def checks(tmp_path_factory: pytest.TempPathFactory) -> Checks:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """A PostgreSQL server of our own, from Debian's packages, on a free local port."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").is_dir() else []
-    if not found:
-        pytest.skip("PostgreSQL is not installed (Debian package postgresql)")
-    pytest.importorskip("psycopg", reason="psycopg is not installed (extra postgres)")
-    home = Path(tempfile.mkdtemp())  # pytest's own folders are closed to the user postgres
-    root = os.geteuid() == 0
-    if root:
-        shutil.chown(home, "postgres")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-
-    def run(*words: str) -> None:
-        before = ["runuser", "-u", "postgres", "--"] if root else []
-        subprocess.run([*before, *words], check=True, capture_output=True, cwd=home, timeout=120)
-
-    data, log = str(home / "data"), str(home / "log")
-    run(str(found[-1] / "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8")
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={home}"
-    run(str(found[-1] / "pg_ctl"), "-D", data, "-l", log, "-w", "-o", options, "start")
-    yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
-    run(str(found[-1] / "pg_ctl"), "-D", data, "-m", "immediate", "stop")
-    shutil.rmtree(home)
+def postgres(postgres_server: Any) -> str:
+    """The URL of a PostgreSQL server of our own."""
+    return str(postgres_server.url)

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import inbounds as ib
-import inbounds.tables  # the package loads it lazily
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.law import geometric_noise
 from inbounds.tables import answer as answering
-from inbounds.tables import as_plan, preview, release
+from inbounds.tables import as_plan, designs, engine, preview, release
 from inbounds.tables.consistent import summing_to
-from inbounds.tables.credible import intervals, likelihood
+from inbounds.tables.credible import intervals
 from inbounds.tables.designs import DESIGNED_UP_TO, Request, designed, kept, wide
 from inbounds.tables.wishes import Wishes
+from inbounds.trusted.sample import simulated
 
 FRAME = pa.table({"g": ["A", "A", "B", "zz"], "c": ["p", "q", "p", "p"], "n": [1, 2, 99, 3]})
 
@@ -70,8 +70,8 @@ def test_a_huge_epsilon_gives_the_true_answers_in_groups_of_every_size(tmp_path,
 
 def test_groups_of_one_size_share_one_mechanism_and_it_is_designed_once(tmp_path, monkeypatch):
     made = []
-    own = inbounds.tables.designs.designed
-    monkeypatch.setattr(inbounds.tables.designs, "designed", lambda *request: made.append(request) or own(*request))
+    own = designs.designed
+    monkeypatch.setattr(designs, "designed", lambda *request: made.append(request) or own(*request))
     content = plan({"count": "c = 'p'"}, {"count": "c = 'q'"}, size=[3, 4, 3])
     release(content, FRAME, cache=tmp_path)
     assert len(made) == 2
@@ -119,7 +119,7 @@ def test_wishes_choose_the_mechanism():
     assert named.law == ib.catalog.explicit_fair(query, epsilon).law
     sure = designed(query, epsilon, Wishes(prior=("binomial", Fraction(1, 20))))
     plain = designed(query, epsilon, Wishes())
-    prior = inbounds.tables.designs.prior_of(Wishes(prior=("binomial", Fraction(1, 20))), query)
+    prior = designs.prior_of(Wishes(prior=("binomial", Fraction(1, 20))), query)
     assert sure.loss("absolute", prior) < plain.loss("absolute", prior)
 
 
@@ -178,7 +178,7 @@ def test_the_expected_error_is_over_the_prior_that_the_plan_names(tmp_path, prio
 
 
 def test_a_dry_run_reads_no_record(tmp_path, monkeypatch):
-    monkeypatch.setattr(inbounds.tables.engine, "_raw", lambda *_: pytest.fail("the data was read"))
+    monkeypatch.setattr(engine, "_raw", lambda *_: pytest.fail("the data was read"))
     assert preview(plan({"median": "n"}), FRAME, cache=tmp_path).errors["s0"]
 
 
@@ -210,8 +210,8 @@ def test_the_likelihood_of_a_noise_table_is_the_row_of_its_matrix(remap):
     query = ib.count(6)
     mechanism = Mechanism(query, Fraction(1), geometric_noise(query, Fraction(1), remap), Origin("test"))
     for output in range(7):
-        row = likelihood(mechanism, output)
-        assert np.allclose(row / 2**62, mechanism.matrix[output], atol=1e-15)
+        row = mechanism.law.likelihood(query, output)
+        assert np.allclose(row, mechanism.matrix[output], atol=1e-15)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path):
@@ -221,7 +221,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path):
     truth = rng.integers(0, 11, len(keys))
     content = as_plan(plan({"count": "c = 'p'"}, keys=keys, size=10, interval="0.9"), FRAME)
     made = answering.Designed.of(answering.Asked.of(content), tmp_path)
-    columns = answering.answered(made, inbounds.tables.engine.Truths((truth,)), draws=ib.sample.simulated(rng))
+    columns = answering.answered(made, engine.Truths((truth,)), draws=simulated(rng))
     found = {c.name: c.values for c in columns}
     assert ((found["s0_low"] <= truth) & (truth <= found["s0_high"])).mean() > 0.87
 
@@ -276,6 +276,6 @@ def test_true_answers_show_in_no_repr_and_no_record(tmp_path):
     for record in records:
         del record["time"], record["id"]
     assert records[0] == records[1]
-    assert repr(inbounds.tables.engine.Truths((np.array([4711]),))) == "Truths()"
-    opened = inbounds.tables.engine.open_source(as_plan(content, FRAME))
+    assert repr(engine.Truths((np.array([4711]),))) == "Truths()"
+    opened = engine.open_source(as_plan(content, FRAME))
     assert "99" not in repr(opened)

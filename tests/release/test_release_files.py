@@ -131,7 +131,7 @@ def test_only_a_second_release_is_said_to_spend_its_epsilon(command, folder):
     assert "must not exist yet, got other.csv; give another name, or replace it with --overwrite" in done.said
     assert "epsilon" not in done.said
     assert command(folder, *ONE_LINE).returncode == 0
-    refused(command, folder, ONE_LINE, "a second release spends its epsilon on top of the first")
+    refused(command, folder, [*ONE_LINE, "--new"], "a second release spends its epsilon on top of the first")
 
 
 def test_writing_the_same_release_again_is_not_said_to_spend_anything(tmp_path):

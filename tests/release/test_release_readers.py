@@ -301,5 +301,5 @@ def test_a_release_ends_with_what_it_has_spent_and_where_the_passports_are(comma
     done = command(tmp_path, *words, "--mechanisms", "m")
     assert done.returncode == 0, done.said
     assert "mechanisms m" in done.said
-    assert "epsilon 0.5 is spent on these people; another release about them adds its own" in done.said
+    assert "epsilon 0.5 was spent on these people by this release. d.csv: epsilon 0.5 in all" in done.said
     assert (tmp_path / "m" / "count-3.json").exists()

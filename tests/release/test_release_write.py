@@ -45,7 +45,9 @@ def test_a_release_is_written_with_a_record_that_names_its_digest(tmp_path, name
     assert record["table"] == {"file": name, "rows": 3, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     assert {"plan_sha256", "mechanisms", "epsilon", "versions", "time", "statement", "account"} <= set(record)
     assert record["epsilon"] == {"total": "1", "spent": "1"}
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([name, record_path(path).name, "cache"])
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
+        [name, record_path(path).name, "cache", "inbounds.ledger"]
+    )
 
 
 def test_an_existing_table_is_not_replaced_unless_on_purpose(tmp_path):
@@ -53,10 +55,11 @@ def test_an_existing_table_is_not_replaced_unless_on_purpose(tmp_path):
     release(PLAN, FRAME, output=target, cache=tmp_path / "cache")
     before = target.read_bytes(), record_path(target).read_bytes()
     with pytest.raises(ValueError, match="spends its epsilon on top of the first"):
-        release(PLAN, FRAME, output=target, cache=tmp_path / "cache")
+        release(PLAN, FRAME, output=target, cache=tmp_path / "cache", key="again")
     assert (target.read_bytes(), record_path(target).read_bytes()) == before
-    release(PLAN, FRAME, output=target, cache=tmp_path / "cache", overwrite=True)
+    release(PLAN, FRAME, output=target, cache=tmp_path / "cache", key="again", overwrite=True)
     assert consistent(target)
+    assert record_path(target).read_bytes() != before[1]
 
 
 def test_a_failing_disk_leaves_nothing(tmp_path, monkeypatch):
@@ -94,7 +97,7 @@ def test_at_every_moment_of_writing_there_is_no_table_or_a_whole_one_with_its_re
             write(table, {"format": "inbounds release"}, target, overwrite=overwrite)
     with every_moment(tmp_path, whole, no_table_without_its_record):
         release(PLAN, FRAME, output=target, cache=tmp_path / "cache", overwrite=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*whole, "cache"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*whole, "cache", "inbounds.ledger"])
 
 
 def test_the_watch_sees_a_table_before_its_record_and_one_written_in_place(tmp_path, every_moment):
@@ -226,7 +229,7 @@ def test_a_release_killed_at_random_moments_leaves_no_table_without_its_record(t
 def written(tmp_path: Path) -> Path:
     plan = {**PLAN, "columns": {"c": {"labels": ["p", "q"]}}, "statistics": [{"count": "c = 'p'"}, {"histogram": "c"}]}
     done = release(plan, FRAME, output=tmp_path / "out.csv", cache=tmp_path / "cache")
-    assert repr(done) == f"Release({tmp_path / 'out.csv'}, 3 rows, epsilon 1)"
+    assert repr(done) == f"Release({tmp_path / 'out.csv'}, 3 rows, epsilon 1, entry 3 of its ledger)"
     return record_path(tmp_path / "out.csv")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.bayes import spoken
+from inbounds.mechanism.bayes import answer_values
 from inbounds.mechanism.measures import output_index
 from inbounds.numbers import Floats, Ints
 
@@ -97,7 +97,7 @@ class Reader:
             return query.reported[_medians(tallies)]
         logs = log_likelihood(self.mechanism, tallies)
         believed = posteriors(logs, self.prior)
-        return believed @ self._numbers if self.by == "mean" else spoken(query)[self._answers(logs, believed)]
+        return believed @ self._numbers if self.by == "mean" else answer_values(query)[self._answers(logs, believed)]
 
     def losses(self, logs: Floats, believed: Floats, truth: Ints) -> Floats:
         """Losses if truth[…, row] is true, from rows of log-likelihoods and of the posteriors they give."""

@@ -8,11 +8,11 @@ answers with equal columns never.
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from inbounds.attack.collude import Estimator
+from inbounds.catalog.registry import REGISTRY, UnboundedNoise
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, exact, whole
@@ -20,16 +20,8 @@ from inbounds.numbers import Floats, Ints, Number, as_epsilon, exact, whole
 SAME = 1e-12
 """Columns closer than this in total variation count as equal: it takes some 10^12 answers to tell them apart."""
 
-Family = Literal["laplace", "staircase", "geometric"]
-FAMILIES: dict[str, Family] = {
-    "snapped_laplace": "laplace",
-    "snapped_staircase": "staircase",
-    "truncated_geometric": "geometric",
-}
-"""Which approximation belongs to a named mechanism."""
 
-
-def approximation(family: Family, epsilon: Number, answers: int, scale: Number = 1) -> float:
+def approximation(family: UnboundedNoise, epsilon: Number, answers: int, scale: Number = 1) -> float:
     """Expected |error| of the median of k answers with unbounded noise, for large k: 004 (16)-(18).
 
     The sample median is nearly normal with deviation 1/(2·f(0)·sqrt(k)), f the density of the noise, and
@@ -57,9 +49,10 @@ def approximation(family: Family, epsilon: Number, answers: int, scale: Number =
 
 def approximation_for(mechanism: Mechanism, answers: int) -> float | None:
     """The approximation that belongs to a mechanism's name, in units of its answers; None where there is none."""
-    family = FAMILIES.get(mechanism.origin.name)
-    if family is None:
+    named = REGISTRY.get(mechanism.origin.name)
+    if named is None or named.noise is None:
         return None
+    family = named.noise
     query = mechanism.query
     if family == "geometric":
         return approximation(family, mechanism.epsilon / query.steps, answers, query.answers.unit)

@@ -1,10 +1,9 @@
 """The explicit fair mechanism."""
 
-import numpy as np
-
 from inbounds.catalog.grid import decay, square
+from inbounds.design.closed.fair import fair_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
-from inbounds.numbers import Floats, Number, as_epsilon
+from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Query
 
 
@@ -25,11 +24,3 @@ def explicit_fair(query: Query, epsilon: Number) -> Mechanism:
     matrix = fair_matrix(len(query.answers), decay(query, as_epsilon(epsilon)))
     reference = "Cormode, Kulkarni, Srivastava, Constrained private mechanisms for count data, (16)"
     return certified(matrix, query, epsilon, Origin("explicit_fair", {}, reference), even=True)
-
-
-def fair_matrix(size: int, rate: float) -> Floats:
-    """EM as floats, for answers 0..size-1 and a privacy loss of `rate` per step."""
-    i, j = np.arange(size)[:, None], np.arange(size)[None, :]
-    d, m = np.abs(i - j), np.minimum(j, size - 1 - j)
-    powers = np.exp(-rate * np.where(d <= m, d, (d + m + 1) // 2))
-    return np.asarray(powers / powers[:, (size - 1) // 2].sum())

@@ -5,10 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from inbounds.catalog.grid import boundary_ticks, decay, dense, numeric, snapped, square
+from inbounds.catalog.grid import boundary_ticks, decay, dense, numeric, square
+from inbounds.design.closed.geometric import folded_matrix, snapped_geometric
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.law import MATRIX_LIMIT, geometric_noise
-from inbounds.numbers import Floats, Number, as_epsilon
+from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Metric, Query, with_outputs
 
 GHOSH = "Ghosh, Roughgarden, Sundararajan, Universally utility-maximizing privacy mechanisms, 2009"
@@ -33,12 +34,7 @@ def truncated_geometric(query: Query, epsilon: Number) -> Mechanism:
         return Mechanism(query, bound, geometric_noise(query, bound), origin)
     ticks = np.asarray(dense(query).answers.ticks, dtype=np.int64)
     edges = np.subtract.outer(boundary_ticks(query), ticks).astype(np.float64) - 0.5
-    return certified(_geometric(edges, decay(query, bound)), query, bound, origin)
-
-
-def _geometric(edges: Floats, rate: float) -> Floats:
-    """Masses of geometric noise between half-integers: Pr[noise >= m] = b^m / (1 + b) for m >= 1."""
-    return snapped(lambda x: -rate * (x + 0.5) - np.log1p(np.exp(-rate)), edges)
+    return certified(snapped_geometric(edges, decay(query, bound)), query, bound, origin)
 
 
 def folded_geometric(query: Query, epsilon: Number) -> Mechanism:
@@ -49,12 +45,8 @@ def folded_geometric(query: Query, epsilon: Number) -> Mechanism:
     post-processing, so privacy is that of the noise.
     """
     square(query, "folded_geometric")
-    rate, size = decay(query, as_epsilon(epsilon)), len(query.answers)
-    i, j = np.arange(size)[:, None], np.arange(size)[None, :]
-    images = [np.abs(i - j), i + j + 1]
-    series = sum(np.exp(-rate * x) + np.exp(-rate * (2 * size - x)) for x in images)
-    matrix = np.tanh(rate / 2) * series / -np.expm1(-2 * size * rate)
-    return certified(matrix, query, epsilon, Origin("folded_geometric", {}, GHOSH))
+    rate = decay(query, as_epsilon(epsilon))
+    return certified(folded_matrix(len(query.answers), rate), query, epsilon, Origin("folded_geometric", {}, GHOSH))
 
 
 def prerounded_geometric(
@@ -83,7 +75,7 @@ def prerounded_geometric(
         {"edges": " ".join(map(str, edges))},
         "Chen, Pal, Golubchik, Oblivious mechanisms in differential privacy, 5.2.2",
     )
-    return certified(_geometric(between, float(bound)), coarse, bound, origin)
+    return certified(snapped_geometric(between, float(bound)), coarse, bound, origin)
 
 
 def _cells(edges: Sequence[Number], values: Sequence[Number] | None) -> list[tuple[Number, ...]]:

@@ -1,7 +1,6 @@
-"""What the constructions share: steps of a query's grid, catchments of its outputs, masses of symmetric noise."""
+"""What the constructions share: which queries they serve, steps of their grid, catchments of their outputs."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -9,9 +8,6 @@ import numpy as np
 from inbounds.mechanism.law import refuse_beyond_limit
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Query
-
-LogTail = Callable[[Floats], Floats]
-"""x >= 0 to log Pr[noise > x], for noise symmetric around 0."""
 
 
 def numeric(query: Query, name: str) -> Query:
@@ -50,26 +46,6 @@ def boundary_ticks(query: Query) -> Ints:
     """For each boundary the first grid step at or above it, counted from the first answer."""
     start, unit = query.answers.start, query.answers.unit
     return np.array([math.ceil((edge - start) / unit) for edge in boundaries(query)], dtype=np.int64)
-
-
-def snapped(log_tail: LogTail, edges: Floats) -> Floats:
-    """P[i, j]: mass of symmetric noise between edges[i-1, j] and edges[i, j], the outer edges infinite.
-
-    edges[i, j] is boundary i seen from answer j. Masses come from the tail on their own side of zero, so
-    that small ones keep their relative accuracy.
-    """
-    infinite = np.full((1, edges.shape[1]), np.inf)
-    return between(log_tail, np.vstack([-infinite, edges]), np.vstack([edges, infinite]))
-
-
-def between(log_tail: LogTail, low: Floats, high: Floats) -> Floats:
-    """Mass of symmetric noise in low..high, elementwise (low < high)."""
-    near, far = np.where(low >= 0, low, -high), np.where(low >= 0, high, -low)
-    with np.errstate(invalid="ignore", over="ignore"):
-        inner, outer = log_tail(np.maximum(near, 0)), log_tail(far)
-        one_sided = np.exp(inner) * -np.expm1(outer - inner)
-        across = 1 - np.exp(log_tail(np.maximum(-low, 0))) - np.exp(log_tail(np.maximum(high, 0)))
-    return np.where((low < 0) & (high > 0), across, one_sided)
 
 
 def seen_from_answers(query: Query, edges: Floats) -> Floats:

@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from inbounds.catalog.grid import LogTail, between, boundaries, dense, numeric, seen_from_answers, snapped
+from inbounds.catalog.grid import boundaries, dense, numeric, seen_from_answers
+from inbounds.design.closed.noise import between, laplace_tail, snapped
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.audit import worst_ratio
 from inbounds.numbers import Floats, Number, as_epsilon
@@ -14,10 +15,6 @@ from inbounds.query import Query
 
 RANGE = "Croft, Sack, Shi, The impact of range constraints on utility, 2020"
 NORMALIZED = "Croft, Sack, Shi, Differential privacy via a truncated and normalized Laplace mechanism, 2022"
-
-
-def _laplace(scale: float) -> LogTail:
-    return lambda x: -x / scale - math.log(2)
 
 
 def snapped_laplace(query: Query, epsilon: Number) -> Mechanism:
@@ -32,7 +29,7 @@ def snapped_laplace(query: Query, epsilon: Number) -> Mechanism:
     dense(numeric(query, "snapped_laplace"))
     bound = as_epsilon(epsilon)
     edges = seen_from_answers(query, np.array([float(edge) for edge in boundaries(query)]))
-    matrix = snapped(_laplace(float(query.sensitivity / bound)), edges)
+    matrix = snapped(laplace_tail(float(query.sensitivity / bound)), edges)
     return certified(matrix, query, bound, Origin("snapped_laplace", {}, RANGE))
 
 
@@ -98,7 +95,7 @@ def _spans(query: Query, unbounded: str | None) -> Floats:
 def _left(spans: Floats, answers: Floats, scale: float) -> Floats:
     """N(f): Laplace mass around each answer that the spans keep."""
     low, high = spans[:, :1] - answers[None, :], spans[:, 1:] - answers[None, :]
-    return np.asarray(between(_laplace(scale), low, high).sum(axis=0))
+    return np.asarray(between(laplace_tail(scale), low, high).sum(axis=0))
 
 
 def _metric(query: Query, epsilon: float, spans: Floats, scale: float) -> bool:
@@ -118,7 +115,7 @@ def _metric(query: Query, epsilon: float, spans: Floats, scale: float) -> bool:
 
 def _slope(spans: Floats, points: Floats, scale: float) -> Floats:
     kept_right = between(
-        _laplace(scale), np.maximum(spans[:, :1] - points, 0), np.maximum(spans[:, 1:] - points, 1e-300)
+        laplace_tail(scale), np.maximum(spans[:, :1] - points, 0), np.maximum(spans[:, 1:] - points, 1e-300)
     ).sum(axis=0)
     kept_left = _left(spans, points, scale) - kept_right
     cut_left, cut_right = 0.5 - kept_left, 0.5 - kept_right
@@ -132,7 +129,7 @@ def _normalized(query: Query, scale: float, unbounded: str | None) -> Floats:
         low[0] = -np.inf
     if unbounded == "above":
         high[-1] = np.inf
-    mass = between(_laplace(scale), low, high)
+    mass = between(laplace_tail(scale), low, high)
     with np.errstate(invalid="ignore"):
         return np.asarray(mass / mass.sum(axis=0))
 
@@ -161,6 +158,6 @@ def refuted_half_line(query: Query, epsilon: Number) -> Floats:
         np.vstack([-away[None, :], edges[1:]]),
         np.vstack([edges[1:], np.full((1, len(away)), np.inf)]),
     )
-    columns = [between(_laplace(s), low[:, [j]], high[:, [j]])[:, 0] for j, s in enumerate(scales)]
+    columns = [between(laplace_tail(s), low[:, [j]], high[:, [j]])[:, 0] for j, s in enumerate(scales)]
     mass = np.stack(columns, axis=1)
     return np.asarray(mass / mass.sum(axis=0))

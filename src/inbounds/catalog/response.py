@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from inbounds.catalog.grid import decay, dense
+from inbounds.design.closed.response import response_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Query
@@ -26,12 +27,10 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     bound = as_epsilon(epsilon)
     dense(query)
     closest = min((clique.distance for clique in query.cliques()), default=Fraction(1))
-    likelier = np.exp(float(bound * closest))
-    matrix = np.ones(query.shape)
-    matrix[query.home, np.arange(len(query.answers))] = likelier
+    matrix = response_matrix(query.home, query.shape[0], float(bound * closest))
     reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
     origin = Origin("randomized_response", {}, reference)
-    return certified(matrix / (query.shape[0] - 1 + likelier), query, bound, origin)
+    return certified(matrix, query, bound, origin)
 
 
 def exponential(query: Query, epsilon: Number) -> Mechanism:

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
-from inbounds.catalog.grid import LogTail, boundaries, dense, numeric, seen_from_answers, snapped
+from inbounds.catalog.grid import boundaries, dense, numeric, seen_from_answers
+from inbounds.design.closed.noise import snapped, staircase_tail
 from inbounds.mechanism import Mechanism, Origin, certified
-from inbounds.numbers import Floats, Number, as_epsilon, exact
+from inbounds.numbers import Number, as_epsilon, exact
 from inbounds.query import Metric, Query
 
 
@@ -25,20 +26,6 @@ def snapped_staircase(query: Query, epsilon: Number, gamma: Number | None = None
     if not 0 <= width <= 1:
         raise ValueError(f"gamma must be between 0 and 1, got {gamma}")
     edges = seen_from_answers(query, np.array([float(edge) for edge in boundaries(query)]))
-    matrix = snapped(_staircase(float(bound), width), edges / float(query.sensitivity))
+    matrix = snapped(staircase_tail(float(bound), width), edges / float(query.sensitivity))
     reference = "Geng, Viswanath, The optimal mechanism in differential privacy, 2014"
     return certified(matrix, query, bound, Origin("snapped_staircase", {"gamma": repr(width)}, reference))
-
-
-def _staircase(epsilon: float, gamma: float) -> LogTail:
-    """log Pr[noise > x], x in units of the sensitivity: a^k times what is left of the k-th double step."""
-    a = math.exp(-epsilon)
-    y = -math.expm1(-epsilon) / (2 * (gamma + a * (1 - gamma)))
-
-    def log_tail(x: Floats) -> Floats:
-        k = np.where(np.isfinite(x), np.floor(x), 0.0)
-        into = np.where(np.isfinite(x), x - k, 0.0)
-        spent = y * np.where(into < gamma, into, gamma + a * (into - gamma))
-        return np.where(np.isfinite(x), -epsilon * k + np.log(0.5 - spent), -np.inf)
-
-    return log_tail

@@ -1,4 +1,4 @@
-"""attack and compose: what repeated answers tell, and what they promise together."""
+"""attack: what repeated answers tell."""
 
 import json
 from collections.abc import Sequence
@@ -10,41 +10,22 @@ import typer
 
 from inbounds.attack import limits, repeated
 from inbounds.attack.collude import Estimator
-from inbounds.attack.compose import Composition, answers_allowed, as_delta
-from inbounds.attack.record import Record, up
-from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
-from inbounds.cli.design import LossName, PriorFile, loss_named, patiently, weights_in
-from inbounds.cli.records import RELEASE, add_up, format_of
+from inbounds.cli.app import MORE, AsJson, app, out
+from inbounds.cli.design import LossName, PriorFile, patiently, weights_in
 from inbounds.files import load
+from inbounds.loss import loss_named
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import decimal, exact, whole
+from inbounds.numbers import decimal, whole
 from inbounds.report import terminal, words
 
 ROWS = 14
 """Rows a table shows; --json has all."""
 
 MechanismFile = Annotated[Path, typer.Argument(help="A mechanism passport, written by Mechanism.save.")]
-MechanismFiles = Annotated[list[Path], typer.Argument(help="Mechanism passports, or release records.")]
 Repeat = Annotated[str, typer.Option(help="How many answers are pooled: 1..100, or 1,2,5,10.")]
 Figure = Annotated[Path | None, typer.Option(help="Draw it here: a .png, .svg or .pdf file.")]
 Runs = Annotated[int, typer.Option(help="Simulated runs for each true answer, where nothing exact is affordable.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulation.")]
-Times = Annotated[str, typer.Option(help="Answers of each mechanism: one number for all, or 10,3,….")]
-Delta = Annotated[
-    str | None,
-    typer.Option(help="The delta of (epsilon, delta)-privacy, above 0 and below 1; 1e-6 unless given.", metavar=NUMBER),
-]
-USUAL_DELTA = "1e-6"
-SameQuestion = Annotated[
-    bool,
-    typer.Option("--same-question", help="All answers are about one true value; tighter. Default: any questions."),
-]
-Budget = Annotated[
-    str | None, typer.Option(help="How many answers does this epsilon allow (one mechanism)?", metavar=NUMBER)
-]
-SaveRecord = Annotated[
-    Path | None, typer.Option("--save", help="Write the record of all answers here: composition.json.")
-]
 
 
 @app.command(rich_help_panel=MORE)
@@ -85,54 +66,6 @@ def attack(
         out.print(f"drawn in [bold]{figure}[/]")
 
 
-@app.command(rich_help_panel=MORE)
-def compose(
-    files: MechanismFiles,
-    times: Times = "1",
-    delta: Delta = None,
-    same_question: SameQuestion = False,
-    budget: Budget = None,
-    save: SaveRecord = None,
-    figure: Figure = None,
-    as_json: AsJson = False,
-) -> None:
-    """Say what several answers about the same people promise together: the sum, and the tight epsilon at delta.
-
-    Records of released tables are added up: the epsilons of all releases about the same people.
-
-    Example: [bold]inbounds compose m1.json m2.json --times 10 --delta 1e-6 --save composition.json[/]
-
-    Example: [bold]inbounds compose 2025.csv.release.json 2026.csv.release.json[/]
-    """
-    if any(format_of(file) == RELEASE for file in files):
-        options = {"--same-question": same_question, "--budget": budget, "--save": save, "--figure": figure}
-        add_up(files, {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
-        return
-    delta = USUAL_DELTA if delta is None else delta
-    mechanisms = tuple(load(file) for file in files)
-    if budget is not None and len(mechanisms) > 1:
-        raise ValueError("--budget must be asked of one mechanism; several can share a budget in many ways")
-    as_delta(delta)
-    counts = _each(times, len(mechanisms))
-    whole_release = Composition(mechanisms, counts, same_question)
-    rounds = _rounds(whole_release)
-    record = patiently("composing", lambda: _computed(whole_release, rounds, delta))
-    allowed = _allowed(mechanisms[0], budget, delta, same_question) if budget is not None else None
-    if save is not None:
-        record.save(save)
-    if figure is not None:
-        from inbounds.attack.figures import epsilon_against_answers
-
-        epsilon_against_answers(rounds, float(exact(delta, "delta"))).savefig(figure, dpi=150)
-    if as_json:
-        typer.echo(json.dumps(_composed_json(record, rounds, delta, allowed)))
-        return
-    _print_composed(record, rounds, delta, allowed, budget)
-    for path, what in ((save, "the release's record, to be published with it"), (figure, "drawn")):
-        if path is not None:
-            out.print(f"[bold]{path}[/]: {what}")
-
-
 # --- arguments --------------------------------------------------------------------------------------------
 
 
@@ -147,14 +80,7 @@ def _counts(text: str) -> list[int]:
     return [whole(part, "repeat", 1) for part in text.split(",")]
 
 
-def _each(text: str, count: int) -> tuple[int, ...]:
-    given = [whole(part, "times", 1) for part in text.split(",")]
-    if len(given) not in (1, count):
-        raise ValueError(f"times must be one number, or one for each of the {count} mechanisms, got {text!r}")
-    return tuple(given * count if len(given) == 1 else given)
-
-
-def _spread(values: Sequence[int]) -> list[int]:
+def spread(values: Sequence[int]) -> list[int]:
     """All of a few; of many about ROWS, evenly spread on a logarithmic scale, ends included."""
     if len(values) <= ROWS:
         return list(values)
@@ -181,7 +107,7 @@ def _print_learned(
     shown = {by: name for by, name in names.items() if by in rows[0].loss}
     by_count = {row.answers: row for row in rows}
     lines = []
-    for k in _spread([row.answers for row in rows]):
+    for k in spread([row.answers for row in rows]):
         row = by_count[k]
         error = max(row.error.values())
         cells = [f"{row.loss[by]:.4g}" for by in shown]
@@ -228,57 +154,4 @@ def _learned_json(
         "floor": end.floor,
         "different_columns": end.groups,
         "rate": end.rate if np.isfinite(end.rate) else None,
-    }
-
-
-def _rounds(total: Composition) -> list[Composition]:
-    """The release as it grows: after r rounds each mechanism has answered min(r, its times)."""
-    return [
-        Composition(total.mechanisms, tuple(min(r, t) for t in total.times), total.same_question)
-        for r in _spread(range(1, max(total.times) + 1))
-    ]
-
-
-def _computed(total: Composition, rounds: list[Composition], delta: str) -> Record:
-    for part in rounds:
-        part.epsilon(delta)  # fills what the table and the figure read
-    return Record.of(total, delta)
-
-
-def _allowed(mechanism: Mechanism, budget: str, delta: str, same_question: bool) -> dict[str, int]:
-    by_sum = answers_allowed(mechanism, budget)
-    tight = answers_allowed(mechanism, budget, delta, same_question=same_question)
-    return {"basic": by_sum, "tight": tight}
-
-
-def _print_composed(
-    record: Record, rounds: list[Composition], delta: str, allowed: dict[str, int] | None, budget: str | None
-) -> None:
-    lines = [[str(c.answers), up(float(c.basic)), up(c.epsilon(delta))] for c in rounds]
-    out.print(
-        terminal.columns("", ["answers", "sum of epsilons (delta 0)", f"tight epsilon (delta {delta})"], lines, 0)
-    )
-    out.print(f"[bold]{record}[/].")
-    others = ", ".join(f"{up(rounds[-1].epsilon(d))} at {d}" for d in ("1e-3", "1e-5", "1e-8"))
-    out.print(f"Tight epsilon at other deltas: {others}.")
-    if not record.composition.same_question:
-        out.print("This holds for any questions to these mechanisms about the same people, also chosen one by one.")
-    if allowed is not None:
-        out.print(
-            f"[bold]Epsilon {budget}[/] allows {allowed['basic']} answers by the sum, "
-            f"{allowed['tight']} at delta {delta}."
-        )
-
-
-def _composed_json(
-    record: Record, rounds: list[Composition], delta: str, allowed: dict[str, int] | None
-) -> dict[str, Any]:
-    epsilons, deltas = rounds[-1].curve(50)
-    content = {key: value for key, value in record.content().items() if key not in ("members", "sha256")}
-    return {
-        **content,
-        "members": [{"sha256": d, "times": t} for d, t in zip(record.digests, record.composition.times, strict=True)],
-        "rounds": [{"answers": c.answers, "basic": str(c.basic), "epsilon": c.epsilon(delta)} for c in rounds],
-        "curve": {"epsilon": epsilons.tolist(), "delta": deltas.tolist()},
-        "answers_allowed": allowed,
     }

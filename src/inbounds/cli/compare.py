@@ -8,9 +8,10 @@ import typer
 
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
 from inbounds.cli.asking import asking
-from inbounds.cli.design import Aim, LossName, PriorFile, Require, Save, loss_named, patiently, weights_if
+from inbounds.cli.design import Aim, LossName, PriorFile, Require, Save, patiently, weights_if
 from inbounds.cli.records import check_page
 from inbounds.files import load
+from inbounds.loss import loss_named
 from inbounds.numbers import decimal
 from inbounds.query import Query
 from inbounds.read import promise as promises

@@ -9,14 +9,13 @@ from typing import Annotated, TypeVar
 import typer
 from rich.markup import escape
 
-from inbounds import loss as losses
 from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
 from inbounds.cli.asking import asking
 from inbounds.errors import TooLarge
 from inbounds.files import objective_value, passport
 from inbounds.files.spelling import Json
+from inbounds.loss import LOSS_NAMES, loss_named
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.law import Noise
 from inbounds.numbers import decimal
 from inbounds.query import Query
 from inbounds.report import terminal, words
@@ -25,8 +24,7 @@ T = TypeVar("T")
 PATIENCE = 2.0
 """Seconds of silence before long work shows that it is alive."""
 
-LOSSES = (*losses.NAMED, "off-by-more-than-D", "power-P")
-LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}.", autocompletion=lambda: LOSSES)]
+LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSS_NAMES)}.", autocompletion=lambda: LOSS_NAMES)]
 Require = Annotated[str, typer.Option(help="Properties, separated by commas: fair,column-monotone,…")]
 Aim = Annotated[
     str, typer.Option(help="average (over the prior) or worst (answer).", autocompletion=lambda: ("average", "worst"))
@@ -79,7 +77,7 @@ def describe(mechanism: Mechanism) -> None:
     out.print(
         f"\n[bold]Origin[/], as claimed: {escape(str(mechanism.origin))}  [dim]{escape(mechanism.origin.reference)}[/]"
     )
-    stated = "; the passport states what it was made for" if isinstance(mechanism.law, Noise) else ""
+    stated = "; the passport states what it was made for" if not mechanism.law.measured_exactly else ""
     out.print(f"[bold]Tight epsilon[/] {mechanism.effective_epsilon():.9g}, rounded up{stated}")
     found = summary(mechanism)
     each = "  ".join(f"{name} {value}" for name, value in found["claims"]["losses"].items())
@@ -116,16 +114,6 @@ def weights_in(path: Path) -> list[float]:
 
 def weights_if(prior: Path | None) -> list[float] | None:
     return None if prior is None else weights_in(prior)
-
-
-def loss_named(name: str) -> losses.LossLike:
-    """A loss from its name on the command line."""
-    for prefix, make in (("off-by-more-than-", losses.off_by_more_than), ("power-", losses.power)):
-        if name.startswith(prefix):
-            return make(name.removeprefix(prefix))
-    if name not in losses.NAMED:
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {name!r}")
-    return name
 
 
 def patiently(doing: str, work: Callable[[], T]) -> T:

@@ -80,7 +80,7 @@ def plan(
         out.print(f"wrote {save}: {privacy(load(save))}")
 
 
-def _plan_json(found: planner.Plan, needed: int | None) -> dict[str, Any]:
+def _plan_json(found: planner.CollectionPlan, needed: int | None) -> dict[str, Any]:
     options = [
         {
             "mechanism": o.mechanism,

@@ -2,6 +2,8 @@
 
 import json
 import os
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,6 +63,10 @@ Mechanisms = Annotated[
     Path | None, typer.Option(help="Write the mechanisms' passports into this folder, for readers.", metavar="FOLDER")
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file, never one that is read.")]
+Edition = Annotated[
+    str | None, typer.Option(help="Which edition of the data this is, e.g. 2026-11 (over the plan's).", metavar="TEXT")
+]
+New = Annotated[bool, typer.Option("--new", help="Draw and charge anew, although this was released before.")]
 Cache = Annotated[
     Path | None, typer.Option(help="Folder of designed mechanisms, by default ~/.cache/inbounds.", metavar="FOLDER")
 ]
@@ -95,6 +101,8 @@ def release(
     report: Report = None,
     mechanisms: Mechanisms = None,
     overwrite: Overwrite = False,
+    edition: Edition = None,
+    new: New = False,
     cache: Cache = None,
     as_json: AsJson = False,
 ) -> None:
@@ -105,8 +113,10 @@ def release(
     Example: [bold]inbounds release survey.csv --count "answer = 'yes'" --by school --keys schools.txt --size 25
     --epsilon 1[/]
     """
-    from inbounds.tables import Preview, Release, preview, read_plan
+    from inbounds.ledger.ledger import fresh_id
+    from inbounds.tables import Preview, Release, StoredTable, preview, read_plan
     from inbounds.tables import release as run
+    from inbounds.tables.booking import Booking
     from inbounds.tables.plan.oneline import one_line
     from inbounds.tables.report import page
     from inbounds.tables.write import check_report, naming, record_path
@@ -126,21 +136,24 @@ def release(
         plan = read_plan(source)
     else:
         plan = one_line(source, asked, facts, column)
+    plan = replace(plan, edition=edition) if edition is not None else plan
     target = Path(output or plan.output or f"{_stem(source)}.released.csv")
     if report is not None:
         check_report(report, overwrite=overwrite, inputs=(*plan.inputs, str(target), str(record_path(target))))
+    key = fresh_id() if new else None
     settings: dict[str, Any] = {"cache": cache, "mechanisms": mechanisms}
-    with watched() as progress:
+    with watched() as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", StoredTable)  # told below
         found: Preview | Release = (
             preview(plan, progress=progress, **settings)
             if dry_run
-            else run(plan, output=target, overwrite=overwrite, progress=progress, **settings)
+            else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, **settings)
         )
     if report is not None:
         with naming(report):
             report.write_text(page(found.record, getattr(found, "table", None)), "utf-8")
     if isinstance(found, Preview):
-        tell_preview(found, as_json)
+        tell_preview(found, Booking.of(plan, target, None, key).before(), as_json)
     else:
         tell_release(found, report, mechanisms, as_json)
 

@@ -41,8 +41,8 @@ def watched() -> Iterator["Watch"]:
         yield show
 
 
-def tell_preview(found: "Preview", as_json: bool) -> None:
-    """What would be released, the promise, the account, and the errors to expect."""
+def tell_preview(found: "Preview", standing: str, as_json: bool) -> None:
+    """What would be released, the promise, the account, the errors to expect, and what is left for these people."""
     if as_json:
         errors = {name: dict(zip(map(str, found.sizes), row, strict=True)) for name, row in found.errors.items()}
         typer.echo(json.dumps({**found.record, "expected_error_by_size": errors}))
@@ -56,6 +56,8 @@ def tell_preview(found: "Preview", as_json: bool) -> None:
     out.print("[bold]Account[/]")
     for line in found.account:
         out.print(f"  • {line}", markup=False)
+    if standing:
+        out.print(f"  • before this release, {standing}", markup=False)
     out.print()
     _tell_values(found.record)
     picked = thinned(len(found.sizes), SHOWN_SIZES)
@@ -85,10 +87,8 @@ def _tell_values(record: Any) -> None:
 def tell_release(done: "Release", report: Path | None, mechanisms: Path | None, as_json: bool) -> None:
     """The table, the promise, where everything is, and that it adds up."""
     if as_json:
-        typer.echo(json.dumps({"output": str(done.path), **done.record}))
+        typer.echo(json.dumps({"output": str(done.path), "stored": done.stored, **done.record}))
         return
-    from inbounds.tables.texts import number
-
     _tell_table(done)
     out.print(f"\n{done.record['statement']}\n", markup=False)
     _tell_values(done.record)
@@ -97,8 +97,20 @@ def tell_release(done: "Release", report: Path | None, mechanisms: Path | None, 
     for name, place in places.items():
         if place is not None:
             out.print(f"{name:{width}}  [bold]{escape(str(place))}[/]")
-    spent = f"epsilon {number(done.plan.spent)} is spent on these people"
-    out.print(f"\n{spent}; another release about them adds its own: inbounds compose *.release.json", markup=False)
+    _tell_spending(done)
+
+
+def _tell_spending(done: "Release") -> None:
+    """What this cost, and the running total of these people in their ledger, by the ledger's own rule."""
+    from inbounds.tables import ANEW
+    from inbounds.tables.booking import standing
+    from inbounds.tables.texts import number
+
+    if done.stored:
+        out.print(f"\nThis is the stored table of {done.record['time']}; nothing was drawn or spent now: {ANEW}.")
+    else:
+        out.print(f"\nepsilon {number(done.plan.spent)} was spent on these people by this release.")
+    out.print(standing(done.record), markup=False)
 
 
 def _tell_table(done: "Release") -> None:

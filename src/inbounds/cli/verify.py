@@ -8,12 +8,15 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from inbounds.cli import ledger
 from inbounds.cli.app import MECHANISMS, AsJson, app, out, visible
 from inbounds.cli.design import describe, summary
 from inbounds.cli.records import RELEASE, format_of
-from inbounds.errors import PassportError
+from inbounds.errors import LedgerError, PassportError
 from inbounds.files import load
 from inbounds.files.spelling import Json
+from inbounds.ledger.ledger import FORMAT as LEDGER
+from inbounds.ledger.sqlite import is_ledger
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import decimal
 from inbounds.report import words
@@ -23,17 +26,19 @@ from inbounds.report import words
 def verify(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Mechanism passports, release records (TABLE.release.json), records of several answers."),
+        typer.Argument(help="Mechanism passports, release records (TABLE.release.json), records of answers, ledgers."),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Check mechanism files, release records or records of several answers from scratch; say what is proved.
+    """Check mechanism files, release records, records of several answers or ledgers from scratch; say what is proved.
 
     Exits with 1 if any file was changed, or is not private.
 
     Example: [bold]inbounds verify m.json[/]
 
     Example: [bold]inbounds verify released.csv.release.json[/]
+
+    Example: [bold]inbounds verify budget.db[/]
     """
     if len(files) == 1:
         _verify_one(files[0], as_json)
@@ -52,7 +57,7 @@ def _verify_one(file: Path, as_json: bool) -> None:
     """One file: everything that can be said about it."""
     try:
         checked = _checked(file)
-    except PassportError as reason:
+    except (LedgerError, PassportError) as reason:
         if not as_json:
             raise
         typer.echo(json.dumps({"valid": False, "reason": str(reason)}))
@@ -85,7 +90,7 @@ def _verdict(file: Path) -> Json:
     """One of several files: what was found, also when it cannot be read."""
     try:
         return _said(_checked(file))
-    except PassportError as reason:
+    except (LedgerError, PassportError) as reason:
         return {"valid": False, "reason": str(reason)}
     except OSError as reason:
         return {"valid": False, "reason": reason.strerror or str(reason)}
@@ -126,11 +131,13 @@ def _explain(file: Path, mechanism: Mechanism) -> None:
 def _read_together(file: Path) -> str | None:
     """What is proved of a file about several answers, or None when it is not one: then `load` says what is wrong."""
     kind = format_of(file)
+    if is_ledger(file) or kind == LEDGER:
+        return "; ".join(ledger.verified(str(file)).sentences())
     if kind == RELEASE:
         from inbounds.tables.record import check
 
         return "; ".join(check(file))
-    from inbounds.attack import chain, record
+    from inbounds.accounting import chain, record
 
     for module in (record, chain):
         if kind == module.FORMAT:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inbounds.catalog.geometric import truncated_geometric
+from inbounds.design.closed.geometric import truncated_matrix
 from inbounds.errors import NotConverged
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Floats
-from inbounds.query import Reach, with_outputs
+from inbounds.query import Reach
 
 NEGLIGIBLE = 1e-8
 """Probability by which a remap may miss and still count; the linear program is accurate to less."""
@@ -48,7 +48,7 @@ def derivable(mechanism: Mechanism) -> Refinement:
     candidate = (middle * P - a * (padded[:, :-2] + padded[:, 2:])) / share
     remap = np.maximum(candidate, 0.0)
     remap /= remap.sum(axis=0)
-    finer = truncated_geometric(with_outputs(query, None), mechanism.epsilon).matrix
+    finer = truncated_matrix(len(query.answers), float(mechanism.epsilon))
     return Refinement(remap, _distance(remap @ finer, P))
 
 

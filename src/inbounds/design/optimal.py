@@ -7,8 +7,7 @@ from typing import Literal
 import numpy as np
 
 from inbounds.design.problem import Problem, Proposal
-from inbounds.design.routes import fallback, fill, flowchart, geometric, rays
-from inbounds.design.solver import program
+from inbounds.design.routes import fallback, fill, flowchart, geometric, program, rays
 from inbounds.errors import TooLarge
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Optimality, Origin, near

@@ -13,6 +13,7 @@ from inbounds.files.passports import (
     read,
     same_file,
     save,
+    settle,
     version_of,
     write,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "read",
     "same_file",
     "save",
+    "settle",
     "version_of",
     "write",
 ]

@@ -246,3 +246,15 @@ def same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> boo
         return os.path.samefile(one, other)
     except OSError:
         return os.path.realpath(one) == os.path.realpath(other)
+
+
+def settle(folder: Path) -> None:
+    """Make a new name in a folder survive a loss of power, where the system can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -9,7 +9,8 @@
 
 from inbounds.local.client import Randomizer, randomizer
 from inbounds.local.engines import collect, randomize, register
-from inbounds.local.planner import Plan, plan
+from inbounds.local.planner import CollectionPlan as Plan
+from inbounds.local.planner import plan
 from inbounds.local.statement import Statement, epsilon, privacy
 
 __all__ = [

@@ -16,7 +16,6 @@ from inbounds.files import digest
 from inbounds.files.intake import from_json, text_of
 from inbounds.files.spelling import whole_numbers
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.law import Matrix
 from inbounds.numbers import Ints
 from inbounds.query import Query
 from inbounds.trusted.door import ON_GRID
@@ -169,18 +168,14 @@ def _write_whole(target: Path, text: str) -> None:
 
 def fingerprint(mechanism: Mechanism) -> str:
     """A name for the law and the values it reports: sha256 of both, wherever the mechanism came from."""
-    law, query = mechanism.law, mechanism.query
+    query = mechanism.query
     found = hashlib.sha256()
     parts: list[Any] = [query.kind, query.labels, query.answers.start, query.answers.unit, query.shape]
     parts += [query.outputs.values.start, query.outputs.values.unit, mechanism.epsilon]
     found.update("|".join(map(str, parts)).encode())
     for scale in (query.answers, query.outputs.values):
         found.update(np.asarray(scale.ticks, dtype="<i8").tobytes())
-    if isinstance(law, Matrix):
-        found.update(law.weights.astype("<i8").tobytes())
-    else:
-        found.update(f"|{law.floor}|{law.end}|{law.size}|".encode() + law.core.astype("<i8").tobytes())
-        found.update(b"" if law.remap is None else law.remap.astype("<i8").tobytes())
+    found.update(mechanism.law.canonical_bytes())
     return found.hexdigest()
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from inbounds.catalog import randomized_response, truncated_geometric
 from inbounds.local.distance import kantorovich
 from inbounds.local.reconstruct.channel import Channel, Geometric, Response, Slack
-from inbounds.local.reconstruct.problem import Problem
+from inbounds.local.reconstruct.problem import ReconstructionProblem
 from inbounds.local.reconstruct.reconstruction import maximum
 from inbounds.local.statement import epsilon as calibrated
 from inbounds.mechanism import Mechanism
@@ -71,7 +71,7 @@ class Expected:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class CollectionPlan:
     """Expected errors of the reconstructed distribution, in the unit of the answers, least first.
 
     The distribution that is assumed is `truth`; the error is the mean over `runs` simulated collections of the
@@ -141,7 +141,7 @@ def plan(
     truth: ArrayLike | None = None,
     runs: int = 20,
     seed: int = 0,
-) -> Plan:
+) -> CollectionPlan:
     """The expected error of the geometric mechanism and of randomized response at the same ratio within a radius.
 
     query: `ib.ordinal(low, high)`, or (low, high). Privacy is a ratio within a radius (001 §4): both mechanisms
@@ -159,7 +159,9 @@ def plan(
     asked = _domain(query)
     per_unit, flat = _levels(asked, epsilon, radius, ratio)
     shape = _truth(truth, asked)
-    start = Plan(asked, whole(reports, "reports", 1), (), shape, whole(runs, "runs", 2), whole(seed, "seed", 0))
+    start = CollectionPlan(
+        asked, whole(reports, "reports", 1), (), shape, whole(runs, "runs", 2), whole(seed, "seed", 0)
+    )
     options = (
         Expected("geometric", per_unit, per_unit * asked.answers.span),
         Expected("randomized_response", flat, flat),
@@ -231,7 +233,7 @@ def channel(kind: Kind, size: int, epsilon: float) -> Channel:
     return Response(np.full(size, rest), np.full(size, math.expm1(epsilon) * rest), slack)
 
 
-def _expectation(settled: Plan, option: Expected, reports: int) -> Expected:
+def _expectation(settled: CollectionPlan, option: Expected, reports: int) -> Expected:
     """Mean Kantorovich error over simulated collections, with the same seed whatever the number of reports."""
     size, step = len(settled.truth), settled.query.answers.unit
     rate = float(option.epsilon * step) if option.mechanism == "geometric" else float(option.epsilon)
@@ -239,7 +241,7 @@ def _expectation(settled: Plan, option: Expected, reports: int) -> Expected:
     likely = model.forward(settled.truth)
     errors = []
     for counts in rng.multinomial(reports, likely / likely.sum(), size=settled.runs):
-        problem = Problem.counted(model, counts.astype(np.float64), np.full(size, 1 / size), None)
+        problem = ReconstructionProblem.counted(model, counts.astype(np.float64), np.full(size, 1 / size), None)
         errors.append(kantorovich(maximum(problem, RESIDUAL), settled.truth) * float(step))
     spread = float(np.std(errors, ddof=1) / math.sqrt(len(errors)))
     return replace(option, error=float(np.mean(errors)), uncertainty=spread)

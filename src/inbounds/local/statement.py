@@ -8,15 +8,12 @@ the ratio that holds within a radius (001 §4: ratio 2 within radius 10).
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.law import Noise
-from inbounds.numbers import Ints, Number, alpha, exact, float_above
+from inbounds.numbers import Number, alpha, exact
 from inbounds.query import Everyone, Metric
-from inbounds.trusted.certify import sliding
 
 
 def epsilon(ratio: Number, radius: Number = 1) -> Fraction:
@@ -67,10 +64,7 @@ class Statement:
             return None
         if query.rounds:
             return math.inf
-        if isinstance(self.mechanism.law, Noise):
-            return math.log(_ratio(self.mechanism, 1)) / float(query.answers.unit)
-        columns = self.mechanism.weights.T
-        ratios = [_worst(np.maximum(a, b), np.minimum(a, b)) for a, b in pairwise(columns)]
+        ratios = self.mechanism.law.neighbour_ratios(query)
         gaps = np.diff(np.asarray(query.answers.ticks, dtype=np.float64)) * float(query.answers.unit)
         return float((np.log(ratios) / gaps).max())
 
@@ -85,11 +79,14 @@ class Statement:
         query = self.mechanism.query
         if not query.ordered:
             raise ValueError("labels have no distance; every pair keeps worst_ratio()")
-        return _ratio(self.mechanism, query.steps_within(distance))
+        return self._within(query.steps_within(distance))
+
+    def _within(self, steps: int) -> float:
+        return self.mechanism.law.ratio_within(self.mechanism.query, steps)
 
     def worst_ratio(self) -> float:
         """The worst ratio over the whole domain."""
-        return _ratio(self.mechanism, int(self.mechanism.query.answers.ticks[-1]))
+        return self._within(int(self.mechanism.query.answers.ticks[-1]))
 
     def radius(self, ratio: Number) -> Fraction:
         """The largest distance within which every ratio is at most `ratio`; 0 if the closest values break it."""
@@ -99,7 +96,7 @@ class Statement:
         low, high = 0, int(query.answers.ticks[-1])
         while low < high:
             middle = (low + high + 1) // 2
-            low, high = (middle, high) if _ratio(self.mechanism, middle) <= bound else (low, middle - 1)
+            low, high = (middle, high) if self._within(middle) <= bound else (low, middle - 1)
         return query.distance_within(low)
 
     def __str__(self) -> str:
@@ -133,43 +130,3 @@ def privacy(mechanism: Mechanism) -> Statement:
     (2.0, Fraction(10, 1), 1024)
     """
     return Statement(mechanism)
-
-
-def _ratio(mechanism: Mechanism, steps: int) -> float:
-    """The worst ratio between answers at most `steps` grid steps apart."""
-    if steps == 0:
-        return 1.0
-    if isinstance(mechanism.law, Noise):
-        return _noise_ratio(mechanism.law, min(steps, mechanism.law.size))
-    weights, ticks = mechanism.weights, mechanism.query.answers.ticks
-    if steps >= ticks[-1]:
-        return _worst(weights.max(axis=1), weights.min(axis=1))
-    if mechanism.query.answers.regular:
-        return _worst(sliding(np.maximum, weights.T, steps), sliding(np.minimum, weights.T, steps))
-    places = np.asarray(ticks, dtype=np.int64)
-    stops = np.searchsorted(places, places + steps, side="right").tolist()
-    blocks = [weights[:, start:stop] for start, stop in enumerate(stops)]
-    return max(_worst(block.max(axis=1), block.min(axis=1)) for block in blocks)
-
-
-def _noise_ratio(law: Noise, steps: int) -> float:
-    """On a noise table: two weights at most `steps` apart inside the range, two tail sums at its ends.
-
-    Renaming outputs afterwards can only lower it.
-    """
-    table = law.weights_of_noise()
-    inner = table[1:-1]
-    width = min(steps, len(inner) - 1)
-    inside = _worst(sliding(np.maximum, inner, width), sliding(np.minimum, inner, width))
-    tails = [np.cumsum(side)[: law.size + 1] for side in (table, table[::-1])]
-    return max(inside, *(_worst(tail[steps:], tail[: len(tail) - steps]) for tail in tails))
-
-
-def _worst(highs: Ints, lows: Ints) -> float:
-    """The largest ratio of weights, rounded up; infinite beside a zero. Two zeros reveal nothing."""
-    high, low = highs[highs > 0], lows[highs > 0]
-    if (low == 0).any():
-        return math.inf
-    ratios = high / low
-    near = np.flatnonzero(ratios >= ratios.max(initial=0.0) * (1 - 1e-12))
-    return float_above(max(Fraction(int(high[k]), int(low[k])) for k in near.tolist()))

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism.measures import output_index
+from inbounds.mechanism.remap import fairest
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Query
 
@@ -61,7 +62,7 @@ def credible_set(mechanism: "Mechanism", output: Any, level: float = 0.9, prior:
     """
     p = posterior(mechanism, output, prior)
     members = _members(mechanism.query, p, _proper(level))
-    return CredibleSet(tuple(spoken(mechanism.query)[members].tolist()), float(p[members].sum()))
+    return CredibleSet(tuple(answer_values(mechanism.query)[members].tolist()), float(p[members].sum()))
 
 
 # --- every output -----------------------------------------------------------------------------------------
@@ -69,7 +70,7 @@ def credible_set(mechanism: "Mechanism", output: Any, level: float = 0.9, prior:
 
 def remap(mechanism: "Mechanism", loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """The best guess for every output, in the order of the outputs; of several as good the lowest."""
-    return spoken(mechanism.query)[_guesses(mechanism, loss, prior)]
+    return answer_values(mechanism.query)[_guesses(mechanism, loss, prior)]
 
 
 def bayes_loss(mechanism: "Mechanism", loss: LossLike = "absolute", prior: Prior = None) -> float:
@@ -123,7 +124,7 @@ def readings(
     if not 0 <= doubt < 1:
         raise ValueError(f"doubt must be at least 0 and below 1, got {doubt}")
     query, weights = mechanism.query, as_prior(prior, mechanism.query)
-    names = spoken(query)
+    names = answer_values(query)
     guesses = names[_guesses(mechanism, loss, prior)].tolist()
     rows = []
     for i, (likelihood, value) in enumerate(zip(mechanism.matrix, query.reported.tolist(), strict=True)):
@@ -194,31 +195,7 @@ def worst_remap(mechanism: "Mechanism", loss: LossLike = "absolute") -> Floats:
     guess and output (risk-averse users, 004 OPT2). The deterministic `remap` serves average losses; here mixing
     can be strictly better.
     """
-    from inbounds.design.remap import fairest
-
     return fairest(mechanism.matrix, as_loss(loss).guesses(mechanism.query))
-
-
-def followed_by(mechanism: "Mechanism", remap: ArrayLike) -> "Mechanism":
-    """The mechanism whose report is passed through a remap: post-processing, certified again.
-
-    remap: for every output the value reported instead, or a matrix R[new output, output] whose columns sum to one.
-    A table of values keeps the integers exactly; a matrix is rounded to them.
-    """
-    from inbounds.mechanism import Mechanism, Origin, certified
-    from inbounds.mechanism.law import Matrix
-
-    query, origin = mechanism.query, Origin("followed_by", {"of": str(mechanism.origin)})
-    table = np.asarray(remap)
-    outputs = query.shape[0]
-    if table.ndim == 1 and len(table) == outputs:
-        targets = [output_index(query, value) for value in table.tolist()]
-        weights = np.zeros_like(mechanism.weights)
-        np.add.at(weights, targets, mechanism.weights)
-        return Mechanism(query, mechanism.epsilon, Matrix(weights), origin)
-    if table.shape != (outputs, outputs) or not (table >= 0).all() or not np.allclose(table.sum(axis=0), 1):
-        raise ValueError(f"remap must be {outputs} reported values, or a {outputs} × {outputs} stochastic matrix")
-    return certified(table @ mechanism.matrix, query, mechanism.epsilon, origin)
 
 
 # --- shared -----------------------------------------------------------------------------------------------
@@ -262,7 +239,7 @@ def _proper(level: float) -> float:
     return level
 
 
-def spoken(query: Query) -> NDArray[Any]:
+def answer_values(query: Query) -> NDArray[Any]:
     """The answers as people write them: labels, whole numbers, or decimals."""
     return np.array(query.labels, dtype=object) if query.labels is not None else query.answers.numbers()
 

@@ -10,13 +10,16 @@ in integers; expectations of the error are cumulative sums of t[d]·h(d), one fo
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inbounds.mechanism.law import Noise, between, runs
-from inbounds.numbers import Floats
+from inbounds.numbers import Floats, Ints
 from inbounds.query import Query
 from inbounds.trusted.bounds import TOTAL
+
+if TYPE_CHECKING:
+    from inbounds.mechanism.law import Noise
 
 BLOCK = 1 << 15
 """Steps at a time."""
@@ -25,7 +28,7 @@ OfError = Callable[[Floats], Floats]
 """Signed errors (reported - true) to what they count for."""
 
 
-def truth(law: Noise, query: Query) -> Floats:
+def truth(law: "Noise", query: Query) -> Floats:
     """Pr[the report is the cell that holds the answer], for every answer; exact but for one rounding."""
     cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
     if law.remap is None:
@@ -42,7 +45,7 @@ def truth(law: Noise, query: Query) -> Floats:
     return units / TOTAL
 
 
-def ends(law: Noise, query: Query) -> Floats:
+def ends(law: "Noise", query: Query) -> Floats:
     """Pr[the report is the first or the last output], for every answer; exact but for one rounding."""
     cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
     remap = j if law.remap is None else law.remap
@@ -52,7 +55,25 @@ def ends(law: Noise, query: Query) -> Floats:
     return units / TOTAL
 
 
-def average(law: Noise, name: str) -> Fraction:
+def likelihood(law: "Noise", output: int) -> Floats:
+    """Pr[the report is `output`] for every answer: the noise that leads there, and what the ends gather."""
+    steps = [output] if law.remap is None else np.flatnonzero(law.remap == output).tolist()
+    table = law.weights_of_noise().astype(np.float64)
+    rows = [_row(table, law.size, step) for step in steps]
+    return np.asarray(np.sum(rows, axis=0) / TOTAL) if rows else np.zeros(law.size + 1)
+
+
+def _row(table: Floats, size: int, step: int) -> Floats:
+    """Weights of the clamped value `step` under every answer; the ends gather the tails."""
+    answers = np.arange(size + 1)
+    if step == 0:
+        return np.cumsum(table)[size - answers]
+    if step == size:
+        return np.cumsum(table[::-1])[answers]
+    return table[size + step - answers]
+
+
+def average(law: "Noise", name: str) -> Fraction:
     """The loss in steps, averaged over all answers, as the exact fraction: O(core), however many answers.
 
     absolute, squared or zero-one, of a law without a remap. Noise d moves the answer by min(d, room), and the room
@@ -84,7 +105,7 @@ def _summed(of: Callable[[int], Fraction], last: int) -> Fraction:
     return total
 
 
-def expected(law: Noise, query: Query, of: OfError) -> Floats:
+def expected(law: "Noise", query: Query, of: OfError) -> Floats:
     """E[of(reported - true)] for every answer, in O(n + moved · core).
 
     moved: the steps that the remap reports as something else. Their noise outside the core is taken as not
@@ -95,21 +116,21 @@ def expected(law: Noise, query: Query, of: OfError) -> Floats:
     result = _clamped(table, of, steps - steps[0])
     if law.remap is None:
         return result
-    spoken = query.outputs.values.floats()[law.remap]
+    reported = query.outputs.values.floats()[law.remap]
     cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
     for end in (0, law.size):
         share = between(cumulative, np.full_like(j, end), np.full_like(j, end), j) / TOTAL
-        result += share * (of(spoken[end] - steps) - of(steps[end] - steps))
-    _add_moved(result, law, of, steps, spoken)
+        result += share * (of(reported[end] - steps) - of(steps[end] - steps))
+    _add_moved(result, law, of, steps, reported)
     return result
 
 
-def _add_moved(result: Floats, law: Noise, of: OfError, steps: Floats, spoken: Floats) -> None:
+def _add_moved(result: Floats, law: "Noise", of: OfError, steps: Floats, reported: Floats) -> None:
     """What the remap of inner steps adds to the expectation, block by block: the arrays stay in the cache."""
     k, n = law.half_width, law.size
     noise = np.arange(-k, k + 1)
     unmoved = of(np.sign(noise) * (steps[np.abs(noise)] - steps[0]))
-    moved = np.flatnonzero(spoken[1:-1] != steps[1:-1]) + 1
+    moved = np.flatnonzero(reported[1:-1] != steps[1:-1]) + 1
     for block in np.split(moved, np.searchsorted(moved, range(BLOCK, n, BLOCK))):
         if not len(block):
             continue
@@ -117,7 +138,7 @@ def _add_moved(result: Floats, law: Noise, of: OfError, steps: Floats, spoken: F
         for d, weight, before in zip(noise.tolist(), law.core.tolist(), unmoved.tolist(), strict=True):
             low, high = max(first, d), min(last, n + d + 1)  # answers s - d within 0..n
             if low < high:
-                after = of(spoken[low:high] - steps[low - d : high - d])
+                after = of(reported[low:high] - steps[low - d : high - d])
                 result[low - d : high - d] += weight / TOTAL * (after - before)
 
 
@@ -136,3 +157,20 @@ def _one_side(t: Floats, worth: Floats) -> Floats:
     inside = np.concatenate([[0.0, 0.0], np.cumsum(t * worth[1:])[:-1]])  # noise 1..room-1
     beyond = np.cumsum(t[::-1])[::-1]  # beyond[k-1]: noise of at least k
     return np.asarray(inside + beyond[np.maximum(np.arange(n + 1) - 1, 0)] * worth)
+
+
+def runs(remap: Ints, only: tuple[int, ...] | None = None) -> tuple[Ints, Ints, Ints]:
+    """Runs of consecutive steps with the same target: first step, last step, target."""
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(remap)) + 1])
+    stops = np.concatenate([starts[1:] - 1, [len(remap) - 1]])
+    targets = remap[starts]
+    keep = slice(None) if only is None else np.isin(targets, only)
+    return starts[keep], stops[keep], targets[keep]
+
+
+def between(cumulative: Ints, low: Ints, high: Ints, j: Ints) -> Ints:
+    """Units of probability that answer j is reported as a step in low..high, elementwise."""
+    n = len(cumulative) // 2
+    upper = np.where(high >= n, TOTAL, cumulative[np.minimum(high - j + n, 2 * n)])
+    lower = np.where(low <= 0, 0, cumulative[np.maximum(low - 1 - j + n, 0)])
+    return np.asarray(upper - lower)

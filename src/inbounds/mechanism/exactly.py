@@ -8,21 +8,17 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inbounds.loss import Loss, LossLike, as_loss
-from inbounds.numbers import Number, exact
+from inbounds.numbers import Number, Wholes, exact
 from inbounds.query import Query, Scale
 from inbounds.trusted.bounds import TOTAL
 
 if TYPE_CHECKING:
     from inbounds.mechanism import Mechanism
-
-Wholes = NDArray[Any]
-"""Python integers in an object array."""
 
 Rows = tuple[Iterator[Wholes], Fraction]
 """Whole multiples, row by row, and the unit they are multiples of."""

@@ -1,7 +1,7 @@
 """The two ways to hold a mechanism's probabilities: an integer matrix, or an integer noise table.
 
-Both are immutable and know how to have themselves checked; neither is a mechanism before `Mechanism` has
-run that check.
+Both are immutable, know how to have themselves checked and measured, and answer to the same names, so that nobody
+has to ask which of the two a law is; neither is a mechanism before `Mechanism` has run its check.
 """
 
 import math
@@ -9,12 +9,16 @@ import operator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
 from inbounds.errors import NotADistribution, TooLarge
-from inbounds.numbers import Ints, Sealed
+from inbounds.loss import ErrorLoss, Loss
+from inbounds.mechanism import clamped
+from inbounds.mechanism.ratios import largest_ratio, ratio_in_matrix, ratio_in_noise
+from inbounds.numbers import Floats, Ints, Sealed, frozen
 from inbounds.query import Everyone, Query
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
 from inbounds.trusted.certify import check_matrix, check_noise
@@ -24,6 +28,8 @@ from inbounds.trusted.scale import refuse_beyond_list
 
 MATRIX_LIMIT = 1 << 24
 """Entries of the largest matrix that is written out (4096 × 4096)."""
+
+RATIO_BOUND = f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step"
 
 
 def sealed(values: Any) -> Ints:
@@ -55,6 +61,11 @@ class Matrix:
     weights: Ints
     _sealed: Sealed = field(init=False, repr=False)
 
+    measured_exactly: ClassVar[bool] = True
+    """Whether losses are known as exact Fractions."""
+    noise_table: ClassVar[None] = None
+    """The noise that is added to the answer, where the law is that."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "_sealed", _sealed_weights(self.weights))
         object.__setattr__(self, "weights", self._sealed.array)
@@ -67,6 +78,72 @@ class Matrix:
 
     def matrix(self, query: Query) -> Ints:
         return self._sealed.array
+
+    # --- measures, for every true answer ------------------------------------------------------------------
+
+    @cached_property
+    def _sealed_floats(self) -> Sealed:
+        return Sealed.of(self._sealed.array / TOTAL)
+
+    @property
+    def _floats(self) -> Floats:
+        return self._sealed_floats.array
+
+    def probabilities(self, query: Query) -> Floats:
+        """P[output, answer] as floats."""
+        return self._floats
+
+    def likelihood(self, query: Query, output: int) -> Floats:
+        """Pr[output | answer]."""
+        return np.asarray(self._floats[output])
+
+    def losses(self, query: Query, loss: Loss) -> Floats:
+        """sum_i P[i, j] · loss[i, j]."""
+        return np.asarray(np.einsum("ij,ij->j", self._floats, loss.table(query)))
+
+    def truth(self, query: Query) -> Floats:
+        """Pr[the report is the cell that holds the answer]."""
+        return self._floats[query.home, np.arange(len(query.answers))]
+
+    def ends(self, query: Query) -> Floats:
+        """Pr[the report is the first or the last output]."""
+        matrix = self._floats
+        return np.asarray(matrix[0] + matrix[-1] if len(matrix) > 1 else matrix[0].copy())
+
+    def bias(self, query: Query) -> Floats:
+        """E[reported - true]."""
+        return np.asarray(np.einsum("ij,ij->j", self._floats, _errors(query)))
+
+    def variance(self, query: Query) -> Floats:
+        """Of the report, around each column's own mean, so that nothing cancels."""
+        around = _errors(query) - self.bias(query)
+        return np.asarray(np.einsum("ij,ij,ij->j", self._floats, around, around))
+
+    # --- what it reveals ----------------------------------------------------------------------------------
+
+    def ratio_within(self, query: Query, steps: int) -> float:
+        """The worst ratio of any output's probabilities under answers at most `steps` grid steps apart."""
+        return ratio_in_matrix(self._sealed.array, query.answers, steps) if steps else 1.0
+
+    def neighbour_ratios(self, query: Query) -> list[float]:
+        """For every answer and the next one the worst ratio of any output's probabilities."""
+        return [largest_ratio(np.maximum(a, b), np.minimum(a, b)) for a, b in pairwise(self._sealed.array.T)]
+
+    def proof_steps(self, query: Query) -> list[str]:
+        """What `check` established, for a reader."""
+        outputs, answers = query.shape
+        cliques = sum(1 for _ in query.cliques())
+        return [
+            f"{outputs * answers} probabilities are whole multiples of 2^-62, none negative",
+            f"each of the {answers} columns sums to exactly 1",
+            f"in each of {cliques} groups of neighbours and for each of {outputs} outputs, "
+            "the largest probability is at most p/2^128 times the smallest",
+            RATIO_BOUND,
+        ]
+
+    def canonical_bytes(self) -> bytes:
+        """The numbers of the law, for digests."""
+        return self._sealed.array.astype("<i8").tobytes()
 
     def __reduce__(self) -> tuple[type["Matrix"], tuple[Any, ...]]:
         return Matrix, (self.weights,)  # copies and pickles are sealed anew, and carry no sampler
@@ -96,6 +173,8 @@ class Noise:
     size: int
     remap: Ints | None = None
     _sealed: tuple[Sealed, Sealed | None] = field(init=False, repr=False)
+
+    measured_exactly: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         remap = None if self.remap is None else _sealed_weights(self.remap)
@@ -144,11 +223,11 @@ class Noise:
         if self.remap is None:
             refuse_beyond_limit(query)
             return self.clamped()
-        starts, stops, targets = runs(self.remap)
+        starts, stops, targets = clamped.runs(self.remap)
         refuse_beyond_limit(query, len(targets))
         cumulative, answers = np.cumsum(self.weights_of_noise()), np.arange(self.size + 1)
         weights = np.zeros(query.shape, dtype=np.int64)
-        np.add.at(weights, targets, between(cumulative, starts[:, None], stops[:, None], answers))
+        np.add.at(weights, targets, clamped.between(cumulative, starts[:, None], stops[:, None], answers))
         return weights
 
     def clamped(self) -> Ints:
@@ -169,6 +248,69 @@ class Noise:
         """
         size = min(self.size, 2 * self.half_width + 4)
         return Noise(self.core, self.floor, self.end + (self.size - size) * self.floor, size)
+
+    # --- measures, for every true answer; linear in the size ----------------------------------------------
+
+    @property
+    def noise_table(self) -> "Noise":
+        return self
+
+    def probabilities(self, query: Query) -> Floats:
+        """P[output, answer] as floats; `TooLarge` beyond MATRIX_LIMIT entries."""
+        return frozen(self.matrix(query) / TOTAL)
+
+    def likelihood(self, query: Query, output: int) -> Floats:
+        """Pr[output | answer], without writing out the matrix."""
+        return clamped.likelihood(self, output)
+
+    def losses(self, query: Query, loss: Loss) -> Floats:
+        """Expected losses of the error; a table or function would need the matrix."""
+        if not isinstance(loss, ErrorLoss):
+            raise TooLarge("a loss table or function needs a matrix of this size; use a loss of the error")
+        if loss.name == "zero-one":
+            return 1.0 - self.truth(query)
+        return clamped.expected(self, query, lambda error: np.asarray(loss.of(np.abs(error)), dtype=np.float64))
+
+    def truth(self, query: Query) -> Floats:
+        """Pr[the report is the cell that holds the answer]."""
+        return clamped.truth(self, query)
+
+    def ends(self, query: Query) -> Floats:
+        """Pr[the report is the first or the last output]."""
+        return clamped.ends(self, query)
+
+    def bias(self, query: Query) -> Floats:
+        """E[reported - true]."""
+        return clamped.expected(self, query, lambda error: error)
+
+    def variance(self, query: Query) -> Floats:
+        """E[error²] - bias², right to 10^-15 of the squared range."""
+        return np.maximum(clamped.expected(self, query, np.square) - self.bias(query) ** 2, 0.0)
+
+    # --- what it reveals ----------------------------------------------------------------------------------
+
+    def ratio_within(self, query: Query, steps: int) -> float:
+        """The worst ratio of any output's probabilities under answers at most `steps` grid steps apart."""
+        return ratio_in_noise(self.weights_of_noise(), min(steps, self.size)) if steps else 1.0
+
+    def neighbour_ratios(self, query: Query) -> list[float]:
+        """For every answer and the next one the worst ratio: the same all along the grid."""
+        return [self.ratio_within(query, 1)] * self.size
+
+    def proof_steps(self, query: Query) -> list[str]:
+        """What `check` established, for a reader."""
+        return [
+            f"{len(self.core)} noise probabilities are whole multiples of 2^-62, all positive, and with the "
+            "constant tails they sum to exactly 1",
+            "any two noise values within the reach, and any two tail sums, differ at most by the factor p/2^128",
+            RATIO_BOUND,
+            "clamping and renaming outputs look only at the noisy value, so they reveal nothing more",
+        ]
+
+    def canonical_bytes(self) -> bytes:
+        """The numbers of the law, for digests."""
+        remap = b"" if self.remap is None else self.remap.astype("<i8").tobytes()
+        return f"|{self.floor}|{self.end}|{self.size}|".encode() + self.core.astype("<i8").tobytes() + remap
 
     def __reduce__(self) -> tuple[type["Noise"], tuple[Any, ...]]:
         return Noise, (self.core, self.floor, self.end, self.size, self.remap)
@@ -194,21 +336,8 @@ class Noise:
 Law = Matrix | Noise
 
 
-def runs(remap: Ints, only: tuple[int, ...] | None = None) -> tuple[Ints, Ints, Ints]:
-    """Runs of consecutive steps with the same target: first step, last step, target."""
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(remap)) + 1])
-    stops = np.concatenate([starts[1:] - 1, [len(remap) - 1]])
-    targets = remap[starts]
-    keep = slice(None) if only is None else np.isin(targets, only)
-    return starts[keep], stops[keep], targets[keep]
-
-
-def between(cumulative: Ints, low: Ints, high: Ints, j: Ints) -> Ints:
-    """Units of probability that answer j is reported as a step in low..high, elementwise."""
-    n = len(cumulative) // 2
-    upper = np.where(high >= n, TOTAL, cumulative[np.minimum(high - j + n, 2 * n)])
-    lower = np.where(low <= 0, 0, cumulative[np.maximum(low - 1 - j + n, 0)])
-    return np.asarray(upper - lower)
+def _errors(query: Query) -> Floats:
+    return query.outputs.values.floats()[:, None] - query.answers.floats()[None, :]
 
 
 def noise_steps(query: Query) -> tuple[int, Fraction]:

@@ -1,18 +1,15 @@
 """How wrong reports are, taken at face value: losses, bias, variance, chances of the truth and of the ends.
 
-Every function takes a mechanism first and is a method of `Mechanism`. Matrix laws are summed from their float
-view; `exactly` has the same measures as Fractions. Noise tables use the linear-time forms of `clamped`, so
-these measures also serve counts of a million.
+Every function takes a mechanism first and is a method of `Mechanism`; the law does the sums. A matrix is summed from
+its float view; `exactly` has the same measures as Fractions. Noise tables use the linear-time forms of `clamped`,
+so these measures also serve counts of a million.
 """
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.errors import TooLarge
-from inbounds.loss import ErrorLoss, LossLike, Prior, as_loss, as_prior
-from inbounds.mechanism import clamped
-from inbounds.mechanism.law import Noise
+from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.numbers import Floats
 from inbounds.query import Query
 
@@ -32,22 +29,12 @@ def worst_loss(mechanism: "Mechanism", loss: LossLike = "absolute") -> float:
 
 def loss_per_answer(mechanism: "Mechanism", loss: LossLike = "absolute") -> Floats:
     """sum_i P[i, j] · loss[i, j] for every answer j: the expected loss when j is true."""
-    chosen, query, law = as_loss(loss), mechanism.query, mechanism.law
-    if not isinstance(law, Noise):
-        return np.asarray(np.einsum("ij,ij->j", mechanism.matrix, chosen.table(query)))
-    if not isinstance(chosen, ErrorLoss):
-        raise TooLarge("a loss table or function needs a matrix of this size; use a loss of the error")
-    if chosen.name == "zero-one":
-        return 1.0 - clamped.truth(law, query)
-    return clamped.expected(law, query, lambda error: np.asarray(chosen.of(np.abs(error)), dtype=np.float64))
+    return mechanism.law.losses(mechanism.query, as_loss(loss))
 
 
 def truth_probability(mechanism: "Mechanism") -> Floats:
     """For every true answer, the probability of reporting the cell that holds it."""
-    query = mechanism.query
-    if isinstance(mechanism.law, Noise):
-        return clamped.truth(mechanism.law, query)
-    return mechanism.matrix[query.home, np.arange(len(query.answers))]
+    return mechanism.law.truth(mechanism.query)
 
 
 def end_probability(mechanism: "Mechanism") -> Floats:
@@ -56,19 +43,12 @@ def end_probability(mechanism: "Mechanism") -> Floats:
     Snapping piles up here: a large value beside a small probability of the truth means that reports say
     more about the range than about the data.
     """
-    query = _numeric(mechanism.query, "an end of the range")
-    if isinstance(mechanism.law, Noise):
-        return clamped.ends(mechanism.law, query)
-    matrix = mechanism.matrix
-    return np.asarray(matrix[0] + matrix[-1] if len(matrix) > 1 else matrix[0].copy())
+    return mechanism.law.ends(_numeric(mechanism.query, "an end of the range"))
 
 
 def bias(mechanism: "Mechanism") -> Floats:
     """Expected report minus the true answer, for every true answer."""
-    query = _numeric(mechanism.query, "bias")
-    if isinstance(mechanism.law, Noise):
-        return clamped.expected(mechanism.law, query, lambda error: error)
-    return np.asarray(np.einsum("ij,ij->j", mechanism.matrix, _errors(query)))
+    return mechanism.law.bias(_numeric(mechanism.query, "bias"))
 
 
 def variance(mechanism: "Mechanism") -> Floats:
@@ -76,11 +56,7 @@ def variance(mechanism: "Mechanism") -> Floats:
 
     For a noise table it is E[error²] - bias², right to 10^-15 of the squared range.
     """
-    query = _numeric(mechanism.query, "variance")
-    if isinstance(mechanism.law, Noise):
-        return np.maximum(rmse(mechanism) ** 2 - bias(mechanism) ** 2, 0.0)
-    around = _errors(query) - bias(mechanism)
-    return np.asarray(np.einsum("ij,ij,ij->j", mechanism.matrix, around, around))
+    return mechanism.law.variance(_numeric(mechanism.query, "variance"))
 
 
 def rmse(mechanism: "Mechanism") -> Floats:
@@ -100,10 +76,6 @@ def output_index(query: Query, output: Any) -> int:
     if len(found) != 1:
         raise ValueError("output must be one of the values the mechanism reports")
     return int(found[0])
-
-
-def _errors(query: Query) -> Floats:
-    return query.outputs.values.floats()[:, None] - query.answers.floats()[None, :]
 
 
 def _numeric(query: Query, what: str) -> Query:

@@ -18,7 +18,7 @@ from inbounds.mechanism.audit import COLUMN_SLACK, audit, noise_epsilon, transpo
 from inbounds.mechanism.exactly import Exactly
 from inbounds.mechanism.law import Law, Matrix, Noise, refuse_beyond_limit, sealed
 from inbounds.mechanism.repair import mirrored_weights, weights_near
-from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above, frozen
+from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above
 from inbounds.properties import Layout, holding, meaningful, square
 from inbounds.query import Query
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
@@ -134,7 +134,7 @@ class Mechanism:
     @cached_property
     def matrix(self) -> Floats:
         """The weights as float probabilities P[output, answer]: a view to look at, not to release with."""
-        return frozen(self.weights / TOTAL)
+        return self.law.probabilities(self.query)
 
     def effective_epsilon(self) -> float:
         """The tight privacy loss of this very mechanism, at most `epsilon`; exact, and rounded up to a float."""
@@ -198,7 +198,23 @@ class Mechanism:
     mutual_information = bayes.mutual_information
     posterior_entropy = bayes.posterior_entropy
     worst_remap = bayes.worst_remap
-    followed_by = bayes.followed_by
+
+    def followed_by(self, remap: ArrayLike) -> "Mechanism":
+        """The mechanism whose report is passed through a remap: post-processing, certified again.
+
+        remap: for every output the value reported instead, or a matrix R[new output, output] whose columns sum to
+        one. A table of values keeps the integers exactly; a matrix is rounded to them.
+        """
+        query, origin = self.query, Origin("followed_by", {"of": str(self.origin)})
+        table, outputs = np.asarray(remap), self.query.shape[0]
+        if table.ndim == 1 and len(table) == outputs:
+            targets = [utility.output_index(query, value) for value in table.tolist()]
+            weights = np.zeros_like(self.weights)
+            np.add.at(weights, targets, self.weights)
+            return Mechanism(query, self.epsilon, Matrix(weights), origin)
+        if table.shape != (outputs, outputs) or not (table >= 0).all() or not np.allclose(table.sum(axis=0), 1):
+            raise ValueError(f"remap must be {outputs} reported values, or a {outputs} × {outputs} stochastic matrix")
+        return certified(table @ self.matrix, query, self.epsilon, origin)
 
     @property
     def exactly(self) -> Exactly:
@@ -218,7 +234,7 @@ class Mechanism:
     @property
     def claimed(self) -> tuple[str, ...]:
         """What the mechanism's passport says and no reader has checked, sentence by sentence."""
-        from inbounds.report.words import claimed
+        from inbounds.mechanism.claims import claimed
 
         return tuple(claimed(self))
 

@@ -1,12 +1,16 @@
 """From floats to weights: integers near a matrix that keep every ratio. Trusted by nobody; the checker decides."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from inbounds.numbers import Floats, Ints
+from inbounds.errors import NotConverged
+from inbounds.numbers import Floats, Ints, Wholes
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, ratio_below
+
+Ratios = Sequence[tuple[slice | tuple[slice, ...], int]]
+"""Neighbours, as a window of answers (or of answers and levels), and p: weights in it are p / 2**EXP_BITS apart."""
 
 
 def least_neighbour(high: Ints, p: int) -> Ints:
@@ -14,7 +18,7 @@ def least_neighbour(high: Ints, p: int) -> Ints:
     return np.asarray(-((-(high.astype(object) << EXP_BITS)) // p), dtype=np.int64)
 
 
-def raise_rows(weights: Ints, ratios: list[tuple[slice, int]]) -> None:
+def raise_rows(weights: Ints, ratios: Ratios) -> None:
     """Raise entries, in place, until every row keeps every ratio; raising only costs utility.
 
     On a line one sweep each way is enough (an entry is raised by its larger neighbour, never by a smaller
@@ -24,56 +28,65 @@ def raise_rows(weights: Ints, ratios: list[tuple[slice, int]]) -> None:
     while changed:
         changed = False
         for window, p in (*ratios, *reversed(ratios)):
-            block = weights[:, window]
-            least = least_neighbour(block.max(axis=1), p)
-            short = block < least[:, None]
-            if short.any():
-                np.maximum(block, least[:, None], out=block)
+            block = weights.T[window]
+            least = least_neighbour(block.max(axis=tuple(range(block.ndim - 1))), p)
+            if (block < least).any():
+                np.maximum(block, least, out=block)
                 changed = True
 
 
-def _leftover_shortage(leftover: list[int], ratios: list[tuple[slice, int]]) -> int:
+def _leftover_shortage(leftover: Wholes, ratios: Ratios) -> int:
     """How many more units in every column would make the leftovers themselves a private row; 0 if they are."""
-    shortage = max(0, -min(leftover))
+    shortage = max(0, -int(leftover.min()))
     for window, p in ratios:
-        high, low = max(leftover[window]), min(leftover[window])
+        block = leftover.T[window]
+        high, low = int(block.max()), int(block.min())
         if high << EXP_BITS > p * low:
             gain = max(1, p - (1 << EXP_BITS))  # (low + c)·p >= (high + c)·2^EXP_BITS  <=>  c >= …
             shortage = max(shortage, -((p * low - (high << EXP_BITS)) // gain))
     return shortage
 
 
-def weights_near(
-    matrix: Floats, cliques: Iterable[Clique], epsilon: Fraction, *, total: int = TOTAL, even: bool = False
+def keep_ratios(
+    shares: Floats, ratios: Ratios, *, total: int = TOTAL, even: bool = False, reserve_limit: int | None = None
 ) -> Ints:
-    """Integer weights close to `matrix` (non-negative, columns with mass) that keep every ratio exactly.
+    """Integer weights close to `shares` (outputs × answers, or × levels × answers) that keep every ratio exactly.
 
     Round down to multiples of 1/total, raise rows, give each column's leftover to the one output that every
     answer reports most surely. The leftovers differ a little between columns; a reserve of units kept back
     in all of them makes the leftover itself a private row, and a sum of private rows is private.
     even: every output receives the reserve, which keeps fairness and monotonicity to the few units by which
-    the leftovers differ.
+    the leftovers differ. `NotConverged` where not even a reserve of `reserve_limit` (the total) is enough.
     """
-    ratios = [(slice(c.start, c.stop), ratio_below(epsilon, c.distance)) for c in cliques]
-    share = matrix / matrix.sum(axis=0)
-    others = len(matrix) - 1 if even else 0
+    others = len(shares) - 1 if even else 0
     reserve = 0
-    while reserve < total:
-        weights = np.floor(share * float(total - reserve)).astype(np.int64)
+    while reserve < (reserve_limit or total):
+        weights = np.floor(shares * float(total - reserve)).astype(np.int64)
         raise_rows(weights, ratios)
-        leftover = [total - s for s in weights.sum(axis=0, dtype=object)]
-        each = max(0, min(leftover)) // (others + 1) if even else 0
-        rest = [units - others * each for units in leftover]
+        leftover: Wholes = total - weights.sum(axis=0, dtype=object)
+        each = max(0, leftover.min()) // (others + 1) if even else 0
+        rest = leftover - others * each
         shortage = _leftover_shortage(rest, ratios)
         if not shortage:
-            break
+            surest = weights.min(axis=tuple(range(1, weights.ndim))).argmax()
+            weights += each
+            weights[surest] += rest.astype(np.int64) - each
+            return weights
         reserve += (others + 1) * (shortage + (shortage >> 3) + 2)
-    else:
-        weights, each, rest = np.zeros(matrix.shape, dtype=np.int64), 0, [total] * matrix.shape[1]
-    surest = weights.min(axis=1).argmax()
-    weights += each
-    weights[surest] += np.array(rest, dtype=np.int64) - each
-    return np.asarray(weights)
+    raise NotConverged("no whole numbers near the proposal keep every ratio; use fewer answers or a larger epsilon")
+
+
+def weights_near(
+    matrix: Floats, cliques: Iterable[Clique], epsilon: Fraction, *, total: int = TOTAL, even: bool = False
+) -> Ints:
+    """`keep_ratios` near a matrix (non-negative, columns with mass); one sure output where nothing else is private."""
+    ratios: Ratios = [(slice(c.start, c.stop), ratio_below(epsilon, c.distance)) for c in cliques]
+    try:
+        return keep_ratios(matrix / matrix.sum(axis=0), ratios, total=total, even=even)
+    except NotConverged:
+        weights = np.zeros(matrix.shape, dtype=np.int64)
+        weights[0] = total
+        return weights
 
 
 def mirrored_weights(matrix: Floats, cliques: Iterable[Clique], epsilon: Fraction, *, even: bool = False) -> Ints:

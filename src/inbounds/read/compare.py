@@ -1,13 +1,12 @@
 """Mechanisms for one question side by side: losses, worst cases, Bayesian users, properties, tight epsilons."""
 
-import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from inbounds import catalog
+from inbounds.catalog.registry import REGISTRY, Family, families
 from inbounds.errors import InboundsError, TooLarge
 from inbounds.extras import library
 from inbounds.loss import Loss, LossLike, Prior, as_loss, as_prior
@@ -16,8 +15,19 @@ from inbounds.mechanism.law import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Query
 
-Family = Callable[[Query, Number], Mechanism]
-"""A way to make a mechanism: (query, epsilon) to Mechanism, such as every function of the catalog."""
+__all__ = [
+    "CODES",
+    "TIE",
+    "Comparison",
+    "Family",
+    "Row",
+    "by_short_name",
+    "compare",
+    "families",
+    "fitting",
+    "shown",
+    "usual",
+]
 
 TIE = 1e-9
 """Values within this share of the best are as good."""
@@ -34,8 +44,6 @@ CODES = {
     "weakly_honest": "WH",
     "symmetric": "S",
 }
-COMPACT = ("truncated_geometric", "variant_1")
-"""What can be made without a matrix; beyond its limit nothing else is tried."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ class Comparison:
 
     def sorted(self, by: str | None = None) -> "Comparison":
         """The rows in the order of a column, the best first."""
-        column = self._known(by or self.losses[0])
+        column = self._checked_column(by or self.losses[0])
 
         def rank(row: Row) -> float:
             value = row.values[column]
@@ -79,7 +87,7 @@ class Comparison:
 
     def best(self, column: str | None = None) -> tuple[str, ...]:
         """The names of the mechanisms that are best in a column, ties included."""
-        chosen = self._known(column or self.losses[0])
+        chosen = self._checked_column(column or self.losses[0])
         return tuple(row.name for row in self.rows if self.marks(row, chosen))
 
     def marks(self, row: Row, column: str) -> bool:
@@ -145,7 +153,7 @@ class Comparison:
 
         return comparison_table(self)
 
-    def _known(self, column: str) -> str:
+    def _checked_column(self, column: str) -> str:
         if column not in self.columns:
             raise ValueError(f"column must be one of {', '.join(self.columns)}, got {column!r}")
         return column
@@ -174,25 +182,13 @@ def compare(
         first = as_loss(losses[0]) if losses else None
         mechanisms, left_out = fitting(what, epsilon, first)
     else:
-        mechanisms = dict(what) if isinstance(what, Mapping) else named(what)
+        mechanisms = dict(what) if isinstance(what, Mapping) else by_short_name(what)
     query = _one_question(mechanisms)
     chosen = [as_loss(loss) for loss in losses or usual(query)]
     weights = as_prior(prior, query)
     rows = [_row(name, mechanism, chosen, weights) for name, mechanism in mechanisms.items()]
     found = Comparison(tuple(rows), tuple(rows[0].values), tuple(loss.name for loss in chosen), left_out)
     return found.sorted() if isinstance(what, Query) else found
-
-
-def families() -> dict[str, Callable[..., Mechanism]]:
-    """Every function of the catalog that needs nothing but a query and epsilon."""
-    found = {}
-    for name in catalog.__all__:
-        make = getattr(catalog, name)
-        signature = inspect.signature(make)
-        needed = [p for p in signature.parameters.values() if p.default is p.empty]
-        if len(needed) == 2 and signature.return_annotation in (Mechanism, "Mechanism"):
-            found[name] = make
-    return found
 
 
 def fitting(query: Query, epsilon: Number, loss: Loss | None = None) -> tuple[dict[str, Mechanism], dict[str, str]]:
@@ -202,15 +198,18 @@ def fitting(query: Query, epsilon: Number, loss: Loss | None = None) -> tuple[di
     """
     bound = as_epsilon(epsilon)
     made: dict[str, Mechanism] = {}
-    left_out = {"prerounded_geometric": "needs cell edges of your choice"}
+    left_out: dict[str, str] = {}
     large = query.shape[0] * query.shape[1] > MATRIX_LIMIT
-    for name, make in families().items():
-        if large and name not in COMPACT:
+    for name, row in REGISTRY.items():
+        if row.needs:
+            left_out[name] = f"needs {row.needs}"
+            continue
+        if large and not row.compact:
             left_out[name] = f"needs a matrix of {query.shape[0]} × {query.shape[1]}, over the limit"
             continue
-        chosen = {"loss": loss or usual(query)[0]} if "loss" in inspect.signature(make).parameters else {}
+        chosen = {"loss": loss or usual(query)[0]} if row.takes_loss else {}
         try:
-            made[name] = make(query, bound, **chosen)
+            made[name] = row.make(query, bound, **chosen)
         except (ValueError, InboundsError) as reason:
             left_out[name] = str(reason)
     return made, left_out
@@ -264,7 +263,7 @@ def _one_question(mechanisms: Mapping[str, Mechanism]) -> Query:
     return question
 
 
-def named(mechanisms: Iterable[Mechanism]) -> dict[str, Mechanism]:
+def by_short_name(mechanisms: Iterable[Mechanism]) -> dict[str, Mechanism]:
     """Short names from the origins; the full origin, then a number, where the short one is taken."""
     named: dict[str, Mechanism] = {}
     for mechanism in mechanisms:

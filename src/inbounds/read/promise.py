@@ -11,13 +11,12 @@ from typing import Literal
 
 import numpy as np
 
+from inbounds.catalog.registry import Family, families
 from inbounds.errors import Infeasible
 from inbounds.loss import Loss, LossLike, Prior, as_loss, off_by_more_than
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.law import Noise
 from inbounds.numbers import EPSILON_RANGE, Number, as_epsilon, exact
 from inbounds.query import Query
-from inbounds.read.compare import Family, families
 
 CLEAR = 1e-9
 """A float measure this far from the bound, relative to it, has decided; its own error is below 10^-11."""
@@ -57,11 +56,11 @@ class Promise:
         value, bound = self.value(mechanism), float(self.at_most)
         if abs(value - bound) > CLEAR * max(bound, 1e-300):
             return value < bound
-        return not isinstance(mechanism.law, Noise) and self.exact_value(mechanism) <= self.at_most
+        return mechanism.law.measured_exactly and self.exact_value(mechanism) <= self.at_most
 
     def exact_value(self, mechanism: Mechanism) -> Fraction:
         """`value` as a Fraction; for a noise table, which has none, a float raised beyond its error."""
-        if isinstance(mechanism.law, Noise):
+        if not mechanism.law.measured_exactly:
             return Fraction(self.value(mechanism) * (1 + CLEAR))
         if self.aim == "worst":
             return mechanism.exactly.worst_loss(self.loss)

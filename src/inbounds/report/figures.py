@@ -9,10 +9,10 @@ import numpy as np
 from inbounds.extras import library
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.bayes import spoken
+from inbounds.mechanism.bayes import answer_values
 from inbounds.numbers import Floats, Number, alpha, exact
 from inbounds.query import Query
-from inbounds.read.compare import Family, named
+from inbounds.read.compare import Family, by_short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +85,7 @@ def error_per_answer(
     mechanisms: Sequence[Mechanism] | Mapping[str, Mechanism], loss: LossLike = "absolute"
 ) -> "Figure":
     """Expected loss of several mechanisms for every true answer."""
-    shown = mechanisms if isinstance(mechanisms, Mapping) else named(mechanisms)
+    shown = mechanisms if isinstance(mechanisms, Mapping) else by_short_name(mechanisms)
     if not shown:
         raise ValueError("error_per_answer needs at least one mechanism")
     query = next(iter(shown.values())).query
@@ -101,7 +101,7 @@ def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: flo
     """What a published value says: the prior as a line, the posterior as bars, the credible set hatched."""
     query = mechanism.query
     after, held = mechanism.posterior(output, prior), mechanism.credible_set(output, level, prior)
-    names = spoken(query).tolist()
+    names = answer_values(query).tolist()
     inside = [name in set(held.answers) for name in names]
     figure = _figure(6.4, 3.6)
     axis = figure.subplots()
@@ -172,7 +172,7 @@ def _draw(axis: "Axes", mechanism: Mechanism, top: float) -> "AxesImage":
     image = axis.imshow(matrix, cmap=HEAT, vmin=0, vmax=top, origin="lower", aspect="auto")
     axis.set_xlabel("true answer")
     axis.set_ylabel("report")
-    _name_ticks(axis.set_xticks, [_text(answer) for answer in spoken(query).tolist()])
+    _name_ticks(axis.set_xticks, [_text(answer) for answer in answer_values(query).tolist()])
     _name_ticks(axis.set_yticks, [_text(value) for value in query.reported.tolist()])
     if query.shape[1] <= NUMBERS_UP_TO:
         for (i, j), value in np.ndenumerate(matrix):

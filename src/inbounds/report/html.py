@@ -11,7 +11,7 @@ from inbounds.errors import TooLarge
 from inbounds.files import passport
 from inbounds.loss import Prior
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.bayes import Reading, percent, readings, spoken
+from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
 from inbounds.mechanism.law import MATRIX_LIMIT
 from inbounds.numbers import decimal
 from inbounds.read.compare import Comparison, shown
@@ -102,7 +102,7 @@ def _pictures(m: Mechanism, prior: Prior, level: float) -> Iterable[str]:
         yield f"<figure>{svg.bars(m.loss_per_answer(), names, 'true answer', 'expected absolute error')}</figure>"
     likeliest = max(range(len(rows)), key=lambda k: (rows[k].chance > 0, -abs(k - len(rows) // 2)))
     reading = rows[likeliest]
-    inside = [k for k, answer in enumerate(spoken(m.query).tolist()) if answer in set(reading.answers)]
+    inside = [k for k, answer in enumerate(answer_values(m.query).tolist()) if answer in set(reading.answers)]
     yield f"<h2>Example: {escape(_value(reading.output))} was published</h2>"
     yield f"<p>{escape(str(reading))} (dark bars).</p>"
     after = m.posterior(reading.output, prior)
@@ -254,7 +254,7 @@ def _small(m: Mechanism) -> bool:
 
 
 def _names(m: Mechanism) -> list[str]:
-    return [_value(answer) for answer in spoken(m.query).tolist()]
+    return [_value(answer) for answer in answer_values(m.query).tolist()]
 
 
 def _value(value: object) -> str:

@@ -2,12 +2,12 @@
 
 import math
 
-from inbounds.files import objective_value
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.claims import claimed
 from inbounds.numbers import decimal
 from inbounds.query import Everyone, Metric, Query
-from inbounds.trusted.bounds import EXP_BITS
+
+__all__ = ["LEGEND", "MEANING", "accuracy", "claimed", "promise", "proof", "relation", "subject"]
 
 
 def promise(mechanism: Mechanism) -> str:
@@ -57,28 +57,6 @@ def _arithmetic(query: Query) -> str:
     )
 
 
-def claimed(mechanism: Mechanism) -> list[str]:
-    """What a passport says that no program can check, or that this one does not."""
-    query, best = mechanism.query, mechanism.optimality
-    found = [
-        f"that the question is a {query.kind}, and that {_who_moves(query)}",
-        "where the mechanism comes from",
-    ]
-    if best is None:
-        return found
-    if objective_value(mechanism) is None:
-        found.append(f"that its {best.objective} is {best.value:.9g}")
-    return [*found, f"that no private mechanism has a lower {best.objective} than {best.bound:.9g}"]
-
-
-def _who_moves(query: Query) -> str:
-    if isinstance(query.neighbours, Everyone):
-        return "the answers listed are all there are"
-    if isinstance(query.neighbours, Metric):
-        return "the distance between two answers says how well they must be protected from each other"
-    return f"one person moves its answer by at most {decimal(query.sensitivity)}"
-
-
 def _cuts(query: Query) -> str:
     """What a reader must know where the answers have gaps that no person can cross."""
     if not query.cuts:
@@ -112,24 +90,7 @@ def relation(query: Query) -> str:
 
 def proof(mechanism: Mechanism) -> list[str]:
     """What the checker established, step by step."""
-    outputs, answers = mechanism.query.shape
-    bound = f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step"
-    if isinstance(mechanism.law, Matrix):
-        cliques = sum(1 for _ in mechanism.query.cliques())
-        return [
-            f"{outputs * answers} probabilities are whole multiples of 2^-62, none negative",
-            f"each of the {answers} columns sums to exactly 1",
-            f"in each of {cliques} groups of neighbours and for each of {outputs} outputs, "
-            "the largest probability is at most p/2^128 times the smallest",
-            bound,
-        ]
-    return [
-        f"{len(mechanism.law.core)} noise probabilities are whole multiples of 2^-62, all positive, and with the "
-        "constant tails they sum to exactly 1",
-        "any two noise values within the reach, and any two tail sums, differ at most by the factor p/2^128",
-        bound,
-        "clamping and renaming outputs look only at the noisy value, so they reveal nothing more",
-    ]
+    return mechanism.law.proof_steps(mechanism.query)
 
 
 MEANING = {

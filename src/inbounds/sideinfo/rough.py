@@ -43,7 +43,7 @@ class PreRounding:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PreRoundingComparison:
     """A pre-rounding beside the best mechanism of any kind for the same priors.
 
     optimal_loss: the same measure for `optimal`, designed for the average prior, or for the mixture of priors that
@@ -97,7 +97,7 @@ def compare(
     aim: Aim = "average",
     *,
     width: Number | None = None,
-) -> Comparison:
+) -> PreRoundingComparison:
     """The best pre-rounding beside `ib.optimal` under the same priors: what the detour through cells costs."""
     from inbounds.design.optimal import optimal
 
@@ -111,7 +111,7 @@ def compare(
     losses = [best.loss(loss, prior) for prior in plausible]
     assert best.optimality is not None
     judged = max(losses) if aim == "worst" else float(np.mean(losses))
-    return Comparison(found, best, judged, best.optimality.bound)
+    return PreRoundingComparison(found, best, judged, best.optimality.bound)
 
 
 def _designed(search: Search, edges: Edges, values: Ints, priors: Floats, bound: float, aim: Aim) -> PreRounding:

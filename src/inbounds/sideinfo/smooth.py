@@ -26,26 +26,22 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from inbounds.errors import NotADistribution, NotConverged, PrivacyViolation, TooLarge
+from inbounds.errors import NotADistribution, TooLarge
 from inbounds.loss import LossLike, as_loss
 from inbounds.mechanism.law import MATRIX_LIMIT, sealed
-from inbounds.mechanism.repair import least_neighbour
+from inbounds.mechanism.repair import Ratios, keep_ratios
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, whole
 from inbounds.query import extreme
 from inbounds.sideinfo.cauchy import snapped, split
 from inbounds.sideinfo.sensitivity import Sensitivity
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below
+from inbounds.trusted.certify import Window, check_states
 from inbounds.trusted.sample import Draws, MatrixSampler, entropy, report, simulated
 
 GROWTH_BITS = 64
 FINEST = 0.002
 """Levels end where the scale of the noise is this share of a step: more of them change nothing."""
-
-Wholes = NDArray[Any]
-Window = tuple[int, int, int, int]
-"""Answers start..stop-1 at levels first..last are neighbours of each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +142,14 @@ def smooth_release(low: int, high: int, epsilon: Number, beta: Number) -> Smooth
     values = np.arange(span + 1, dtype=np.float64)
     scales = [span / (u / 2**GROWTH_BITS) / chosen.a for u in growth]
     proposal = np.array([[snapped(values, f, scale) for f in values.tolist()] for scale in scales])
-    weights = _weights_near(np.moveaxis(proposal, 2, 0), windows(span, growth), bound)
+    weights = keep_ratios(np.moveaxis(proposal, 2, 0), _ratios(span, growth, bound), reserve_limit=TOTAL // 2)
     return SmoothRelease(bound, int(low), int(high), growth, weights)
+
+
+def _ratios(span: int, growth: Sequence[int], epsilon: Fraction) -> Ratios:
+    """The windows as the repair knows them: a slice of answers, a slice of levels, and the ratio they keep."""
+    p = exp_below(epsilon)
+    return [((slice(start, stop), slice(first, last + 1)), p) for start, stop, first, last in windows(span, growth)]
 
 
 def windows(span: int, growth: Sequence[int]) -> list[Window]:
@@ -162,62 +164,3 @@ def windows(span: int, growth: Sequence[int]) -> list[Window]:
         found += [(start, start + reach + 1, t, t) for start in starts if reach]
         found += [(start, start + reach + 1, t - 1, t) for start in starts if t]
     return found
-
-
-def check_states(weights: Ints, blocks: Sequence[Window], epsilon: Fraction) -> None:
-    """The checker's three conditions over states: non-negative, sums of 2**62, W · 2**128 <= p · W' in every block."""
-    if weights.dtype != np.int64 or (weights < 0).any():
-        raise NotADistribution("weights must be non-negative int64")
-    if (weights.sum(axis=0, dtype=object) != TOTAL).any():
-        raise NotADistribution("the weights of every state must sum to 2**62")
-    p = exp_below(epsilon)
-    for start, stop, first, last in blocks:
-        block = weights[:, first : last + 1, start:stop].reshape(len(weights), -1)
-        highs, lows = block.max(axis=1).tolist(), block.min(axis=1).tolist()
-        for i, (high, low) in enumerate(zip(highs, lows, strict=True)):
-            if high << EXP_BITS > p * low:
-                raise PrivacyViolation(i, (start, stop - 1), high / low if low else math.inf, p / 2**EXP_BITS)
-
-
-# --- from floats to weights: a proposal, trusted by nobody ------------------------------------------------
-
-
-def _weights_near(proposal: Floats, blocks: Sequence[Window], epsilon: Fraction) -> Ints:
-    """Whole numbers near the proposal: rounded down, raised where a ratio asks for it, the rest to one output.
-
-    As `exact.weights_near`, on states: a reserve kept back in every state makes the rest a private row itself.
-    """
-    p, reserve = exp_below(epsilon), 0
-    while reserve < TOTAL // 2:
-        weights = np.floor(proposal * float(TOTAL - reserve)).astype(np.int64)
-        _raise(weights, blocks, p)
-        rest = TOTAL - weights.sum(axis=0, dtype=object)
-        shortage = _shortage(rest, blocks, p)
-        if not shortage:
-            weights[weights.min(axis=(1, 2)).argmax()] += rest.astype(np.int64)
-            return weights
-        reserve += shortage + (shortage >> 3) + 2
-    raise NotConverged("no whole numbers near the Cauchy law keep every ratio; take beta further from 0 and epsilon")
-
-
-def _raise(weights: Ints, blocks: Sequence[Window], p: int) -> None:
-    changed = True
-    while changed:
-        changed = False
-        for start, stop, first, last in (*blocks, *reversed(blocks)):
-            block = weights[:, first : last + 1, start:stop]
-            least = least_neighbour(block.max(axis=(1, 2)), p)[:, None, None]
-            if (block < least).any():
-                np.maximum(block, least, out=block)
-                changed = True
-
-
-def _shortage(rest: Wholes, blocks: Sequence[Window], p: int) -> int:
-    """How many more units in every state would make the rests a private row."""
-    shortage = max(0, -int(rest.min()))
-    for start, stop, first, last in blocks:
-        block = rest[first : last + 1, start:stop]
-        high, low = int(block.max()), int(block.min())
-        if high << EXP_BITS > p * low:
-            shortage = max(shortage, -((p * low - (high << EXP_BITS)) // (p - (1 << EXP_BITS))))
-    return shortage

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from inbounds.tables.answer import Asked, Designed, Mechanisms, Released, answered, mechanisms_of
+from inbounds.tables.booking import Booking, Kept, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.designs import Progress, cache_folder, no_progress
 from inbounds.tables.engine import open_source
@@ -27,7 +29,7 @@ from inbounds.tables.sources.source import Source
 from inbounds.tables.texts import number
 from inbounds.tables.wishes import Wishes
 from inbounds.tables.words import composition, statement
-from inbounds.tables.write import check_report, check_target, naming, record_path
+from inbounds.tables.write import check_report, check_target, naming, record_path, same_release
 from inbounds.tables.write import write as written
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "Source",
     "SourceError",
     "Statistic",
+    "StoredTable",
     "Wishes",
     "groups",
     "mechanism",
@@ -58,6 +61,7 @@ class Release:
     """A released table and its record. `table` is a PyArrow table: `.table.to_pandas()` for a frame.
 
     mechanisms: what each number was drawn by, for every statistic's name and group size.
+    stored: the table is that of an earlier release with the same plan and edition, and cost nothing now.
     """
 
     plan: Plan
@@ -65,10 +69,15 @@ class Release:
     record: Mapping[str, Any]
     path: Path | None = None
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
+    stored: bool = False
 
     def __repr__(self) -> str:
         where = "not written" if self.path is None else str(self.path)
-        return f"Release({where}, {self.table.num_rows} rows, epsilon {number(self.plan.spent)})"
+        entry = self.record.get("ledger")
+        booked = f"entry {entry['entry']} of its ledger" if entry else "recorded in no ledger"
+        again = ", drawn by an earlier release" if self.stored else ""
+        rows = f"{self.table.num_rows} rows, epsilon {number(self.plan.spent)}"
+        return f"Release({where}, {rows}, {booked}{again})"
 
     def write(self, path: str | PathLike[str], *, overwrite: bool = False) -> "Release":
         """Write the table (.csv, .parquet or .json) with its record beside it, both or neither.
@@ -117,36 +126,65 @@ def release(
     cache: str | PathLike[str] | None = None,
     mechanisms: str | PathLike[str] | None = None,
     progress: Progress = no_progress,
+    ledger: LedgerLike | None = None,
+    key: str | None = None,
 ) -> Release:
-    """Answer a plan: aggregate, draw with operating-system entropy, and write the table with its record.
+    """Answer a plan: charge, aggregate, draw with operating-system entropy, and write the table with its record.
 
     plan: a `Plan`, the path of a TOML file, or the plain values of one. frame: a pandas, Polars or Arrow frame,
     or an Ibis table, in the place of the plan's source. output: where to write (over the plan's own); without
     any, nothing is written. overwrite: replace an older table; never a file that the plan reads. cache: the folder
     of designed mechanisms. mechanisms: a folder for the passports that readers need, `<statistic>-<size>.json`.
+    ledger: where the epsilon is charged (over the plan's own); by default the file `inbounds.ledger` beside the
+    output, which counts without a cap; without output and ledger nothing is recorded, and the release says so.
+    key: the request's name, to draw anew; without it the same plan, people and edition return the stored table,
+    with the warning `StoredTable`, and cost nothing.
 
     Formal guarantee: between neighbouring tables (`plan.neighbours`), the probability of any release differs by
-    a factor of at most exp(plan.spent).
+    a factor of at most exp(plan.spent). All releases in one ledger together: its budget.
     Cost: the engine's aggregation, one design per distinct group size, one draw per number.
     """
     wanted = as_plan(plan, frame)
     target = Path(output or wanted.output) if output or wanted.output else None
+    booking = Booking.of(wanted, target, ledger, key)
+    kept, designed = booking.found(), None
+    if kept is None:
+        kept, designed = _drawn(wanted, booking, target, overwrite, (cache, mechanisms, progress))
+    elif mechanisms is not None:
+        designed = _designed(wanted, cache, mechanisms, progress)
+    if not kept.drawn:
+        warn(f"the stored table of {kept.record['time']} is returned, at no cost; {ANEW}", StoredTable, stacklevel=2)
+    made = {} if designed is None else mechanisms_of(designed)
+    result = Release(wanted, kept.table, kept.record, mechanisms=made, stored=not kept.drawn)
+    if target is None or (result.stored and same_release(kept.record, target)):
+        return replace(result, path=target)
+    return result.write(target, overwrite=overwrite)
+
+
+ANEW = "new data need a new edition, another draw a key of its own (--new on the command line)"
+
+
+def _drawn(
+    plan: Plan, booking: Booking, target: Path | None, overwrite: bool, settings: tuple[Any, Any, Progress]
+) -> tuple[Kept, Designed]:
+    """A new table: everything settled, then charged, then read, then drawn, then kept."""
 
     def check() -> None:
-        with wanted.located(), at("output", "path"):
+        with plan.located(), at("output", "path"):
             if target is not None:
-                check_target(target, overwrite=overwrite, inputs=wanted.inputs)
+                check_target(target, overwrite=overwrite, inputs=plan.inputs)
 
     check()
-    with closing(open_source(wanted)) as source:
-        designed = _designed(wanted, cache, mechanisms, progress)
+    progress = settings[-1]
+    with closing(open_source(plan)) as source:
+        designed = _designed(plan, *settings)
         check()  # a passport may have taken the table's name; afterwards it would be too late
+        booking.charge()
         progress("aggregating", 0, 1)
         truths = source.aggregate()
         progress("aggregating", 1, 1)
     columns = answered(designed, truths, progress=progress)
-    result = Release(wanted, arrow(columns), recorded(designed), mechanisms=mechanisms_of(designed))
-    return result if target is None else result.write(target, overwrite=overwrite)
+    return booking.keep(arrow(columns), recorded(designed)), designed
 
 
 def preview(
@@ -191,5 +229,5 @@ def arrow(columns: list[Released]) -> Any:
     return pyarrow.table({column.name: pyarrow.array(column.values) for column in columns})
 
 
-for _name in __all__:
-    setattr(release, _name, globals()[_name])  # `ib.release.groups` and its like, as version 0.1 spelt them
+for _name in set(__all__) - {"release"}:  # `ib.release.preview(…)`: the function has this package's names, as in 0.1
+    setattr(release, _name, globals()[_name])

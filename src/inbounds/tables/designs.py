@@ -15,16 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from inbounds import catalog, priors
+from inbounds import priors
+from inbounds.catalog.geometric import GHOSH
+from inbounds.catalog.registry import REGISTRY
 from inbounds.errors import InboundsError
 from inbounds.files import digest, load, passport, save
 from inbounds.files.intake import from_json, text_of
-from inbounds.loss import as_prior
+from inbounds.loss import as_prior, loss_named
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.law import geometric_noise, noise_steps
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Query, Reach
-from inbounds.tables.wishes import Wishes, loss_named
+from inbounds.tables.wishes import Wishes
 
 DESIGNED_UP_TO = 400
 """Answers up to which a mechanism is optimized as a matrix; beyond, geometric noise is kept as a small table."""
@@ -143,7 +145,7 @@ def wide(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     remap, how = None, {}
     if wishes.loss == "absolute" and wishes.aim == "average" and len(query.answers) <= LARGEST_REMAP:
         remap, how = _medians(query, epsilon, prior_of(wishes, query)), {"reported as": "posterior median"}
-    origin = Origin("truncated_geometric", how, catalog.geometric.GHOSH)
+    origin = Origin("truncated_geometric", how, GHOSH)
     return Mechanism(query, epsilon, geometric_noise(query, epsilon, remap), origin)
 
 
@@ -160,21 +162,10 @@ def _medians(query: Query, epsilon: Fraction, prior: Floats | None) -> Ints:
 
 def named(name: str) -> Callable[..., Mechanism]:
     """A mechanism of the catalog that needs nothing but a query and epsilon."""
-    if name not in NAMED:
-        raise ValueError(f"must be optimal or one of {', '.join(NAMED)}, got {name!r}")
-    return getattr(catalog, name)  # type: ignore[no-any-return]
-
-
-NAMED = (
-    "truncated_geometric",
-    "folded_geometric",
-    "explicit_fair",
-    "exponential",
-    "snapped_laplace",
-    "snapped_staircase",
-    "normalized_laplace",
-    "uniform",
-)
+    known = {row.name: row.make for row in REGISTRY.values() if row.in_plans}
+    if name not in known:
+        raise ValueError(f"must be optimal or one of {', '.join(known)}, got {name!r}")
+    return known[name]
 
 
 def prior_of(wishes: Wishes, query: Query) -> Floats | None:

@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 
 from inbounds.report.layout import document, table
+from inbounds.tables.booking import standing
 from inbounds.tables.formulas import neutral
 
 SHOWN_ROWS = 200
@@ -43,6 +44,8 @@ def _parts(record: Mapping[str, Any], released: Any) -> Iterator[str]:
     names = ["statistic", "epsilon", "each number drawn at", "why"]
     yield table(names, [_cells(a["statistic"], a["spent"], a["drawn_at"], a["reason"]) for a in record["account"]])
     yield f"<p>{escape(record['composition'][-1])}.</p>"
+    if "ledger" in record:
+        yield f"<p>{escape(standing(record))}.</p>"
     yield "<h2>How wrong will it be?</h2>"
     yield from _errors(record["mechanisms"])
     yield "<h2>The table</h2>"

@@ -3,22 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from inbounds.loss import Loss, as_loss, off_by_more_than, power
+from inbounds.loss import loss_named
 from inbounds.properties import canonical
 from inbounds.tables.errors import PlanError, at
 
 PRIORS = {"uniform": 0, "normal": 2, "beta": 2, "binomial": 1}
 """The named priors a plan may wish for, and how many numbers each takes."""
-
-
-def loss_named(name: str) -> Loss:
-    """A loss by the name it has in plans: absolute, squared, zero-one, off-by-more-than-2, power-1.5."""
-    if not isinstance(name, str):
-        raise ValueError("must be the name of a loss in quotes")
-    for prefix, made in (("off-by-more-than-", off_by_more_than), ("power-", power)):
-        if name.startswith(prefix):
-            return made(name.removeprefix(prefix))
-    return as_loss(name)
 
 
 @dataclass(frozen=True)

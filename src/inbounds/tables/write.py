@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from inbounds.files import same_file
+from inbounds.files import same_file, settle
 from inbounds.tables.formulas import neutral
 
 FORMATS = (".csv", ".parquet", ".json")
@@ -66,6 +66,16 @@ def check_place(target: Path, what: str, inputs: Iterable[str]) -> None:
         raise ValueError(f"{what} must not be a file that the release reads{own}, got {target}; give another name")
 
 
+def same_release(record: Mapping[str, Any], target: Path) -> bool:
+    """Whether a table with this record is there already, whole and unchanged."""
+    try:
+        beside = json.loads(record_path(target).read_text("utf-8"))
+        there = beside.pop("table"), beside.pop("sha256"), _digest(target.read_bytes())
+    except (OSError, ValueError, KeyError, AttributeError):
+        return False
+    return bool(beside == json.loads(json.dumps(record)) and there[0].get("sha256") == there[2])
+
+
 def write(
     table: Any,
     record: dict[str, Any],
@@ -83,11 +93,11 @@ def write(
     with _part(target, content) as table_part, _part(record_path(target), text.encode("utf-8")) as record_part:
         if overwrite:
             target.unlink(missing_ok=True)
-            _settle(target.parent)
+            settle(target.parent)
         os.replace(record_part, record_path(target))
-        _settle(target.parent)
+        settle(target.parent)
         os.replace(table_part, target)
-        _settle(target.parent)
+        settle(target.parent)
     return full
 
 
@@ -147,18 +157,6 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _settle(folder: Path) -> None:
-    """Make a rename survive a loss of power, where the system can."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _digest(content: bytes) -> str:

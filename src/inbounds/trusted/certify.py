@@ -1,23 +1,28 @@
-"""The checker: integers only. With `exact.exp_below` it is all that has to be trusted.
+"""The checkers: integers only. With `bounds.exp_below` they are all that has to be trusted of a law.
 
-It knows nothing of how weights were made. A matrix W of weights stands for Pr[i | j] = W[i, j] / 2**62.
+They know nothing of how weights were made. A matrix W of weights stands for Pr[i | j] = W[i, j] / 2**62.
 It passes when every weight is non-negative, every column sums to exactly 2**62, and for any two neighbouring
 answers j, k and every output i,
 
     W[i, j] · 2**128 <= p · W[i, k]      with  p / 2**128 <= exp(epsilon · distance),
 
-hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere.
+hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere. One checker
+for each kind of law: a matrix, a noise table, a matrix over states, a product of matrices; `_within_ratio` for all.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 
 import numpy as np
 
 from inbounds.errors import NotADistribution, PrivacyViolation
-from inbounds.numbers import Ints
+from inbounds.numbers import Ints, Wholes
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, ratio_below
+
+Window = tuple[int, int, int, int]
+"""Answers start..stop-1 at levels first..last are neighbours of each other."""
 
 Pairs = Iterable[tuple[int, int]]
 
@@ -26,19 +31,59 @@ def check_matrix(weights: Ints, cliques: Iterable[Clique], epsilon: Fraction) ->
     """Raise unless the weights are a distribution in every column and private for every clique."""
     if weights.dtype != np.int64 or weights.ndim != 2 or weights.size == 0:
         raise NotADistribution("weights must be a two-dimensional array of int64")
+    check_distributions(weights)
+    for start, stop, distance in cliques:
+        _check_rows(weights[:, start:stop], range(start, stop), ratio_below(epsilon, distance))
+
+
+def check_states(weights: Ints, windows: Iterable[Window], epsilon: Fraction) -> None:
+    """As `check_matrix` where the law depends on a level beside the answer: weights[output, level, answer]."""
+    if weights.dtype != np.int64 or weights.ndim != 3 or weights.size == 0:
+        raise NotADistribution("weights must be outputs × levels × answers in int64")
+    check_distributions(weights.reshape(len(weights), -1))
+    p = ratio_below(epsilon, Fraction(1))
+    for start, stop, first, last in windows:
+        block = weights[:, first : last + 1, start:stop].reshape(len(weights), -1)
+        _check_rows(block, [*range(start, stop)] * (last + 1 - first), p)
+
+
+def check_product(law: Wholes, cliques: Iterable[Clique], epsilon: Fraction) -> None:
+    """As `check_matrix` for whole numbers of any size over one total: products of matrices, joint laws."""
+    if (law < 0).any() or len(set(law.sum(axis=0))) != 1:
+        raise NotADistribution("a law must be non-negative, with the same sum for every answer")
+    for start, stop, distance in cliques:
+        _check_rows(law[:, start:stop], range(start, stop), ratio_below(epsilon, distance))
+
+
+def check_distributions(weights: Ints) -> None:
+    """Raise unless every column holds weights that are not negative and sum to exactly 2**62."""
     if (weights < 0).any():
         raise NotADistribution("weights must not be negative")
     for j, column_sum in enumerate(weights.sum(axis=0, dtype=object)):
         if column_sum != TOTAL:
             raise NotADistribution(f"column {j} must sum to 2**62, it misses by {TOTAL - column_sum}")
-    for start, stop, distance in cliques:
-        p = ratio_below(epsilon, distance)
-        block = weights[:, start:stop]
-        highs, lows = block.max(axis=1).tolist(), block.min(axis=1).tolist()
-        for i, (high, low) in enumerate(zip(highs, lows, strict=True)):
-            if high << EXP_BITS > p * low:
-                worst = (start + int(block[i].argmax()), start + int(block[i].argmin()))
-                raise PrivacyViolation(i, worst, high / low if low else float("inf"), p / 2**EXP_BITS)
+
+
+def _check_rows(block: Ints | Wholes, answers: Sequence[int], p: int) -> None:
+    """Raise where a row of neighbours holds two weights further apart than p / 2**128; column c is answers[c]."""
+    highs, lows = block.max(axis=1).tolist(), block.min(axis=1).tolist()
+    for i, (high, low) in enumerate(zip(highs, lows, strict=True)):
+        if not _within_ratio(high, low, p):
+            pair = answers[int(block[i].argmax())], answers[int(block[i].argmin())]
+            raise PrivacyViolation(i, pair, _times(high, low), p / 2**EXP_BITS)
+
+
+def _within_ratio(high: int, low: int, p: int) -> bool:
+    """high <= (p / 2**128) · low, in whole numbers of any size."""
+    return high << EXP_BITS <= p * low
+
+
+def _times(high: int, low: int) -> float:
+    """How many times `high` is `low`, for a message."""
+    try:
+        return high / low
+    except (ZeroDivisionError, OverflowError):
+        return math.inf
 
 
 def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distance: Fraction, epsilon: Fraction) -> None:
@@ -59,7 +104,7 @@ def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distanc
         raise NotADistribution(f"noise weights must sum to 2**62, they miss by {missing}")
     p = ratio_below(epsilon, distance)
     for width, pairs in neighbouring_weights(core, floor, end, size, reach):
-        _compare(pairs, width, p)
+        _check_pairs(pairs, width, p)
 
 
 def neighbouring_weights(core: Ints, floor: int, end: int, size: int, reach: int) -> Iterator[tuple[int, Pairs]]:
@@ -79,10 +124,11 @@ def neighbouring_weights(core: Ints, floor: int, end: int, size: int, reach: int
         yield reach, [*pairs, (end + reach * floor, end)] if skip else pairs
 
 
-def _compare(pairs: Pairs, reach: int, p: int) -> None:
+def _check_pairs(pairs: Pairs, reach: int, p: int) -> None:
+    """Raise where two noise weights, or two tail sums, `reach` apart are further apart than p / 2**128."""
     for d, (high, low) in enumerate(pairs):
-        if high << EXP_BITS > p * low:
-            raise PrivacyViolation(d, (d, d + reach), high / low, p / 2**EXP_BITS)
+        if not _within_ratio(high, low, p):
+            raise PrivacyViolation(d, (d, d + reach), _times(high, low), p / 2**EXP_BITS)
 
 
 def sliding(best: Callable[[Ints, Ints], Ints], table: Ints, reach: int) -> Ints:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from inbounds.design.comparisons import NOTHING, Comparisons, floors
 from inbounds.design.problem import Floats, Ints, Problem
-from inbounds.design.routes.comparisons import NOTHING, Comparisons, floors
 
 UNIT = 2.0**-52  # twice the rounding error of one operation; covers exp(epsilon) rounded either way
 

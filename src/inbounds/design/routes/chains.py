@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inbounds.design.bounds.duality import Duals, reduced_costs
+from inbounds.design.comparisons import Comparisons, names
 from inbounds.design.problem import Floats, Ints, Problem
-from inbounds.design.routes.comparisons import Comparisons, names
 
 
 @dataclass(frozen=True, eq=False)

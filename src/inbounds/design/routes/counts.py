@@ -67,7 +67,7 @@ class Posterior:
         return self.left[0] + self.left[1] + self.beyond + self.right[1]
 
     @property
-    def told(self) -> Bools:
+    def likely(self) -> Bools:
         """Values whose posterior is not lost to underflow."""
         return self.left[0] + self.beyond > FAINT
 
@@ -80,7 +80,7 @@ class Cost(Protocol):
 
     def doubt(self, s: Ints, y: Ints) -> Floats: ...
 
-    def told(self) -> Bools:
+    def likely(self) -> Bools:
         """Values s that are likely enough to tell reports apart."""
         ...
 
@@ -111,7 +111,7 @@ def remap(epsilon: float, loss: Floats, prior: Floats | None = None) -> Remap:
 
 
 def _summary(cost: Cost, y: Ints, w: Floats, base: float) -> Remap:
-    s, sure = np.arange(len(y)), np.where(cost.told(), w, 0.0)  # what is not told costs at least nothing
+    s, sure = np.arange(len(y)), np.where(cost.likely(), w, 0.0)  # what is not likely costs at least nothing
     value = cost.value(s, y)
     total = math.fsum(w * value)
     low = math.fsum(sure * value) - math.fsum(sure * cost.doubt(s, y)) - 4 * SAME * (total + abs(base))
@@ -128,15 +128,15 @@ def _weights(n: int, epsilon: float) -> Floats:
 def _best_reports(cost: Cost, n: int) -> Ints:
     """argmin_y of the cost for every s, non-decreasing: halve the gaps between known s, search between their
     reports. A value that tells nothing is read as the nearest one that does: a tie there must not bind the others."""
-    told = np.flatnonzero(cost.told())
-    count = len(told)
+    likely = np.flatnonzero(cost.likely())
+    count = len(likely)
     half = 1 << count.bit_length()
-    known = np.full(2 * half + 1, n - 1)  # by place in `told` + 1, with ends that hold the outermost reports
+    known = np.full(2 * half + 1, n - 1)  # by place in `likely` + 1, with ends that hold the outermost reports
     known[0] = 0
     while half := half // 2:
         at = np.arange(half, count + 1, 2 * half)
-        known[at] = _search(cost, told[at - 1], known[at - half], known[at + half])
-    middles = (told[1:] + told[:-1]) / 2
+        known[at] = _search(cost, likely[at - 1], known[at - half], known[at + half])
+    middles = (likely[1:] + likely[:-1]) / 2
     nearest: Ints = known[1 + np.searchsorted(middles, np.arange(n))]
     return nearest
 
@@ -194,8 +194,8 @@ class _Absolute:
     at: Posterior
     unit: float
 
-    def told(self) -> Bools:
-        return self.at.told
+    def likely(self) -> Bools:
+        return self.at.likely
 
     def value(self, s: Ints, y: Ints) -> Floats:
         at, d = self.at, np.abs(s - y)
@@ -221,8 +221,8 @@ class _Squared:
     at: Posterior
     unit: float
 
-    def told(self) -> Bools:
-        return self.at.told
+    def likely(self) -> Bools:
+        return self.at.likely
 
     def value(self, s: Ints, y: Ints) -> Floats:
         at, d = self.at, (y - s).astype(float)
@@ -243,8 +243,8 @@ class _Threshold:
     d: int
     unit: float
 
-    def told(self) -> Bools:
-        return self.at.told
+    def likely(self) -> Bools:
+        return self.at.likely
 
     def value(self, s: Ints, y: Ints) -> Floats:
         return self.unit * (self._below(s, y - self.d - 1) + self._above(s, y + self.d + 1))
@@ -281,7 +281,7 @@ class _Summed:
     epsilon: float
     f: Floats
 
-    def told(self) -> Bools:
+    def likely(self) -> Bools:
         at = _posterior(self.p, self.epsilon)
         return at.left[0] + at.beyond > FAINT_IN_TAIL
 

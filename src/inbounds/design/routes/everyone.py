@@ -28,7 +28,7 @@ DUST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class InteriorPoint:
     """a: per output; u, s and their multipliers: per output and answer; y: duals per answer, v and (worst)
     the weights; t, slack: the worst loss and each answer's distance from it."""
 
@@ -117,7 +117,7 @@ def solve(
     return None
 
 
-def _whole(form: Form, p: Point, m: int) -> Floats:
+def _whole(form: Form, p: InteriorPoint, m: int) -> Floats:
     P = np.zeros((m, form.base.shape[1]))
     P[: len(p.a)] = p.matrix
     return P + P[::-1, ::-1] if form.mirrored else P
@@ -139,7 +139,7 @@ def filled(a: Floats, cost: Floats, away: Floats, k: float) -> Floats:
     return P + a[:, None]
 
 
-def _start(form: Form) -> Point:
+def _start(form: Form) -> InteriorPoint:
     m, n = form.base.shape
     a = np.full(m, form.total / (m * (1 + form.k / 2)))
     u = np.full((m, n), form.k * a[0] / 2)
@@ -152,7 +152,7 @@ def _start(form: Form) -> Point:
     losses = (losses + losses[::-1]) / 2 if form.mirrored else losses
     t = float(losses.max()) + 1.0
     slack = t - losses if len(form.tables) > 1 else np.zeros(n)
-    return Point(a, u, u.copy(), zs, r + zs, y, t, slack)
+    return InteriorPoint(a, u, u.copy(), zs, r + zs, y, t, slack)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ class _Factors:
         return y
 
 
-def _factors(form: Form, p: Point) -> _Factors:
+def _factors(form: Form, p: InteriorPoint) -> _Factors:
     tu, ts = p.u / p.zu, p.s / p.zs
     w = 1 / (tu + ts)
     M, E, G = 1 + form.k * w * tu, tu * ts * w, form.k**2 * w.sum(axis=1)
@@ -192,7 +192,7 @@ def _factors(form: Form, p: Point) -> _Factors:
     return _Factors(tu, ts, w, G, N, K, cho_factor(K + np.diag(RIDGE * np.diag(K))))
 
 
-def _direction(form: Form, p: Point, f: _Factors, aim: tuple[Floats, Floats, Floats]) -> Point:
+def _direction(form: Form, p: InteriorPoint, f: _Factors, aim: tuple[Floats, Floats, Floats]) -> InteriorPoint:
     """The Newton step towards u z_u = aim[0], s z_s = aim[1], slack * weights = aim[2], as a point of
     differences."""
     hu, hs = aim[0] / p.zu - p.u, aim[1] / p.zs - p.s
@@ -210,7 +210,7 @@ def _direction(form: Form, p: Point, f: _Factors, aim: tuple[Floats, Floats, Flo
     e = form.reduced(dy) - form.base
     dzs = f.w * (H - f.tu * e - form.k * da[:, None])
     dslack = hslack - p.slack / p.y[1] * dy[1] if worst else np.zeros_like(p.slack)
-    return Point(da, hu - f.tu * (dzs + e), hs - f.ts * dzs, dzs, dzs + e, dy, dt, dslack)
+    return InteriorPoint(da, hu - f.tu * (dzs + e), hs - f.ts * dzs, dzs, dzs + e, dy, dt, dslack)
 
 
 def _bordered(form: Form, f: _Factors, right: Floats) -> tuple[Floats, float]:
@@ -224,7 +224,7 @@ def _bordered(form: Form, f: _Factors, right: Floats) -> tuple[Floats, float]:
     return dy - dt * border, dt
 
 
-def _step(form: Form, p: Point) -> Point | None:
+def _step(form: Form, p: InteriorPoint) -> InteriorPoint | None:
     try:
         f = _factors(form, p)
     except (LinAlgError, ValueError):
@@ -239,13 +239,13 @@ def _step(form: Form, p: Point) -> Point | None:
     return _moved(form, p, _direction(form, p, f, targets), INSIDE)
 
 
-def _moved(form: Form, p: Point, d: Point, inside: float) -> Point:
+def _moved(form: Form, p: InteriorPoint, d: InteriorPoint, inside: float) -> InteriorPoint:
     """p plus the longest primal and dual steps along d, at most one, that stay positive; `inside` of the way
     to zero."""
     primal = min(1.0, inside * _room((p.u, d.u), (p.s, d.s), (p.slack, d.slack)))
     dual = min(1.0, inside * _room((p.zs, d.zs), (p.zu, d.zu), (p.y[1:], d.y[1:])))
     y, zs = p.y + dual * d.y, p.zs + dual * d.zs
-    return Point(
+    return InteriorPoint(
         p.a + primal * d.a,
         p.u + primal * d.u,
         p.s + primal * d.s,

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from inbounds.catalog.fair import fair_matrix
+from inbounds.design.closed.fair import fair_matrix
+from inbounds.design.closed.response import response_matrix
+from inbounds.design.comparisons import floors, names, property_comparisons
 from inbounds.design.problem import Floats, Problem, Proposal
 from inbounds.design.routes import geometric
-from inbounds.design.routes.comparisons import floors, names, property_comparisons
 from inbounds.design.routes.fill import Limits, filled
 
 HOLDS = 1e-14  # a comparison of formulas that fails by less is rounding
@@ -71,17 +72,10 @@ def _closed_forms(problem: Problem) -> Iterator[Floats]:
     most = float(np.log(min(ratios, default=np.inf)))
     yield np.full((m, n), 1.0 / m)
     if m == n and np.array_equal(problem.home, np.arange(n)):
-        yield _response(n, min(problem.epsilon * nearest, most))
+        yield response_matrix(problem.home, n, min(problem.epsilon * nearest, most))
         yield fair_matrix(n, min(problem.epsilon * per_step, most))
         yield filled(n, Limits(float(np.exp(-problem.epsilon * per_step)))).matrix
     yield from _geometric(problem, per_step)
-
-
-def _response(size: int, rate: float) -> Floats:
-    """Randomized response: the truth exp(rate) times as likely as any other output."""
-    P = np.exp(np.where(np.eye(size, dtype=bool), 0.0, -rate))
-    shares: Floats = P / P.sum(axis=0)
-    return shares
 
 
 def _geometric(problem: Problem, per_step: float) -> Iterator[Floats]:

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.design.bounds.duality import Duals, lower_bound
+from inbounds.design.comparisons import Comparisons, classes, foldable, names, property_comparisons
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
 from inbounds.design.routes.chains import chain, completed, is_chain
-from inbounds.design.routes.comparisons import Comparisons, classes, foldable, names, property_comparisons
 
 Bools = NDArray[np.bool_]
 

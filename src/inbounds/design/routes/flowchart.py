@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inbounds.catalog.fair import fair_matrix
+from inbounds.design.closed.fair import fair_matrix
 from inbounds.design.problem import Problem, Proposal
 from inbounds.design.routes import geometric
 from inbounds.properties import canonical

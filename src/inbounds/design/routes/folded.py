@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import coo_array, csr_array, vstack
 
-from inbounds.design.problem import Floats, Ints, Problem
-from inbounds.design.routes.comparisons import (
+from inbounds.design.comparisons import (
     Comparisons,
     classes,
     distinct,
@@ -22,6 +21,7 @@ from inbounds.design.routes.comparisons import (
     property_comparisons,
     steps,
 )
+from inbounds.design.problem import Floats, Ints, Problem
 from inbounds.design.solver import highs
 
 CAP = 12.0  # cells are scaled by exp(-12) at most: further out, one unit of scale costs more than it saves

@@ -14,11 +14,9 @@ import highspy
 import numpy as np
 from scipy.sparse import coo_array, csc_array, csr_array, vstack
 
-from inbounds.catalog.fair import fair_matrix
 from inbounds.design.bounds.duality import Duals, lower_bound, trivial_bound
-from inbounds.design.problem import Floats, Ints, Problem, Proposal
-from inbounds.design.routes.chains import Chain, Pass, chain, completed, is_chain, rays
-from inbounds.design.routes.comparisons import (
+from inbounds.design.closed.fair import fair_matrix
+from inbounds.design.comparisons import (
     NOTHING,
     Comparisons,
     classes,
@@ -31,6 +29,8 @@ from inbounds.design.routes.comparisons import (
     property_comparisons,
     stages,
 )
+from inbounds.design.problem import Floats, Ints, Problem, Proposal
+from inbounds.design.routes.chains import Chain, Pass, chain, completed, is_chain, rays
 from inbounds.design.routes.fallback import at_hand
 from inbounds.design.solver import highs
 from inbounds.design.solver.polish import normalized
@@ -120,7 +120,7 @@ def _comparison_rules(problem: Problem, compared: Comparisons) -> Rules:
 
 
 @dataclass(eq=False)
-class Master:
+class RowMaster:
     """Rays found so far (output and shape of each), comparisons that joined, and the solver that holds both."""
 
     setting: Setting
@@ -188,13 +188,13 @@ def _cells(s: Setting, output: Ints, shape: Floats) -> csr_array:
     return coo_array((shape.ravel(), (cell.ravel(), k.ravel())), shape=(m * n, len(output))).tocsr()
 
 
-def _begin(s: Setting) -> Master:
+def _begin(s: Setting) -> RowMaster:
     """Uniform rows, with which every request is feasible, geometric ones, and those of explicit fair."""
     rules, n = s.rules, s.problem.shape[1]
     solver = highs.solver(presolve="off", simplex_strategy=highs.PRIMAL_SIMPLEX)
     nothing = csr_array((len(rules.lower), 0))
     highs.load(solver, np.empty(0), np.empty(0), nothing, rules.lower, rules.upper)
-    master = Master(s, solver)
+    master = RowMaster(s, solver)
     if s.problem.worst:
         k = np.arange(len(rules.lower) - n, len(rules.lower), dtype=np.int32)
         solver.addCol(1.0, -np.inf, np.inf, n, k, np.ones(n))
@@ -210,7 +210,7 @@ def _begin(s: Setting) -> Master:
 # --- the search -----------------------------------------------------------------------------------------
 
 
-def _priced(master: Master) -> tuple[float, Pass]:
+def _priced(master: RowMaster) -> tuple[float, Pass]:
     """The proved bound of the master's multipliers, and what each row could gain."""
     s, duals = master.setting, master.duals()
     whole, passed = completed(s.problem, s.links, duals, tied=master.tied(), folded=s.folded)

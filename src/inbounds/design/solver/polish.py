@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from inbounds.design.comparisons import Comparisons
 from inbounds.design.problem import Floats
-from inbounds.design.routes.comparisons import Comparisons
 
 MAX_SWEEPS = 10_000
 ROUNDING = 2.0**-50

@@ -76,7 +76,7 @@ class Found:
 
 def minimize(channel: Channel, objective: Objective, start: Floats, tolerance: float, watch: Watch) -> Found:
     """The best distribution, to a residual of `tolerance`, or the best so far when steps stop helping."""
-    point = Point.of(channel, objective, start)
+    point = NewtonPoint.of(channel, objective, start)
     best, path = point.found(), [objective.value(channel.forward(start))]
     for step in range(1, STEPS + 1):
         if best.residual <= tolerance:
@@ -95,7 +95,7 @@ def minimize(channel: Channel, objective: Objective, start: Floats, tolerance: f
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class NewtonPoint:
     """Where the method stands: p and s positive, the gradient g at P p, the multiplier of sum p = 1."""
 
     p: Floats
@@ -104,7 +104,7 @@ class Point:
     g: Floats
 
     @classmethod
-    def of(cls, channel: Channel, objective: Objective, start: Floats) -> "Point":
+    def of(cls, channel: Channel, objective: Objective, start: Floats) -> "NewtonPoint":
         """Away from the boundary: tiny entries are lifted, s is at least a hundredth of the gradient's size."""
         p = np.maximum(start, 1e-3 / len(start))
         p = p / p.sum()
@@ -115,7 +115,7 @@ class Point:
     def found(self) -> Found:
         return Found(self.p, (), dot(self.p, self.g) - float(self.g.min()))
 
-    def moved(self, channel: Channel, objective: Objective) -> "Point":
+    def moved(self, channel: Channel, objective: Objective) -> "NewtonPoint":
         """One predictor-corrector step."""
         p, s = self.p, self.s
         system = channel.system(objective.curvature(channel.forward(p)), s / p)
@@ -127,7 +127,7 @@ class Point:
         along_p, along_s = _stride(p, dp), _stride(s, ds)
         q = p + along_p * dp
         q = q / q.sum()  # what rounding took from the constraint
-        return Point(q, s + along_s * ds, self.multiplier + along_s * dm, _gradient(channel, objective, q))
+        return NewtonPoint(q, s + along_s * ds, self.multiplier + along_s * dm, _gradient(channel, objective, q))
 
     def _direction(self, system: System, border: Floats, target: Floats) -> tuple[Floats, Floats, float]:
         """(A dp + dm = -g - multiplier + target / p, sum dp = 1 - sum p), and the ds that makes p·s the target."""

@@ -19,7 +19,7 @@ Given = Literal["counts", "reports"]
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ReconstructionProblem:
     """Frequencies q of the outputs among so many reports, the channel, a start with full support."""
 
     channel: Channel
@@ -29,7 +29,7 @@ class Problem:
     query: Query | None
 
     @classmethod
-    def of(cls, reports: Any, mechanism: Any, start: ArrayLike | None, given: Given | None) -> "Problem":
+    def of(cls, reports: Any, mechanism: Any, start: ArrayLike | None, given: Given | None) -> "ReconstructionProblem":
         collected = reports.mechanism if isinstance(reports, Collector) else None
         mechanism = collected if mechanism is None else mechanism
         if mechanism is None:
@@ -43,7 +43,7 @@ class Problem:
         return cls.counted(channel, counts, _full_support(start, channel.shape[1]), query)
 
     @classmethod
-    def counted(cls, channel: Channel, counts: Floats, start: Floats, query: Query | None) -> "Problem":
+    def counted(cls, channel: Channel, counts: Floats, start: Floats, query: Query | None) -> "ReconstructionProblem":
         total = float(counts.sum())
         if not total > 0:
             raise ValueError("reports must be at least one; the collection is empty")

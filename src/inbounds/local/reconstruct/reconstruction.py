@@ -2,21 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from inbounds.errors import NotConverged
-from inbounds.local.reconstruct import ibu
+from inbounds.local.reconstruct import ibu, uncertainty
 from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.local.reconstruct.newton import Found, Likelihood, Squares, Watch, minimize
-from inbounds.local.reconstruct.problem import Given, Problem
+from inbounds.local.reconstruct.problem import Given, ReconstructionProblem
+from inbounds.local.reconstruct.uncertainty import Intervals
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Floats
-
-if TYPE_CHECKING:
-    from inbounds.local.reconstruct.uncertainty import Intervals
 
 Method = Literal["ibu", "inverse", "least-squares"]
 Acceleration = Literal["newton", "squarem", "none"]
@@ -51,7 +49,7 @@ class Reconstruction:
     residual: float
     converged: bool
     path: Floats
-    problem: Problem
+    problem: ReconstructionProblem
     raw: Floats | None = field(default=None)
 
     @property
@@ -66,15 +64,11 @@ class Reconstruction:
 
     def standard_errors(self) -> Floats:
         """Approximate standard error of every probability, from the curvature of the likelihood on its support."""
-        from inbounds.local.reconstruct.uncertainty import standard_errors
+        return uncertainty.standard_errors(self)
 
-        return standard_errors(self)
-
-    def bootstrap(self, rng: np.random.Generator, runs: int = 200, level: float = 0.95) -> "Intervals":
+    def bootstrap(self, rng: np.random.Generator, runs: int = 200, level: float = 0.95) -> Intervals:
         """Percentile intervals from `runs` reconstructions of resampled reports."""
-        from inbounds.local.reconstruct.uncertainty import bootstrap
-
-        return bootstrap(self, rng, runs, level)
+        return uncertainty.bootstrap(self, again, rng, runs, level)
 
     def __repr__(self) -> str:
         state = "" if self.converged else "not converged, "
@@ -118,7 +112,7 @@ def reconstruct(
     [0.7, 0.3]
     """
     _check_options(method, acceleration, tolerance, iterations)
-    problem = Problem.of(reports, mechanism, start, given)
+    problem = ReconstructionProblem.of(reports, mechanism, start, given)
     watch = progress or _nobody
     if method == "inverse":
         return _inverse(problem)
@@ -131,7 +125,7 @@ def again(result: Reconstruction, counts: Floats) -> Floats:
     """The same method on other counts of the same outputs; for resampling."""
     old = result.problem
     start = (result.distribution + old.start) / 2
-    problem = Problem.counted(old.channel, counts, start / start.sum(), old.query)
+    problem = ReconstructionProblem.counted(old.channel, counts, start / start.sum(), old.query)
     if result.method == "inverse":
         return _inverse(problem).distribution
     if result.method == "least-squares":
@@ -139,7 +133,7 @@ def again(result: Reconstruction, counts: Floats) -> Floats:
     return maximum(problem, RESAMPLED)
 
 
-def maximum(problem: Problem, tolerance: float) -> Floats:
+def maximum(problem: ReconstructionProblem, tolerance: float) -> Floats:
     """The distribution of greatest likelihood, by the fastest steps that the channel allows."""
     return _maximum(problem, None, tolerance, None, _nobody).distribution
 
@@ -175,7 +169,11 @@ def _nobody(step: int, residual: float) -> None:
 
 
 def _maximum(
-    problem: Problem, acceleration: Acceleration | None, tolerance: float, iterations: int | None, watch: Watch
+    problem: ReconstructionProblem,
+    acceleration: Acceleration | None,
+    tolerance: float,
+    iterations: int | None,
+    watch: Watch,
 ) -> Reconstruction:
     chosen = acceleration or ("newton" if problem.channel.solvable and iterations is None else "squarem")
     if chosen == "newton":
@@ -192,12 +190,14 @@ def _maximum(
     return _record(problem, found, "ibu" if chosen == "none" else f"ibu, {chosen}", converged)
 
 
-def _record(problem: Problem, found: Found, name: str, converged: bool, raw: Floats | None = None) -> Reconstruction:
+def _record(
+    problem: ReconstructionProblem, found: Found, name: str, converged: bool, raw: Floats | None = None
+) -> Reconstruction:
     residual, path = problem.residual(found.p), np.array(found.path)
     return Reconstruction(found.p, name, problem.reports, len(path) - 1, residual, converged, path, problem, raw)
 
 
-def _by_newton(problem: Problem, tolerance: float, watch: Watch) -> Found:
+def _by_newton(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Found:
     """Some plain updates, Newton steps, and extrapolated updates should Newton's method stall."""
     channel, q = problem.channel, problem.q
     warm = ibu.run(ibu.iterate(channel, q, problem.start), tolerance, WARM_UP, watch)
@@ -214,7 +214,7 @@ def _by_newton(problem: Problem, tolerance: float, watch: Watch) -> Found:
     return Found(rest.p, (*path, *rest.path), rest.residual)
 
 
-def _without_dust(problem: Problem, p: Floats, tolerance: float) -> Floats:
+def _without_dust(problem: ReconstructionProblem, p: Floats, tolerance: float) -> Floats:
     """Zeros in place of negligible probabilities, unless that costs the certificate."""
     allowed = max(tolerance, problem.residual(p))
     for level in NEGLIGIBLE:
@@ -225,13 +225,13 @@ def _without_dust(problem: Problem, p: Floats, tolerance: float) -> Floats:
     return p
 
 
-def _inverse(problem: Problem) -> Reconstruction:
+def _inverse(problem: ReconstructionProblem) -> Reconstruction:
     raw = problem.channel.invert(problem.q)
     p = onto_simplex(raw)
     return _record(problem, Found(p, (problem.log_likelihood(p),), 0.0), "inverse", True, raw)
 
 
-def _least_squares(problem: Problem, tolerance: float, watch: Watch) -> Reconstruction:
+def _least_squares(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Reconstruction:
     if not problem.channel.solvable:
         raise ValueError("method must be 'ibu' for a noise table whose outputs are renamed out of order")
     found = minimize(problem.channel, Squares(problem.q), problem.start, tolerance, watch)

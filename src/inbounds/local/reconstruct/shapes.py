@@ -24,9 +24,8 @@ BLOCK_ENTRIES = 1 << 21
 
 def channel_of(mechanism: Mechanism) -> Channel:
     """The cheapest channel that is the mechanism's matrix within `slack`."""
-    if isinstance(mechanism.law, Noise):
-        return _noise_channel(mechanism, mechanism.law)
-    return shaped(mechanism.matrix)
+    noise = mechanism.law.noise_table
+    return shaped(mechanism.matrix) if noise is None else _noise_channel(mechanism, noise)
 
 
 def shaped(matrix: Floats) -> Channel:

@@ -1,5 +1,6 @@
 """How sure a reconstruction is: standard errors from the curvature, intervals from resampling."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,9 @@ from inbounds.numbers import Floats
 
 if TYPE_CHECKING:
     from inbounds.local.reconstruct.reconstruction import Reconstruction
+
+Again = Callable[["Reconstruction", Floats], Floats]
+"""The same method on other counts of the same outputs."""
 
 SUPPORT = 1e-9
 """Answers with less probability are taken to be outside the support of a maximum-likelihood estimate."""
@@ -89,10 +93,8 @@ def _inverse_errors(result: "Reconstruction") -> Floats:
     return np.sqrt(np.maximum(inverse**2 @ result.problem.q - mean**2, 0) / result.reports)
 
 
-def bootstrap(result: "Reconstruction", rng: np.random.Generator, runs: int, level: float) -> Intervals:
-    """Resample the reports with replacement, reconstruct each time, take percentiles."""
-    from inbounds.local.reconstruct.reconstruction import again
-
+def bootstrap(result: "Reconstruction", again: Again, rng: np.random.Generator, runs: int, level: float) -> Intervals:
+    """Resample the reports with replacement, reconstruct each time by `again`, take percentiles."""
     if not (isinstance(runs, int) and runs >= 2):
         raise ValueError(f"runs must be a whole number of at least 2, got {runs!r}")
     if not 0 < level < 1:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from inbounds.ledger.people import as_name
 from inbounds.numbers import as_epsilon
 from inbounds.tables.columns import Declared, positive_at
 from inbounds.tables.condition import Condition
@@ -69,12 +70,26 @@ class Statistic:
 
 
 @dataclass(frozen=True)
+class Protected:
+    """Whom a plan is about: their name in the ledger, and the ledger, a file or a postgresql:// URL."""
+
+    name: str = ""
+    ledger: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        if self.name:
+            with at("name"):
+                as_name(self.name, "name")
+
+
+@dataclass(frozen=True)
 class Plan:
     """A source, public facts, statistics, and the epsilon they share.
 
     Formal guarantee of its release: for two tables that are neighbours in the sense of `neighbours`, the
     probability of any released table differs by a factor of at most exp(spent), spent <= epsilon.
     reads: the file that the plan itself came from, and the source that a frame took the place of.
+    people, edition: whom the data is about and which edition of it this is, for the ledger.
     """
 
     source: Source
@@ -88,6 +103,8 @@ class Plan:
     output: str = ""
     lines: Lines | None = field(default=None, repr=False, compare=False)
     reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    people: Protected = field(default_factory=Protected)
+    edition: str = ""
 
     def __post_init__(self) -> None:
         if not self.neighbours:
@@ -212,6 +229,7 @@ class Plan:
             "neighbours": self.neighbours,
             "wishes": _plain(self.wishes),
             "interval": None if self.interval is None else str(self.interval),
+            **{name: text for name, text in (("people", self.people.name), ("edition", self.edition)) if text},
         }
 
 

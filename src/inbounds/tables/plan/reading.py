@@ -14,7 +14,7 @@ from inbounds.tables import condition
 from inbounds.tables.columns import Declared, Plain, category, number
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.keys import groups, register_of
-from inbounds.tables.plan import Plan, Statistic
+from inbounds.tables.plan import Plan, Protected, Statistic
 from inbounds.tables.plan.apart import check_apart
 from inbounds.tables.plan.lines import Lines, lines_of
 from inbounds.tables.sources.source import Source
@@ -23,7 +23,7 @@ from inbounds.tables.wishes import Wishes
 
 Values = Mapping[str, Any]
 
-PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output")
+PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition")
 WISHES = ("loss", "properties", "prior", "aim", "mechanism")
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
@@ -33,6 +33,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "statistic": (*KINDS, "name", "epsilon", "share", "consistent", *WISHES),
     "design": WISHES,
     "output": ("path", "interval"),
+    "people": ("name", "ledger"),
 }
 
 
@@ -97,7 +98,18 @@ def _plan(content: Values, folder: Path, lines: Lines | None, frame: Any) -> Pla
         interval=None if interval is None else _exact_in(interval, "output", "interval"),
         output=str(folder / output["path"]) if "path" in output else "",
         lines=lines,
+        people=protected_from(_part(content, "people"), folder),
+        edition=_text(content.get("edition", ""), "edition"),
     )
+
+
+def protected_from(values: Values, folder: Path) -> Protected:
+    """Whom the plan is about; a ledger's path is relative to the plan's folder."""
+    with at("people"):
+        given = {name: _text(values[name], name) for name in values}
+        if "://" not in given.get("ledger", "://"):
+            given["ledger"] = str(folder / given["ledger"])
+        return Protected(**given)
 
 
 def source_from(values: Values, folder: Path, frame: Any = None) -> Source:

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
+from inbounds.ledger.store import without_password
 from inbounds.tables.errors import PlanError, SourceError
 from inbounds.tables.sources import csvfile, frames, sqlitefile
 
@@ -118,10 +119,7 @@ class Source:
     @property
     def name(self) -> str:
         if self.url:
-            parts = urlsplit(self.url)
-            host = parts.netloc.rpartition("@")[2]
-            user = parts.username
-            return urlunsplit((parts.scheme, f"{user}@{host}" if user else host, parts.path, "", ""))
+            return without_password(self.url)
         return self.path or ("the given table" if self.frame is not None else self.table)
 
 

@@ -9,19 +9,27 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import combinations_with_replacement, product
+from typing import TYPE_CHECKING
 
-from inbounds.attack.compose import Composition
-from inbounds.attack.pairs import Pair, neighbours
+from inbounds.accounting.directed import exp_below, log_above
+from inbounds.accounting.dominating import Curve, dominating, unlike
+from inbounds.accounting.pairs import Pair, choices, columns, curve, neighbours
 from inbounds.errors import TooLarge
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Number, exact
-from inbounds.trusted.bounds import EXP_BITS, TOTAL_BITS, exp_below
+from inbounds.numbers import Ints, Number, exact, float_above
+from inbounds.trusted.bounds import TOTAL_BITS
+
+if TYPE_CHECKING:
+    from inbounds.accounting.compose import Composition
 
 Losses = Mapping[Fraction, int]
 """Ratio of the two probabilities to weight under the first."""
 
 LARGEST = 1_000_000
 """Combined outcomes that are enumerated."""
+
+FEW_OUTPUTS, FEW_ANSWERS, QUICK = 40, 12, 4_000
+"""A composition looks for its exact value up to so many outputs, answers and combined outcomes."""
 
 
 @dataclass(frozen=True)
@@ -32,25 +40,30 @@ class Enumeration:
     answers: int
 
     def delta(self, epsilon: Number) -> Fraction:
-        """The least delta, max over the choices of sum max(0, p - e^epsilon · q), too large by less than 2**-100.
+        """The least delta, max over the choices of sum max(0, p - e^epsilon · q), too large by less than 10**-50.
 
         e^epsilon is replaced by a rational number just below it.
         """
-        ratio = Fraction(exp_below(exact(epsilon, "epsilon")), 1 << EXP_BITS)
-        return max(self._beyond(losses, ratio) for losses in self.choices)
+        e = exact(epsilon, "epsilon")
+        if not e >= 0:
+            raise ValueError(f"epsilon must not be negative, got {epsilon}")
+        return max(self._beyond(losses, exp_below(e)) for losses in self.choices)
 
     def epsilon(self, delta: Number) -> float:
-        """The least epsilon at delta: where (p - delta) / q of the outcomes beyond it equals e^epsilon."""
-        target = exact(delta, "delta")
-        if not 0 <= target < 1:
+        """The least epsilon at delta, as the next float above it."""
+        return float_above(self.epsilon_above(exact(delta, "delta")))
+
+    def epsilon_above(self, delta: Fraction) -> Fraction:
+        """The least epsilon at delta, too large by less than 10**-50: e^epsilon = (p - delta) / q beyond it."""
+        if not 0 <= delta < 1:
             raise ValueError(f"delta must be at least 0 and below 1, got {delta}")
-        return max(self._least(losses, target) for losses in self.choices)
+        return log_above(max(self._least(losses, delta) for losses in self.choices))
 
     def _beyond(self, losses: Losses, ratio: Fraction) -> Fraction:
         total = sum((p - ratio * p / r for r, p in losses.items() if r > ratio), Fraction(0))
         return total / (1 << TOTAL_BITS * self.answers)
 
-    def _least(self, losses: Losses, delta: Fraction) -> float:
+    def _least(self, losses: Losses, delta: Fraction) -> Fraction:
         p = q = Fraction(0)
         crossing = Fraction(1)
         for r in sorted(losses, reverse=True):
@@ -59,10 +72,10 @@ class Enumeration:
             weight = Fraction(losses[r], 1 << TOTAL_BITS * self.answers)
             p, q = p + weight, q + weight / r
             crossing = (p - delta) / q
-        return max(0.0, math.log(crossing)) if crossing > 0 else 0.0
+        return max(crossing, Fraction(1))
 
 
-def enumerated(composition: Composition) -> Enumeration:
+def enumerated(composition: "Composition") -> Enumeration:
     """The exact counterpart of a composition of few answers; `TooLarge` beyond a million combined outcomes.
 
     For the same question every pair of neighbours is taken through all answers; otherwise every way to give
@@ -87,12 +100,45 @@ def enumerated(composition: Composition) -> Enumeration:
     return Enumeration(tuple(reduce(_both, (_losses(m, pair) for m, pair in way)) for way in ways), sum(times))
 
 
+def affordable(composition: "Composition") -> Enumeration | None:
+    """The exact value of a composition where it takes little time, and holds for questions chosen as one goes.
+
+    For any questions that is so when one pair of columns of each mechanism dominates all others, or for one answer.
+    """
+    mechanisms, times = composition.mechanisms, composition.times
+    weights = [columns(m) if m.query.shape[0] <= FEW_OUTPUTS else None for m in mechanisms]
+    if composition.answers > FEW_ANSWERS or any(w is None for w in weights):
+        return None
+    ways = _ways(composition, [w for w in weights if w is not None])
+    size = sum(math.prod(math.comb(len(c.upper) + t - 1, t) for c, t in zip(way, times, strict=True)) for way in ways)
+    if not 0 < size <= QUICK:
+        return None
+    alike = [[law for c, t in zip(way, times, strict=True) for law in [_law(c)] * t] for way in ways]
+    return Enumeration(tuple(reduce(_both, laws) for laws in alike), composition.answers)
+
+
+def _ways(composition: "Composition", weights: list[Ints]) -> list[tuple[Curve, ...]]:
+    """Every choice of columns that may be the worst; none where that is not known."""
+    if composition.same_question:
+        return choices(weights, composition.mechanisms[0].query)
+    each = [
+        unlike(curve(w, pair) for pair in neighbours(m.query))
+        for w, m in zip(weights, composition.mechanisms, strict=True)
+    ]
+    if composition.answers == 1:
+        return [(c,) for c in each[0]]
+    dominant = [dominating(curves) for curves in each]
+    return [] if None in dominant else [tuple(c for c in dominant if c is not None)]
+
+
 def _losses(mechanism: Mechanism, pair: Pair) -> Losses:
-    j, k = pair
+    return _law(curve(mechanism.weights, pair))
+
+
+def _law(one: Curve) -> Losses:
     found: dict[Fraction, int] = {}
-    for p, q in zip(mechanism.weights[:, j].tolist(), mechanism.weights[:, k].tolist(), strict=True):
-        if p:
-            found[Fraction(p, q)] = found.get(Fraction(p, q), 0) + p
+    for p, q in zip(one.upper, one.lower, strict=True):
+        found[Fraction(p, q)] = found.get(Fraction(p, q), 0) + p
     return found
 
 

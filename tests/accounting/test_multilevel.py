@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds import files
-from inbounds.attack import MultiLevel, chain, load_multilevel, multilevel
-from inbounds.attack.multilevel import check_private, degradation
+from inbounds.accounting import MultiLevel, chain, load_multilevel, multilevel
+from inbounds.accounting.multilevel import check_private, degradation
 from inbounds.errors import NotADistribution, PassportError, PrivacyViolation, TooLarge, UnknownVersion
 
 RELEASE = multilevel(ib.count(4), [2, 1, "0.3"])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from inbounds import files
-from inbounds.attack.multilevel import MultiLevel
+from inbounds.accounting.multilevel import MultiLevel
 from inbounds.errors import InboundsError, PassportError, UnknownVersion
 from inbounds.files.spelling import Json, whole_numbers
 from inbounds.numbers import Ints, as_epsilon

@@ -12,10 +12,10 @@ import highspy
 import numpy as np
 
 from inbounds.design.bounds.duality import Duals, Hold, lower_bound, trivial_bound
+from inbounds.design.comparisons import Comparisons, floors
 from inbounds.design.problem import Floats, Problem, Proposal
 from inbounds.design.routes import rows
 from inbounds.design.routes.chains import chain, completed, is_chain
-from inbounds.design.routes.comparisons import Comparisons, floors
 from inbounds.design.routes.fallback import at_hand
 from inbounds.design.routes.folded import Model, costs, model, program_rows
 from inbounds.design.solver import highs

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds import files
-from inbounds.attack.compose import Composition, as_delta
+from inbounds.accounting.compose import Composition, as_delta
 from inbounds.errors import InboundsError, PassportError, UnknownVersion
 from inbounds.files.spelling import Json
 from inbounds.numbers import Number, exact

@@ -22,24 +22,21 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inbounds.catalog.geometric import truncated_geometric
 from inbounds.catalog.grid import decay, square
 from inbounds.errors import NotADistribution, PrivacyViolation, TooLarge
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Origin, certified
-from inbounds.mechanism.law import Matrix, sealed
-from inbounds.numbers import Floats, Ints, Number, as_epsilon
+from inbounds.mechanism.law import sealed
+from inbounds.numbers import Floats, Ints, Number, Wholes, as_epsilon
 from inbounds.query import Query
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.trusted.bounds import TOTAL
+from inbounds.trusted.certify import check_distributions, check_product
 from inbounds.trusted.sample import Draws, MatrixSampler, entropy, report, simulated
 
 if TYPE_CHECKING:
     from os import PathLike
-
-Wholes = NDArray[Any]
-"""Python integers in an object array."""
 
 LARGEST = 257
 """Answers up to which the whole-number products stay a matter of seconds."""
@@ -73,8 +70,9 @@ class MultiLevel:
                 "epsilons must fall strictly from the first mechanism's, with a remap to each but the first"
             )
         for remap in self.remaps:
-            if remap.shape != (size, size) or (remap < 0).any() or (remap.sum(axis=0, dtype=object) != TOTAL).any():
-                raise NotADistribution("a remap must be square, non-negative, its columns summing to 2**62")
+            if remap.shape != (size, size):
+                raise NotADistribution(f"a remap must be {size} × {size}, got {remap.shape}")
+            check_distributions(remap)
         for law, epsilon in zip(self.laws, self.epsilons, strict=True):
             check_private(law, self.first.query, epsilon)
         self._samplers  # noqa: B018 - drawn from as they were checked
@@ -165,8 +163,8 @@ class MultiLevel:
         return tuple(v.item() for v in values) if indices.ndim == 0 else tuple(values)
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the release with everything needed to check and use it; `attack.load_multilevel` reads it."""
-        from inbounds.attack.chain import save
+        """Write the release with everything needed to check and use it; `accounting.load_multilevel` reads it."""
+        from inbounds.accounting.chain import save
 
         save(self, path)
 
@@ -193,8 +191,6 @@ def multilevel(query: Query, epsilons: Sequence[Number]) -> MultiLevel:
     if not levels or len(set(levels)) < len(levels):
         raise ValueError("epsilons must be at least one, all different; equal ones may share one report")
     first = truncated_geometric(query, levels[0])
-    if not isinstance(first.law, Matrix):
-        first = Mechanism(query, levels[0], Matrix(first.weights), first.origin)
     law, remaps = first.weights.astype(object), []
     for finer, coarser in pairwise(levels):
         proposal = degradation(len(query.answers), decay(query, finer), decay(query, coarser))
@@ -226,16 +222,8 @@ def degradation(size: int, finer: float, coarser: float) -> Floats:
 
 
 def check_private(law: Wholes, query: Query, epsilon: Fraction) -> None:
-    """The checker's inequality, W[i, j] · 2**128 <= p · W[i, k] for neighbours j, k, with integers of any size."""
-    if (law < 0).any() or len(set(law.sum(axis=0))) != 1:
-        raise NotADistribution("a law must be non-negative, with the same sum for every answer")
-    for start, stop, distance in query.cliques():
-        p = ratio_below(epsilon, distance)
-        for i, row in enumerate(law[:, start:stop]):
-            high, low = max(row), min(row)
-            if high << EXP_BITS > p * low:
-                pair = start + int(row.argmax()), start + int(row.argmin())
-                raise PrivacyViolation(i, pair, high / low if low else float("inf"), p / 2**EXP_BITS)
+    """The checker's inequality between the query's neighbours, with integers of any size."""
+    check_product(law, query.cliques(), epsilon)
 
 
 def _whole(proposal: Floats, law: Wholes, query: Query, epsilon: Fraction) -> tuple[Ints, Wholes]:

@@ -1,0 +1,87 @@
+"""The ledger: charges beside bare durable inserts in the same run, and a million entries verified."""
+
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from harness import OURS, Row, serve
+
+from inbounds.ledger import Ledger
+from inbounds.ledger.entries import Entry, canonical, sha256
+
+BATCH, ROUNDS = 200, 8
+ENTRIES = 1_000_000
+CHARGE = "one charge on one connection, durable"
+ANSWERED = "one charge and its answer of 1 kB, durable"
+VERIFY = "10^6 entries verified"
+
+
+def charging() -> list[Row]:
+    """A charge and a bare insert in turn, on the same disk, so that both meet the same moments of it."""
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
+        ledger.create_people("people", 10**6)
+        bare = bare_insert(Path(folder) / "bare.db")
+        sides: dict[tuple[str, str], Callable[[str], object]] = {
+            (CHARGE, OURS): lambda key: ledger.charge("people", "0.001", key=key),
+            (CHARGE, "bare SQLite insert"): bare,
+            (ANSWERED, OURS): lambda key: ledger.answered("people", "0.001", lambda _: bytes(1000), key=f"{key} a"),
+        }
+        times: dict[tuple[str, str], list[float]] = {side: [] for side in sides}
+        for turn in range(ROUNDS):
+            spent = dict.fromkeys(sides, 0.0)
+            for k in range(BATCH):
+                for side, run in sides.items():
+                    start = time.perf_counter()
+                    run(f"{turn} {k}")
+                    spent[side] += time.perf_counter() - start
+            for side in sides:
+                times[side].append(spent[side])
+    notes = {OURS: "request, budget, entry, chain", "bare SQLite insert": "one row, the same two indexes"}
+    return [Row(task, who, found, note=notes[who], amount=BATCH, per="charge") for (task, who), found in times.items()]
+
+
+def bare_insert(path: Path) -> Callable[[str], object]:
+    """One row as long as an entry, in the ledger's own mode."""
+    raw = sqlite3.connect(path, isolation_level=None)
+    raw.execute("PRAGMA journal_mode = WAL")
+    raw.execute("PRAGMA synchronous = FULL")
+    raw.execute("CREATE TABLE rows (number INTEGER PRIMARY KEY, key TEXT, kind TEXT, content TEXT) STRICT")
+    raw.execute("CREATE UNIQUE INDEX rows_key ON rows (key, kind)")
+    content = "x" * 290  # an entry's other columns
+    return lambda key: raw.execute("INSERT INTO rows (key, kind, content) VALUES (?, 'charge', ?)", (key, content))
+
+
+def verifying() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
+        ledger.create_people("people", 10**6)
+        fill(ledger, ENTRIES)
+        times = [processor_seconds(ledger) for _ in range(2)]
+    return [Row(VERIFY, OURS, times, note="processor time; chain, prices, totals, indexes")]
+
+
+def processor_seconds(ledger: Ledger) -> float:
+    """Verifying waits for nobody, so what others do meanwhile is not its time."""
+    start = time.process_time()
+    assert ledger.verify().head.entries == ENTRIES
+    return time.process_time() - start
+
+
+def fill(ledger: Ledger, count: int) -> None:
+    """Charges as they would be, written at once."""
+    head, rows = ledger.head(), []
+    number, previous = head.entries, head.sha256
+    while number < count:
+        number += 1
+        facts = canonical({"parts": ["1/1000"], "purpose": f"question {number}"})
+        values = (number, "2026-11-15T12:00:00+00:00", "charge", "people", 10**6, f"key {number}", sha256(facts), facts)
+        previous = sha256(Entry(*values, previous).content)
+        rows.append((*values, Entry(*values, rows[-1][-1] if rows else head.sha256).previous, previous))
+    with ledger._store.writing() as run:
+        ledger._store._connection.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        run("UPDATE people SET spent = ?", len(rows) * 10**6)
+
+
+if __name__ == "__main__":
+    serve({OURS: charging, f"{OURS}, verifying": verifying})

@@ -1,0 +1,203 @@
+"""Several answers about the same people: what they promise together, as a sum and as tight as these matrices allow.
+
+Basic composition adds the epsilons and is exact arithmetic. Tight composition looks at the mechanisms' own columns: a
+few answers of small mechanisms are enumerated exactly, more are convolved (`tilted`), every rounding towards more
+privacy loss. A value of this module can be promised.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inbounds.accounting.pairs import any_question, same_question
+from inbounds.accounting.tilted import LONGEST, Plan
+from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats, Number, exact, float_above, whole
+from inbounds.query import Metric, Query
+
+if TYPE_CHECKING:
+    from inbounds.accounting.enumerated import Enumeration
+
+ROUGH = 1 << 14
+"""Length of the transforms that tell which neighbours need a closer look."""
+
+PLENTY = 1_000_000
+"""More answers than this are not counted."""
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Answers of several mechanisms, `times[i]` from `mechanisms[i]`, about people who may be in all the data.
+
+    same_question: every answer is about the same true value, so one person moves all of them alike. Otherwise
+    each answer may meet its own worst pair of neighbours, and questions may be chosen after earlier answers.
+    """
+
+    mechanisms: tuple[Mechanism, ...]
+    times: tuple[int, ...]
+    same_question: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.mechanisms or len(self.mechanisms) != len(self.times):
+            raise ValueError("a composition must have at least one mechanism, and one number of times for each")
+        object.__setattr__(self, "times", tuple(whole(t, "times", 1) for t in self.times))
+        common_neighbourhood([m.query for m in self.mechanisms], same_question=self.same_question)
+
+    @property
+    def answers(self) -> int:
+        """How many answers are given in all."""
+        return sum(self.times)
+
+    @property
+    def basic(self) -> Fraction:
+        """The sum of the epsilons: pure privacy, delta 0 (Dwork et al. 2006)."""
+        return sum((t * m.epsilon for t, m in zip(self.times, self.mechanisms, strict=True)), Fraction(0))
+
+    def delta(self, epsilon: Number) -> float:
+        """A delta for which all answers together are (epsilon, delta)-private; 0 from the basic epsilon on."""
+        e = exact(epsilon, "epsilon")
+        if not e >= 0:
+            raise ValueError(f"epsilon must not be negative, got {epsilon}")
+        if e >= self.basic:
+            return 0.0
+        if self._enumeration is not None:
+            return float_above(self._enumeration.delta(e))
+        return float_above(max(plan.delta(e) for plan in self._plans))
+
+    def epsilon(self, delta: Number) -> float:
+        """The least epsilon found for which the answers are (epsilon, delta)-private; never above `basic`."""
+        target = as_delta(delta)
+        if target not in self._found:
+            self._found[target] = float_above(self.least(target))
+        return self._found[target]
+
+    def least(self, delta: Fraction, longest: int = LONGEST) -> Fraction:
+        """`epsilon` as an exact number, from transforms up to a length.
+
+        The largest over the groups of neighbours; those that a short transform clears are not looked at closely.
+        """
+        if self._enumeration is not None:
+            return min(self._enumeration.epsilon_above(delta), self.basic)
+        found = Fraction(0)
+        for plan in sorted(self._plans, key=lambda plan: -plan.likely(delta)):
+            if not found or plan.delta(found, min(ROUGH, longest)) > delta:
+                found = max(found, plan.epsilon(delta, longest))
+        return min(found, self.basic)
+
+    def curve(self, points: int = 50) -> tuple[Floats, Floats]:
+        """(epsilons, deltas): what can be promised, from epsilon 0 to the basic epsilon."""
+        epsilons = np.linspace(0.0, float(self.basic), whole(points, "points", 2))
+        return epsilons, np.array([self.delta(min(Fraction(e), self.basic)) for e in epsilons.tolist()])
+
+    @property
+    def slack(self) -> float:
+        """What is added to a delta for rounding: nothing, since every rounding has its direction."""
+        return 0.0
+
+    @cached_property
+    def _found(self) -> dict[Fraction, float]:
+        return {}
+
+    @cached_property
+    def _plans(self) -> list[Plan]:
+        """One plan for every group of neighbours that all answers may be about; for any questions, one in all."""
+        if self.same_question:
+            return [Plan(parts) for parts in same_question(self.mechanisms, self.times)]
+        return [Plan([any_question(m, t) for m, t in zip(self.mechanisms, self.times, strict=True)])]
+
+    @cached_property
+    def _enumeration(self) -> "Enumeration | None":
+        """The exact value where it is affordable and holds for the questions meant."""
+        from inbounds.accounting.enumerated import affordable
+
+        return affordable(self)
+
+
+def compose(
+    mechanisms: Mechanism | Sequence[Mechanism], times: int | Sequence[int] = 1, *, same_question: bool = False
+) -> Composition:
+    """Answers of one or more mechanisms about the same people, each given `times` times.
+
+    `.basic` is the sum of the epsilons; `.epsilon(delta)`, `.delta(epsilon)` and `.curve()` are tight for these
+    very matrices, down to any delta. The default holds for any questions, even chosen one after the other;
+    same_question=True is tighter and holds when all answers are about one true value.
+
+    >>> from inbounds import catalog, count
+    >>> ten = compose(catalog.truncated_geometric(count(20), "0.1"), times=10)
+    >>> ten.basic, round(ten.epsilon(1e-6), 3)
+    (Fraction(1, 1), 0.999)
+    """
+    group = (mechanisms,) if isinstance(mechanisms, Mechanism) else tuple(mechanisms)
+    counts = tuple(times) if isinstance(times, Sequence) else (times,) * len(group)
+    return Composition(group, counts, same_question)
+
+
+def answers_allowed(
+    mechanism: Mechanism, epsilon: Number, delta: Number | None = None, *, same_question: bool = False
+) -> int:
+    """How many answers of `mechanism` keep within (epsilon, delta); without delta by basic composition alone.
+
+    Doubling, then bisection; at most a million. 0 means that not even one answer fits.
+
+    >>> from inbounds import catalog, count
+    >>> m = catalog.truncated_geometric(count(20), "0.1")
+    >>> answers_allowed(m, 1), answers_allowed(m, 1, 1e-3)
+    (10, 16)
+    """
+    budget = exact(epsilon, "epsilon")
+    if not budget > 0:
+        raise ValueError(f"epsilon must be positive, got {epsilon}")
+    low = min(int(budget / mechanism.epsilon), PLENTY)
+    if delta is None or low == PLENTY:
+        return low
+    target = as_delta(delta)
+
+    def fits(k: int, longest: int) -> bool:
+        return Composition((mechanism,), (k,), same_question).least(target, longest) <= budget
+
+    low = _last(lambda k: fits(k, ROUGH), low, max(1, 2 * low))
+    return _last(lambda k: fits(k, LONGEST), low, low + 1)
+
+
+def _last(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """The last number that fits, at least `low`: ever longer steps from `high` on, then bisection."""
+    step = max(high - low, 1)
+    while high <= PLENTY and fits(high):
+        step *= 2
+        low, high = high, high + step
+    high = min(high, PLENTY + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def as_delta(value: Number) -> Fraction:
+    """delta as an exact number strictly between 0 and 1."""
+    delta = exact(value, "delta")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be above 0 and below 1, got {value}; for delta 0 use the basic epsilon")
+    return delta
+
+
+def common_neighbourhood(queries: Sequence[Query], *, same_question: bool = False) -> None:
+    """Refuse queries whose promises cannot be added: there is no pair of neighbours they all speak about."""
+    first = queries[0]
+    for other in queries[1:]:
+        same = (first.answers, first.neighbours, first.labels) == (other.answers, other.neighbours, other.labels)
+        if same:
+            continue
+        if same_question:
+            raise ValueError(
+                f"mechanisms for the same question must have a common neighbourhood, got {first!r} and {other!r}; "
+                "for different questions about the same people leave out same_question"
+            )
+        if isinstance(first.neighbours, Metric) or isinstance(other.neighbours, Metric):
+            raise ValueError(
+                "mechanisms must have a common neighbourhood: metric privacy is paid by distance and adds up only "
+                f"over the same answers and unit, got {first!r} and {other!r}"
+            )

@@ -1,0 +1,101 @@
+"""Neighbouring answers of a mechanism, and the curves of their columns that composition must look at."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from inbounds.accounting.dominating import Curve, Part, response, unlike
+from inbounds.errors import TooLarge
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.law import MATRIX_LIMIT
+from inbounds.numbers import Floats, Ints
+from inbounds.query import Metric, Query
+from inbounds.trusted.bounds import TOTAL
+
+Pair = tuple[int, int]
+
+ENTRIES = 4_000_000
+"""Pairs times outputs that are looked at; beyond, randomized response of the same epsilon stands in."""
+
+ALIKE, NOISE = 1e-9, 1e-14
+"""A choice of neighbours whose curves exceed another's by at most this share, or this much, joins its group."""
+
+
+def neighbours(query: Query) -> list[Pair]:
+    """All ordered pairs of neighbouring answers; under metric privacy those at most one unit apart."""
+    if isinstance(query.neighbours, Metric):
+        values, unit = list(query.answers), query.neighbours.unit
+        near = [(j, k) for j, a in enumerate(values) for k, b in enumerate(values) if 0 < abs(a - b) <= unit]
+        if not near:
+            raise ValueError(
+                "metric privacy must have answers at most one unit apart to be composed; use a larger unit"
+            )
+        return near
+    found = {(j, k) for start, stop, _ in query.cliques() for j in range(start, stop) for k in range(start, stop)}
+    return sorted((j, k) for j, k in found if j != k)
+
+
+def any_question(mechanism: Mechanism, times: int) -> Part:
+    """What a mechanism may reveal whatever its pair of neighbours."""
+    weights = columns(mechanism)
+    if weights is None:
+        return response(mechanism.epsilon, times)
+    curves = unlike(curve(weights, pair) for pair in neighbours(mechanism.query))
+    return Part(curves, TOTAL, mechanism.epsilon, times)
+
+
+def same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list[tuple[Part, ...]]:
+    """What all mechanisms may reveal about one true value: a plan for each group of like choices of neighbours."""
+    weights = [columns(m) for m in mechanisms]
+    if any(w is None for w in weights):
+        return [tuple(any_question(m, t) for m, t in zip(mechanisms, times, strict=True))]
+    found = choices([w for w in weights if w is not None], mechanisms[0].query)
+    return [
+        tuple(
+            Part(unlike(curves), TOTAL, m.epsilon, t) for m, t, *curves in zip(mechanisms, times, *group, strict=True)
+        )
+        for group in _groups(found, mechanisms)
+    ]
+
+
+def choices(weights: Sequence[Ints], query: Query) -> list[tuple[Curve, ...]]:
+    """The curves of all mechanisms for every pair of neighbours, without repetitions."""
+    return list(dict.fromkeys(tuple(curve(w, pair) for w in weights) for pair in neighbours(query)))
+
+
+def columns(mechanism: Mechanism) -> Ints | None:
+    """The weights, or None when the mechanism has no matrix of a size to look at."""
+    outputs, answers = mechanism.query.shape
+    if outputs * answers > MATRIX_LIMIT or outputs * len(neighbours(mechanism.query)) > ENTRIES:
+        return None
+    try:
+        return mechanism.weights
+    except TooLarge:
+        return None
+
+
+def curve(weights: Ints, pair: Pair) -> Curve:
+    """The curve of two columns."""
+    upper, lower = (weights[:, at] for at in pair)
+    seen = upper > 0
+    order = np.lexsort((lower[seen], upper[seen]))
+    return Curve(tuple(upper[seen][order].tolist()), tuple(lower[seen][order].tolist()))
+
+
+def _groups(found: list[tuple[Curve, ...]], mechanisms: Sequence[Mechanism]) -> list[list[tuple[Curve, ...]]]:
+    """Choices with those that they nearly dominate; a group stands for all its members, so any grouping is valid."""
+    rough = [_rough(choice, mechanisms) for choice in found]
+    groups: list[list[int]] = []
+    for i in sorted(range(len(found)), key=lambda i: -float(rough[i].sum())):
+        for group in groups:
+            if (rough[i] <= rough[group[0]] * (1 + ALIKE) + NOISE).all():
+                group.append(i)
+                break
+        else:
+            groups.append([i])
+    return [[found[i] for i in group] for group in groups]
+
+
+def _rough(choice: tuple[Curve, ...], mechanisms: Sequence[Mechanism]) -> Floats:
+    scales = [np.exp(np.linspace(-1, 1, 129) * float(m.epsilon)) for m in mechanisms]
+    return np.concatenate([curve.rough(x, TOTAL) for curve, x in zip(choice, scales, strict=True)])

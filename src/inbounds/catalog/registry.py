@@ -1,0 +1,66 @@
+"""The named mechanisms, one row each: how they are made, and what has to be known before making them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from inbounds.catalog.designed import variant_1, variant_2, weakly_honest
+from inbounds.catalog.fair import explicit_fair
+from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
+from inbounds.catalog.laplace import normalized_laplace, snapped_laplace
+from inbounds.catalog.response import exponential, randomized_response, uniform
+from inbounds.catalog.staircase import snapped_staircase
+from inbounds.mechanism import Mechanism
+from inbounds.numbers import Number
+from inbounds.query import Query
+
+Family = Callable[[Query, Number], Mechanism]
+"""A way to make a mechanism: (query, epsilon) to Mechanism."""
+
+UnboundedNoise = Literal["laplace", "staircase", "geometric"]
+
+
+@dataclass(frozen=True)
+class NamedMechanism:
+    """A row of the registry.
+
+    needs: what has to be chosen beyond query and epsilon, in words; "" for nothing. takes_loss: it minimizes a loss of
+    one's choice. compact: it can be made without a matrix, whatever the size. in_plans: a plan for a table may wish
+    for it. noise: the unbounded noise that it keeps in range, for approximations that know no bounds.
+    """
+
+    make: Callable[..., Mechanism]
+    needs: str = ""
+    takes_loss: bool = False
+    compact: bool = False
+    in_plans: bool = False
+    noise: UnboundedNoise | None = None
+
+    @property
+    def name(self) -> str:
+        return self.make.__name__
+
+
+_ROWS = (
+    NamedMechanism(truncated_geometric, compact=True, in_plans=True, noise="geometric"),
+    NamedMechanism(folded_geometric, in_plans=True),
+    NamedMechanism(prerounded_geometric, needs="cell edges of your choice"),
+    NamedMechanism(explicit_fair, in_plans=True),
+    NamedMechanism(exponential, in_plans=True),
+    NamedMechanism(randomized_response),
+    NamedMechanism(snapped_laplace, in_plans=True, noise="laplace"),
+    NamedMechanism(snapped_staircase, in_plans=True, noise="staircase"),
+    NamedMechanism(normalized_laplace, in_plans=True),
+    NamedMechanism(uniform, in_plans=True),
+    NamedMechanism(variant_1, takes_loss=True, compact=True),
+    NamedMechanism(variant_2, takes_loss=True),
+    NamedMechanism(weakly_honest),
+)
+
+REGISTRY = {row.name: row for row in _ROWS}
+"""Every named mechanism by its name."""
+
+
+def families() -> dict[str, Callable[..., Mechanism]]:
+    """Every named mechanism that needs nothing but a query and epsilon."""
+    return {name: row.make for name, row in REGISTRY.items() if not row.needs}

@@ -1,0 +1,158 @@
+"""compose: what several answers about the same people promise together."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from inbounds.accounting.compose import Composition, answers_allowed, as_delta
+from inbounds.accounting.record import Record, up
+from inbounds.cli import ledger
+from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
+from inbounds.cli.attack import Figure, spread
+from inbounds.cli.design import patiently
+from inbounds.cli.records import RELEASE, add_up, format_of
+from inbounds.files import load
+from inbounds.ledger.sqlite import is_ledger
+from inbounds.mechanism import Mechanism
+from inbounds.numbers import exact, whole
+from inbounds.report import terminal
+
+DELTAS = ("1e-3", "1e-6", "1e-10", "1e-15")
+"""Deltas that are shown beside the one asked for."""
+
+MechanismFiles = Annotated[list[Path], typer.Argument(help="Mechanism passports, or release records.")]
+Times = Annotated[str, typer.Option(help="Answers of each mechanism: one number for all, or 10,3,….")]
+Delta = Annotated[
+    str | None,
+    typer.Option(help="The delta of (epsilon, delta)-privacy, above 0 and below 1; 1e-6 unless given.", metavar=NUMBER),
+]
+USUAL_DELTA = "1e-6"
+SameQuestion = Annotated[
+    bool,
+    typer.Option("--same-question", help="All answers are about one true value; tighter. Default: any questions."),
+]
+Budget = Annotated[
+    str | None, typer.Option(help="How many answers does this epsilon allow (one mechanism)?", metavar=NUMBER)
+]
+SaveRecord = Annotated[
+    Path | None, typer.Option("--save", help="Write the record of all answers here: composition.json.")
+]
+
+
+@app.command(rich_help_panel=MORE)
+def compose(
+    files: MechanismFiles,
+    times: Times = "1",
+    delta: Delta = None,
+    same_question: SameQuestion = False,
+    budget: Budget = None,
+    save: SaveRecord = None,
+    figure: Figure = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what several answers about the same people promise together: the sum, and the tight epsilon at delta.
+
+    Records of released tables are added up: the epsilons of all releases about the same people. Entries of a ledger
+    add up by its own rule only.
+
+    Example: [bold]inbounds compose m1.json m2.json --times 10 --delta 1e-6 --save composition.json[/]
+
+    Example: [bold]inbounds compose 2025.csv.release.json 2026.csv.release.json[/]
+    """
+    options = {"--same-question": same_question, "--budget": budget, "--save": save, "--figure": figure}
+    if len(files) == 1 and is_ledger(files[0]):
+        ledger.totals(files[0], {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
+        return
+    if any(format_of(file) == RELEASE for file in files):
+        add_up(files, {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
+        return
+    delta = USUAL_DELTA if delta is None else delta
+    mechanisms = tuple(load(file) for file in files)
+    if budget is not None and len(mechanisms) > 1:
+        raise ValueError("--budget must be asked of one mechanism; several can share a budget in many ways")
+    as_delta(delta)
+    counts = _each(times, len(mechanisms))
+    whole_release = Composition(mechanisms, counts, same_question)
+    rounds = _rounds(whole_release)
+    record = patiently("composing", lambda: _computed(whole_release, rounds, delta))
+    allowed = _allowed(mechanisms[0], budget, delta, same_question) if budget is not None else None
+    if save is not None:
+        record.save(save)
+    if figure is not None:
+        from inbounds.accounting.figures import epsilon_against_answers
+
+        epsilon_against_answers(rounds, _beside(delta)).savefig(figure, dpi=150)
+    if as_json:
+        typer.echo(json.dumps(_composed_json(record, rounds, delta, allowed)))
+        return
+    _print_composed(record, rounds, delta, allowed, budget)
+    for path, what in ((save, "the release's record, to be published with it"), (figure, "drawn")):
+        if path is not None:
+            out.print(f"[bold]{path}[/]: {what}")
+
+
+def _each(text: str, count: int) -> tuple[int, ...]:
+    given = [whole(part, "times", 1) for part in text.split(",")]
+    if len(given) not in (1, count):
+        raise ValueError(f"times must be one number, or one for each of the {count} mechanisms, got {text!r}")
+    return tuple(given * count if len(given) == 1 else given)
+
+
+def _rounds(total: Composition) -> list[Composition]:
+    """The release as it grows: after r rounds each mechanism has answered min(r, its times)."""
+    return [
+        Composition(total.mechanisms, tuple(min(r, t) for t in total.times), total.same_question)
+        for r in spread(range(1, max(total.times) + 1))
+    ]
+
+
+def _computed(total: Composition, rounds: list[Composition], delta: str) -> Record:
+    for part in rounds:
+        part.epsilon(delta)  # fills what the table and the figure read
+    return Record.of(total, delta)
+
+
+def _beside(delta: str) -> list[str]:
+    """The delta asked for, and the usual ones that differ from it."""
+    return [delta, *(d for d in DELTAS if exact(d, "delta") != exact(delta, "delta"))]
+
+
+def _allowed(mechanism: Mechanism, budget: str, delta: str, same_question: bool) -> dict[str, int]:
+    by_sum = answers_allowed(mechanism, budget)
+    tight = answers_allowed(mechanism, budget, delta, same_question=same_question)
+    return {"basic": by_sum, "tight": tight}
+
+
+def _print_composed(
+    record: Record, rounds: list[Composition], delta: str, allowed: dict[str, int] | None, budget: str | None
+) -> None:
+    lines = [[str(c.answers), up(float(c.basic)), up(c.epsilon(delta))] for c in rounds]
+    out.print(
+        terminal.columns("", ["answers", "sum of epsilons (delta 0)", f"tight epsilon (delta {delta})"], lines, 0)
+    )
+    out.print(f"[bold]{record}[/].")
+    others = ", ".join(f"{up(rounds[-1].epsilon(d))} at {d}" for d in _beside(delta)[1:])
+    out.print(f"Tight epsilon at other deltas: {others}.")
+    if not record.composition.same_question:
+        out.print("This holds for any questions to these mechanisms about the same people, also chosen one by one.")
+    if allowed is not None:
+        out.print(
+            f"[bold]Epsilon {budget}[/] allows {allowed['basic']} answers by the sum, "
+            f"{allowed['tight']} at delta {delta}."
+        )
+
+
+def _composed_json(
+    record: Record, rounds: list[Composition], delta: str, allowed: dict[str, int] | None
+) -> dict[str, Any]:
+    epsilons, deltas = rounds[-1].curve(50)
+    content = {key: value for key, value in record.content().items() if key not in ("members", "sha256")}
+    return {
+        **content,
+        "members": [{"sha256": d, "times": t} for d, t in zip(record.digests, record.composition.times, strict=True)],
+        "rounds": [{"answers": c.answers, "basic": str(c.basic), "epsilon": c.epsilon(delta)} for c in rounds],
+        "curve": {"epsilon": epsilons.tolist(), "delta": deltas.tolist()},
+        "answers_allowed": allowed,
+    }

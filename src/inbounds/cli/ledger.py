@@ -1,0 +1,208 @@
+"""ledger: people and their budgets, what was spent on them, and whether nothing was changed."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from inbounds.cli.app import NUMBER, TABLES, AsJson, Commands, app, err, out
+from inbounds.cli.records import check_page, tell_page
+
+if TYPE_CHECKING:
+    from inbounds.ledger import Ledger, People, Verified
+
+commands = Commands(help="The ledger: what was spent on whom, never overspent.")
+app.add_typer(commands, name="ledger", rich_help_panel=TABLES)
+
+Place = Annotated[str, typer.Argument(help="The ledger: a file, or a postgresql:// URL.")]
+Kept = Annotated[Path | None, typer.Option("--head", help="A head kept elsewhere, to compare with.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Write it here.")]
+Name = Annotated[str, typer.Option("--people", help="The name of the people.", metavar="NAME")]
+
+
+@commands.command()
+def create(
+    place: Place,
+    people: Name,
+    epsilon: Annotated[str | None, typer.Option(help="Their budget; without it no cap.", metavar=NUMBER)] = None,
+    rule: Annotated[str, typer.Option(help="How charges add up: sum, or zcdp with --delta.")] = "sum",
+    delta: Annotated[str | None, typer.Option(help="Under zcdp: the delta of the budget.", metavar=NUMBER)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a ledger, or add people to one.
+
+    Example: [bold]inbounds ledger create budget.db --people pupils --epsilon 2[/]
+    """
+    with _opened(place, create=True) as ledger:
+        _tell_people([ledger.create_people(people, epsilon, rule, delta)], as_json)  # type: ignore[arg-type]
+
+
+@commands.command("raise")
+def raise_(
+    place: Place,
+    people: Name,
+    epsilon: Annotated[str, typer.Option(help="The new budget in all.", metavar=NUMBER)],
+    purpose: Annotated[str, typer.Option(help="Why, for the entry.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Raise the budget of people; an entry says so, and it never falls.
+
+    Example: [bold]inbounds ledger raise budget.db --people pupils --epsilon 3 --purpose "decided 2026-11-02"[/]
+    """
+    with _opened(place) as ledger:
+        _tell_people([ledger.raise_budget(people, epsilon, purpose=purpose)], as_json)
+
+
+@commands.command()
+def show(
+    place: Place,
+    page: Annotated[Path | None, typer.Option("--out", help="Write a page with pictures here (.html).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was spent on whom, and what is left.
+
+    Example: [bold]inbounds ledger show budget.db --out spending.html[/]
+    """
+    from inbounds.ledger import picture
+
+    with _opened(place) as ledger:
+        found = ledger.people()
+        if page is not None:
+            check_page(page, [Path(place)])
+            page.write_text(picture.page(ledger.place, ledger.head(), found, ledger.entries()), "utf-8")
+    _tell_people(found, as_json)
+    if page is not None and not as_json:
+        tell_page(page, as_json)
+
+
+@commands.command("import")
+def import_(
+    records: Annotated[list[Path], typer.Argument(help="Release records: TABLE.release.json.")],
+    place: Annotated[str, typer.Option("--ledger", help="The ledger, made if it is not there.", metavar="FILE")] = (
+        "inbounds.ledger"
+    ),
+    people: Annotated[str, typer.Option(help="Whom they are about, by default the source's name.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Bring in what earlier releases spent; each counts once, however often it is brought in.
+
+    Example: [bold]inbounds ledger import 2025.csv.release.json 2026.csv.release.json --people pupils[/]
+    """
+    from inbounds.ledger.importing import import_release
+    from inbounds.tables.record import read
+
+    found = [read(file) for file in records]
+    with _opened(place, create=True) as ledger:
+        charges = [import_release(ledger, record, people) for record in found]
+        totals = ledger.people()
+    new = sum(not charge.repeated for charge in charges)
+    if not as_json:
+        out.print(f"{new} of {len(charges)} releases brought in; the others were there already", markup=False)
+    _tell_people(totals, as_json)
+
+
+@commands.command()
+def export(place: Place, target: Out = None, as_json: AsJson = False) -> None:
+    """Write all entries as JSON, for a checker elsewhere; answers only by their digests.
+
+    Example: [bold]inbounds ledger export budget.db --out ledger.json[/]
+    """
+    from inbounds.files import write
+    from inbounds.ledger.checking import exported
+
+    with _opened(place) as ledger:
+        content = exported(ledger.head(), ledger.entries(), ledger.people())
+    if target is not None:
+        write(content, target)
+    if target is None or as_json:
+        typer.echo(json.dumps(content if target is None else {"export": str(target)}))
+    else:
+        out.print(f"exported: [bold]{target}[/]")
+
+
+@commands.command()
+def verify(place: Place, head: Kept = None, as_json: AsJson = False) -> None:
+    """Walk the chain of entries, add everything up again, and compare; with a head also that nothing was cut off.
+
+    Exits with 1 if anything was changed.
+
+    Example: [bold]inbounds ledger verify budget.db --head head.json[/]
+    """
+    from inbounds.errors import LedgerError, PassportError
+
+    try:
+        found = verified(place, head)
+    except (LedgerError, PassportError) as reason:
+        if not as_json:
+            raise
+        typer.echo(json.dumps({"valid": False, "reason": str(reason)}))
+        raise typer.Exit(1) from None
+    if as_json:
+        totals = [who.plain() for who in found.people]
+        typer.echo(json.dumps({"valid": True, "checked": found.sentences(), "people": totals}))
+        return
+    out.print(f"[bold green]checked[/] {place}")
+    for sentence in (*found.sentences(), *map(str, found.people)):
+        out.print(f"  • {sentence}", markup=False)
+
+
+@commands.command()
+def head(place: Place, target: Out = None, as_json: AsJson = False) -> None:
+    """Print the head, to be kept elsewhere: it shows later that nothing was cut off, as in an old copy.
+
+    Example: [bold]inbounds ledger head budget.db --out head.json[/]
+    """
+    from inbounds.files import write
+
+    with _opened(place) as ledger:
+        found = ledger.head()
+    if target is not None:
+        write(found.plain(), target)
+    if as_json:
+        typer.echo(json.dumps(found.plain()))
+        return
+    where = f" kept in {target}" if target is not None else ""
+    out.print(f"{found.entries} entries, {found.sha256}{where}", markup=False)
+
+
+def verified(place: str, head: Path | None = None) -> "Verified":
+    """What is true of a ledger, or of an exported one."""
+    from inbounds.cli.records import format_of
+    from inbounds.ledger import Head
+    from inbounds.ledger.checking import load_export
+    from inbounds.ledger.ledger import FORMAT
+
+    kept = None if head is None else Head.load(head)
+    if "://" not in place and Path(place).suffix.lower() == ".json" and format_of(Path(place)) == FORMAT:
+        return load_export(place, kept)
+    with _opened(place) as ledger:
+        return ledger.verify(kept)
+
+
+def totals(place: Path, options: dict[str, Any], as_json: bool) -> None:
+    """compose, of a ledger: what its entries add up to, by the ledger's own rule and no other."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise ValueError(f"entries of a ledger add up by its own rule; leave out {', '.join(given)}")
+    with _opened(str(place)) as ledger:
+        _tell_people(ledger.people(), as_json)
+
+
+def _opened(place: str, *, create: bool = False) -> "Ledger":
+    from inbounds.ledger import Ledger
+
+    found = Ledger.open(place, create=create)
+    if found.brought_forward:
+        err.print(found.brought_forward, markup=False)
+    return found
+
+
+def _tell_people(people: list["People"], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"people": [who.plain() for who in people]}))
+        return
+    for who in people:
+        out.print(str(who), markup=False)
+    if not people:
+        out.print("nobody yet: inbounds ledger create LEDGER --people NAME --epsilon NUMBER")

@@ -1,0 +1,50 @@
+"""Symmetric noise on the line, cut at cell edges: Laplace and staircase by their tails."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from inbounds.numbers import Floats
+
+LogTail = Callable[[Floats], Floats]
+"""x >= 0 to log Pr[noise > x], for noise symmetric around 0."""
+
+
+def snapped(log_tail: LogTail, edges: Floats) -> Floats:
+    """P[i, j]: mass of symmetric noise between edges[i-1, j] and edges[i, j], the outer edges infinite.
+
+    edges[i, j] is boundary i seen from answer j. Masses come from the tail on their own side of zero, so
+    that small ones keep their relative accuracy.
+    """
+    infinite = np.full((1, edges.shape[1]), np.inf)
+    return between(log_tail, np.vstack([-infinite, edges]), np.vstack([edges, infinite]))
+
+
+def between(log_tail: LogTail, low: Floats, high: Floats) -> Floats:
+    """Mass of symmetric noise in low..high, elementwise (low < high)."""
+    near, far = np.where(low >= 0, low, -high), np.where(low >= 0, high, -low)
+    with np.errstate(invalid="ignore", over="ignore"):
+        inner, outer = log_tail(np.maximum(near, 0)), log_tail(far)
+        one_sided = np.exp(inner) * -np.expm1(outer - inner)
+        across = 1 - np.exp(log_tail(np.maximum(-low, 0))) - np.exp(log_tail(np.maximum(high, 0)))
+    return np.where((low < 0) & (high > 0), across, one_sided)
+
+
+def laplace_tail(scale: float) -> LogTail:
+    """log Pr[noise > x] of Laplace noise: exp(-x / scale) / 2."""
+    return lambda x: -x / scale - math.log(2)
+
+
+def staircase_tail(epsilon: float, gamma: float) -> LogTail:
+    """log Pr[noise > x], x in units of the sensitivity: a^k times what is left of the k-th double step."""
+    a = math.exp(-epsilon)
+    y = -math.expm1(-epsilon) / (2 * (gamma + a * (1 - gamma)))
+
+    def log_tail(x: Floats) -> Floats:
+        k = np.where(np.isfinite(x), np.floor(x), 0.0)
+        into = np.where(np.isfinite(x), x - k, 0.0)
+        spent = y * np.where(into < gamma, into, gamma + a * (into - gamma))
+        return np.where(np.isfinite(x), -epsilon * k + np.log(0.5 - spent), -np.inf)
+
+    return log_tail

@@ -1,0 +1,16 @@
+"""Randomized response."""
+
+import numpy as np
+
+from inbounds.numbers import Floats, Ints
+
+
+def response_matrix(home: Ints, outputs: int, rate: float) -> Floats:
+    """The true output home[j] with probability e^rate / (m - 1 + e^rate), each of the m - 1 others equally (001 (3)).
+
+    Scaled by e^-rate, so that no rate overflows.
+    """
+    others = np.exp(-rate)
+    matrix = np.full((outputs, len(home)), others)
+    matrix[home, np.arange(len(home))] = 1.0
+    return np.asarray(matrix / (1.0 + (outputs - 1) * others))

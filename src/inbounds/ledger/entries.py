@@ -1,0 +1,84 @@
+"""Entries: what happened to a ledger, one line each, in a chain that no line can be taken from.
+
+    sha256(entry) = SHA-256 of the canonical JSON of the entry, which names the sha256 of the one before
+
+Canonical JSON: keys in order, no spaces, ASCII, whole numbers that may exceed 2^53 as decimal text. The chain shows
+that nothing was changed, left out or put in before its head; only a head kept elsewhere shows that nothing was cut
+off at the end.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii as quoted
+from typing import Any
+
+START = "0" * 64
+"""What the first entry names as the one before it."""
+
+KINDS = ("ledger", "people", "budget", "charge", "answer")
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def canonical(value: Any) -> str:
+    """The one way to write plain values as JSON."""
+    return _ENCODER.encode(value)
+
+
+def sha256(content: str | bytes) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a ledger.
+
+    kind: ledger (the first: `key` is the ledger's id), people (a budget of `units`), budget (raised to `units`),
+    charge (`units` spent under `key` for the question with this `digest`), answer (the bytes with this `digest` were
+    stored for the charge with this `key`).
+    facts: canonical JSON of whatever else is said: purpose and parts of a charge, rule, epsilon and delta of people.
+    """
+
+    number: int
+    time: str
+    kind: str
+    people: str | None
+    units: int | None
+    key: str | None
+    digest: str | None
+    facts: str
+    previous: str
+    sha256: str = ""
+
+    @property
+    def content(self) -> str:
+        """The canonical JSON of all but its own digest; written out because verifying does little else."""
+        return (
+            f'{{"digest":{_text(self.digest)},"facts":{self.facts},"key":{_text(self.key)},"kind":{quoted(self.kind)},'
+            f'"number":{self.number},"people":{_text(self.people)},"previous":{quoted(self.previous)},'
+            f'"time":{quoted(self.time)},"units":{_text(None if self.units is None else str(self.units))}}}'
+        )
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The facts as plain values."""
+        found: dict[str, Any] = json.loads(self.facts)
+        return found
+
+    def plain(self) -> dict[str, Any]:
+        """The entry as plain JSON values, its digest among them."""
+        return {**json.loads(self.content), "sha256": self.sha256}
+
+    @staticmethod
+    def of(values: Mapping[str, Any]) -> "Entry":
+        """The entry of such values; whether its digest is right is for the checker to say."""
+        units = None if values["units"] is None else int(values["units"])
+        texts = {name: values[name] for name in ("time", "kind", "people", "key", "digest", "previous", "sha256")}
+        return Entry(number=values["number"], units=units, facts=canonical(values["facts"]), **texts)
+
+
+def _text(value: str | None) -> str:
+    return "null" if value is None else quoted(value)

@@ -1,0 +1,34 @@
+"""What earlier releases spent, from their records: one charge for each, however often it is brought in."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from inbounds.ledger.ledger import Charge, Ledger
+from inbounds.ledger.people import LONGEST
+
+
+def import_release(ledger: Ledger, record: Mapping[str, Any], people: str = "") -> Charge:
+    """Charge what a checked release record says was spent; people: by default the name of its source.
+
+    The charge has the release's own id as its key, so that one release under two names counts once; a release that
+    this very ledger has charged is found again. It was spent whether there was a budget or not: where it does not
+    fit, the budget must be raised first.
+    """
+    entry = record.get("ledger")
+    if entry and entry["id"] == ledger.id:
+        there = ledger.find(entry["key"])
+        if there is not None:
+            return there
+    plan = record["plan"]
+    name = people or plan.get("people") or plan["source"]["name"][:LONGEST]
+    if all(who.name != name for who in ledger.people()):
+        ledger.create_people(name)
+    return ledger.charge(
+        name,
+        Fraction(record["epsilon"]["spent"]),
+        key=f"release {record.get('id') or record['sha256']}",
+        purpose=f"release of {plan['source']['name']} at {record['time']}"[:LONGEST],
+        parts=[Fraction(line["spent"]) for line in record["account"]],
+        question={"plan_sha256": record["plan_sha256"], "time": record["time"]},
+    )

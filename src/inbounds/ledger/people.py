@@ -1,0 +1,83 @@
+"""People: a named population, its budget, and what was spent on it."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from inbounds.ledger.amounts import UNITS, Rule, unit_of
+from inbounds.numbers import all_digits
+
+LONGEST = 200
+"""Characters of a name or key."""
+
+
+@dataclass(frozen=True)
+class People:
+    """People of a ledger. Amounts are exact, in epsilon where epsilons add up, in rho under zCDP (`unit`).
+
+    budget, left: None where spending is counted without a cap. epsilon, delta: as declared.
+    """
+
+    name: str
+    rule: Rule
+    epsilon: Fraction | None
+    delta: Fraction | None
+    budget_units: int | None
+    spent_units: int
+
+    @property
+    def unit(self) -> str:
+        return UNITS[self.rule]
+
+    @property
+    def budget(self) -> Fraction | None:
+        return None if self.budget_units is None else self.budget_units * unit_of(self.rule)
+
+    @property
+    def spent(self) -> Fraction:
+        return self.spent_units * unit_of(self.rule)
+
+    @property
+    def left(self) -> Fraction | None:
+        return None if self.budget is None else self.budget - self.spent
+
+    @property
+    def spent_epsilon(self) -> Fraction:
+        """The epsilon that is promised for all that was spent; under zCDP at their delta, rounded up."""
+        if self.rule == "sum":
+            return self.spent
+        from inbounds.accounting.filters import epsilon_of_rho
+
+        assert self.delta is not None
+        return epsilon_of_rho(self.spent_units, self.delta)
+
+    def plain(self) -> dict[str, str | None]:
+        """Plain JSON values; amounts as exact decimals in text."""
+        amounts = {"budget": self.budget, "spent": self.spent, "left": self.left}
+        said = {"name": self.name, **{key: _digits(value) for key, value in amounts.items()}}
+        declared = {"epsilon": _digits(self.epsilon), "delta": _digits(self.delta)}
+        return {**said, "rule": self.rule, "unit": self.unit, **declared}
+
+    def __str__(self) -> str:
+        """Who, what was spent, what is left, in one line."""
+        spent = f"{self.unit} {all_digits(self.spent)}"
+        if self.left is None or self.budget is None:
+            return f"{self.name}: {spent} spent, counted without a cap"
+        return (
+            f"{self.name}: {spent} of {all_digits(self.budget)} spent, {all_digits(self.left)} left{self._promised()}"
+        )
+
+    def _promised(self) -> str:
+        if self.rule == "sum" or self.epsilon is None or self.delta is None:
+            return ""
+        return f" (epsilon {all_digits(self.epsilon)} at delta {all_digits(self.delta)}, by zCDP)"
+
+
+def _digits(amount: Fraction | None) -> str | None:
+    return None if amount is None else all_digits(amount)
+
+
+def as_name(text: object, what: str) -> str:
+    """A name or key: one printable line, not too long, nothing at its ends."""
+    if not isinstance(text, str) or not text.isprintable() or text != text.strip() or not 0 < len(text) <= LONGEST:
+        raise ValueError(f"{what} must be 1 to {LONGEST} printable characters without spaces at the ends, got {text!r}")
+    return text

@@ -1,0 +1,195 @@
+"""A ledger in one SQLite file: write-ahead log and synchronous=FULL or EXTRA, or refused.
+
+In this mode a transaction is on the disk before it is acknowledged, and a loss of power at any moment leaves a
+database from which none is missing (SQLite's documentation, "Write-Ahead Logging" and PRAGMA synchronous). NORMAL
+may lose the last ones; so may other journals on file systems that reorder a deletion. EXTRA is what is asked for:
+with a write-ahead log it is FULL, and while the file is made, before there is one, a journal that came back after a
+loss of power would undo all that followed.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inbounds.errors import LedgerError
+from inbounds.files import settle
+from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
+from inbounds.ledger.store import DOUBT, Rows, Run, transaction, worded
+
+MAGIC = b"SQLite format 3\x00"
+PATIENCE = 60.0
+"""Seconds that a writer waits for the others."""
+
+FULL = 2
+OLDEST = (3, 37)
+"""The first SQLite whose STRICT tables refuse a sum that outgrew a whole number."""
+
+SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON")
+
+
+class Driver(NamedTuple):
+    """A way to speak to SQLite; a test may bring one whose disk loses power."""
+
+    connect: Callable[[Path, bool], Any]
+    error: type[Exception]
+
+
+def standard() -> Driver:
+    """Python's own sqlite3, without its habit of reading outside of transactions."""
+    import sqlite3
+
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise LedgerError(f"a ledger needs SQLite 3.37 or later, got {sqlite3.sqlite_version}; use a newer Python")
+
+    def connect(path: Path, create: bool) -> Any:
+        mode = "rwc" if create else "rw"
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=PATIENCE
+        )
+
+    return Driver(connect, sqlite3.Error)
+
+
+def is_ledger(path: Path) -> bool:
+    """Whether a file is an SQLite database with a ledger's application_id, which is in bytes 68..71."""
+    try:
+        head = _start_of(path)
+    except OSError:
+        return False
+    return head.startswith(MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
+
+
+class Sqlite:
+    """The store in a file. create: make it where there is none."""
+
+    def __init__(
+        self, path: Path, *, create: bool, driver: Driver | None = None, steps: Sequence[Step] = SQLITE
+    ) -> None:
+        self.place, self._path, self._driver, self._process = str(path), path, driver or standard(), os.getpid()
+        _check_file(path, create)
+        with self._worded(f"{path} cannot be opened as a ledger"):
+            self._connection = self._driver.connect(path, create)
+        try:
+            with self._worded(f"{path} cannot be opened as a ledger"):
+                self._prepare()
+            self._check_mode()
+            with self.writing() as run:
+                self.taken = migrate(run, steps, self.place, _has_steps)
+            if self.taken:
+                settle(path.absolute().parent)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self) -> None:
+        """Settings of this connection; the journal mode, which is the file's, only of a new file."""
+        self._run("PRAGMA busy_timeout = 60000")
+        for setting in SETTINGS:
+            self._run(f"PRAGMA {setting}")
+        if not self._run("SELECT 1 FROM sqlite_master LIMIT 1"):
+            self._start_log()
+        elif self._pragma("application_id") != APPLICATION:
+            raise LedgerError(f"{self.place} is a database but no ledger; give another name")
+
+    def _start_log(self) -> None:
+        """A new file: two that make it at once may find it locked, and try again."""
+        last = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self._run("PRAGMA journal_mode = WAL")
+                return
+            except self._driver.error:
+                if time.monotonic() > last:
+                    raise
+                time.sleep(0.01)
+
+    @contextmanager
+    def writing(self) -> Iterator[Run]:
+        with self._transaction("BEGIN IMMEDIATE") as run:
+            if self._pragma("synchronous") < FULL:  # the journal is the file's, and stays while it is open
+                self._check_mode()
+            yield run
+
+    @contextmanager
+    def reading(self) -> Iterator[Run]:
+        with self._transaction("BEGIN") as run:
+            yield run
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Run]:
+        if self._process != os.getpid():
+            raise LedgerError(f"{self.place} was opened by another process; open it again in this one")
+        failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
+        with failed, transaction(self._run, begin, self._undo) as run:
+            yield run
+
+    def _undo(self) -> None:
+        """After an error the database may have undone everything itself."""
+        try:
+            if self._connection.in_transaction:
+                self._run("ROLLBACK")
+        except self._driver.error:
+            self._connection.close()
+
+    def _check_mode(self) -> None:
+        found = self._pragma("journal_mode"), self._pragma("synchronous"), self._pragma("foreign_keys")
+        if found[0] != "wal" or found[1] < FULL:
+            raise LedgerError(
+                f"{self.place} must be in journal mode wal with synchronous {FULL} or more, got {found[0]} with "
+                f"{found[1]}; a loss of power could lose what was spent: compare it with a head kept elsewhere, then "
+                "PRAGMA journal_mode = WAL"
+            )
+        if found[2] != 1:
+            raise LedgerError(f"{self.place} must enforce foreign keys; this SQLite was built without them")
+
+    def guards(self) -> list[str]:
+        found = [str(row[0]) for row in self._run("PRAGMA integrity_check") if row[0] != "ok"]
+        found += [f"a row of {row[0]} refers to nothing" for row in self._run("PRAGMA foreign_key_check")]
+        here = set(self._run("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+        return found + [f"its {kind} {name} is not as it was made" for kind, name, _ in sorted(here ^ _schema())]
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _run(self, sql: str, *values: Any) -> Rows:
+        rows: Rows = self._connection.execute(sql, values).fetchall()
+        return rows
+
+    def _pragma(self, name: str) -> Any:
+        return self._run(f"PRAGMA {name}")[0][0]
+
+    def _worded(self, sentence: str) -> AbstractContextManager[None]:
+        return worded(self._driver.error, lambda reason: f"{sentence} ({reason})")
+
+
+def _start_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(100)
+
+
+def _check_file(path: Path, create: bool) -> None:
+    if not path.exists():
+        if not create:
+            raise LedgerError(f"{path} must be a ledger, got no file; make one: inbounds ledger create {path}")
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"a ledger must be in a folder that is there, got {path}")
+    elif path.stat().st_size and not _start_of(path).startswith(MAGIC):
+        raise LedgerError(f"{path} is no ledger; give another name")
+
+
+def _has_steps(run: Run) -> bool:
+    return bool(run("SELECT 1 FROM sqlite_master WHERE name = 'steps'"))
+
+
+def _schema() -> set[tuple[Any, ...]]:
+    """What the steps make, in a database in memory."""
+    import sqlite3
+
+    fresh = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(lambda sql, *values: fresh.execute(sql, values).fetchall(), SQLITE, "", _has_steps)
+    found = set(fresh.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
+    fresh.close()
+    return found

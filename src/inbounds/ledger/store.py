@@ -1,0 +1,68 @@
+"""Where a ledger is kept: one small interface, so that SQLite, PostgreSQL and a disk that fails in a test are alike.
+
+All of a ledger's SQL is written once, with `?` for values; a store only begins, ends and makes durable.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+from inbounds.errors import LedgerError
+
+Rows = list[tuple[Any, ...]]
+Run = Callable[..., Rows]
+"""run(sql, *values): all rows of one statement."""
+
+DOUBT = "what was not acknowledged may be recorded; ask again with the same key, which costs nothing twice"
+
+
+class Store(Protocol):
+    """A durable database with transactions."""
+
+    place: str
+    """What messages call it: a path, or a URL without its password."""
+
+    taken: range
+    """The steps that were taken when it was opened: all of a new one, those since its version of an older one."""
+
+    def writing(self) -> AbstractContextManager[Run]:
+        """The only writer: durable when the block is left, undone when it raises."""
+
+    def reading(self) -> AbstractContextManager[Run]:
+        """One state of the database, whatever others write meanwhile."""
+
+    def guards(self) -> list[str]:
+        """What is wrong with the database itself: damaged pages, guards that somebody took away; nothing if sound."""
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def transaction(run: Run, begin: str, undo: Callable[[], None]) -> Iterator[Run]:
+    """Begin, and commit when the block is left; undo when it raises, whatever it raises."""
+    run(begin)
+    try:
+        yield run
+        run("COMMIT")
+    except BaseException:
+        undo()
+        raise
+
+
+@contextmanager
+def worded(error: type[Exception], sentence: Callable[[Exception], str]) -> Iterator[None]:
+    """A driver's error as a `LedgerError` with a sentence of our own."""
+    try:
+        yield
+    except error as reason:
+        raise LedgerError(sentence(reason)) from reason
+
+
+def without_password(url: str) -> str:
+    """A database URL as it may be shown: user, host, database; no password, no parameters."""
+    from urllib.parse import urlsplit, urlunsplit
+
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    user = f"{parts.username}@" if parts.username else ""
+    return urlunsplit((parts.scheme, user + host, parts.path, "", ""))

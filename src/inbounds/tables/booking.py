@@ -1,0 +1,178 @@
+"""A release in the ledger: charged before the data is read, its table kept before anybody sees it.
+
+What is the same question? The plan, the people, and the declared edition of the data; never its contents or the time
+of a file, because whether something is drawn anew must not depend on the data.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from inbounds.extras import library
+from inbounds.files import same_file
+from inbounds.ledger.entries import canonical, sha256
+from inbounds.ledger.ledger import Charge, Ledger
+from inbounds.ledger.people import LONGEST
+from inbounds.tables.plan import Plan
+
+BESIDE = "inbounds.ledger"
+"""The ledger beside the output of a plan that names none: it counts, without a cap."""
+
+RECORD = b"inbounds release"
+"""Where a kept table carries its record."""
+
+LedgerLike = Ledger | str | PathLike[str]
+
+
+class StoredTable(UserWarning):
+    """The table that a release returned was drawn by an earlier one with the same plan and edition."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A released table and its record as the ledger keeps them. drawn: by this call, not by an earlier one."""
+
+    table: Any
+    record: Mapping[str, Any]
+    drawn: bool
+
+
+@dataclass(frozen=True)
+class Booking:
+    """Which entry a release is, in which ledger. place: None where nothing is recorded."""
+
+    plan: Plan
+    place: LedgerLike | None
+    key: str
+    declared: bool
+
+    @staticmethod
+    def of(plan: Plan, target: Path | None, ledger: LedgerLike | None, key: str | None) -> "Booking":
+        """The ledger given, or the plan's own, or the file beside the output; and the key of the question."""
+        declared = ledger or plan.people.ledger
+        beside = target.absolute().parent / BESIDE if target is not None else None
+        place = declared or beside
+        if isinstance(place, str | PathLike) and "://" not in fspath(place):
+            _check_place(Path(place), (*plan.inputs, *((str(target),) if target else ())))
+        return Booking(plan, place, key or sha256(canonical(question(plan))), bool(declared))
+
+    def found(self) -> Kept | None:
+        """What was kept under the key before; nothing is charged."""
+        if not self._there():
+            return None
+        with self._open() as ledger:
+            if self.declared:
+                ledger.about(people(self.plan))  # refused now rather than after the designs
+            charge = ledger.find(self.key)
+            return None if charge is None or charge.answer is None else self._kept(ledger, charge)
+
+    def before(self) -> str:
+        """In words, where the people stand before the release; nothing where no ledger is there yet."""
+        if not self._there():
+            return ""
+        with self._open() as ledger:
+            return "; ".join(str(who) for who in ledger.people() if who.name == people(self.plan))
+
+    def charge(self) -> None:
+        """Spend the plan's epsilon, durably; `OverBudget` if it is not there. No data may be read before."""
+        if self.place is not None:
+            with self._open() as ledger:
+                self._charge(ledger)
+
+    def keep(self, table: Any, record: Mapping[str, Any]) -> Kept:
+        """The table that may be given out: this one, kept now, or the one that somebody else kept first."""
+        if self.place is None:
+            return Kept(table, {**record, "ledger": None}, drawn=True)
+        with self._open() as ledger:
+            charge = self._charge(ledger)
+            full = {**record, "ledger": _reference(ledger, charge)}
+            content = written(table, full)
+            stored = ledger.store(charge, content)
+            return Kept(table, full, True) if stored == content else Kept(*read(stored), drawn=False)
+
+    def _there(self) -> bool:
+        """Whether there is a ledger to look into; one that was declared must be, and is refused if it is not."""
+        if self.place is None or self.declared:
+            return self.declared
+        assert not isinstance(self.place, Ledger)
+        return Path(self.place).exists()
+
+    def _charge(self, ledger: Ledger) -> Charge:
+        name = people(self.plan)
+        if not self.declared and not any(who.name == name for who in ledger.people()):
+            ledger.create_people(name)
+        return ledger.charge(
+            name,
+            self.plan.spent,
+            key=self.key,
+            purpose=f"release of {self.plan.source.summary()['name']}"[:LONGEST].strip(),
+            parts=self.plan.epsilons,
+            question=question(self.plan),
+        )
+
+    def _kept(self, ledger: Ledger, charge: Charge) -> Kept:
+        """The charge must be for this very question: a key that somebody chose may be that of another."""
+        assert charge.answer is not None
+        self._charge(ledger)
+        return Kept(*read(charge.answer), drawn=False)
+
+    @contextmanager
+    def _open(self) -> Iterator[Ledger]:
+        if isinstance(self.place, Ledger):
+            yield self.place
+            return
+        assert self.place is not None
+        with Ledger.open(self.place, create=not self.declared) as ledger:
+            yield ledger
+
+
+def people(plan: Plan) -> str:
+    """Whom a plan is about: its people's name, or the source's."""
+    return plan.people.name or plan.source.summary()["name"][:LONGEST]
+
+
+def question(plan: Plan) -> dict[str, Any]:
+    """All that makes a release the same as an earlier one."""
+    return {"plan": plan.summary(), "people": people(plan), "edition": plan.edition}
+
+
+def standing(record: Mapping[str, Any]) -> str:
+    """In words, what was spent on the people of a release when it was made, by their ledger's own rule."""
+    entry = record.get("ledger")
+    if not entry:
+        return "recorded in no ledger: nothing counts what this release spent"
+    room = f" of {entry['budget']}, {entry['left']} left" if entry["budget"] else ", counted without a cap"
+    return f"{entry['people']}: {entry['unit']} {entry['spent']} in all{room} (entry {entry['entry']} of their ledger)"
+
+
+def written(table: Any, record: Mapping[str, Any]) -> bytes:
+    """A table and its record as one Arrow stream."""
+    arrow = library("pyarrow", "tables")
+    sink = arrow.BufferOutputStream()
+    named = table.replace_schema_metadata({RECORD: json.dumps(record).encode()})
+    with arrow.ipc.new_stream(sink, named.schema) as stream:
+        stream.write_table(named)
+    return bytes(sink.getvalue())
+
+
+def read(content: bytes) -> tuple[Any, dict[str, Any]]:
+    """The table and the record of such a stream."""
+    table = library("pyarrow", "tables").ipc.open_stream(content).read_all()
+    return table.replace_schema_metadata(None), json.loads(table.schema.metadata[RECORD])
+
+
+def _reference(ledger: Ledger, charge: Charge) -> dict[str, Any]:
+    """What a record says of its entry: where it is, and what was spent on these people when it was made."""
+    after = charge.people.plain()
+    totals = {name: after[name] for name in ("rule", "unit", "budget", "spent", "left")}
+    entry = {"id": ledger.id, "entry": charge.number, "sha256": charge.sha256, "key": charge.key}
+    return {**entry, "people": charge.people.name, **totals}
+
+
+def _check_place(place: Path, others: tuple[str, ...]) -> None:
+    if any(same_file(place, other) for other in others):
+        raise ValueError(f"ledger must not be a file that the release reads or writes, got {place}; give another name")

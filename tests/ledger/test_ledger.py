@@ -1,0 +1,625 @@
+"""The ledger by itself: budgets hold, keys repeat, entries chain, and whatever was tampered with is found."""
+
+import json
+import pickle
+import shutil
+import sqlite3
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import inbounds as ib
+from inbounds.accounting.filters import RHO_UNIT, epsilon_of_rho, rho_above, rho_cap
+from inbounds.ledger import Head, Ledger
+from inbounds.ledger.amounts import cost
+from inbounds.ledger.checking import exported, load_export, verified
+from inbounds.ledger.entries import Entry, canonical, sha256
+from inbounds.ledger.migrations import POSTGRES, SQLITE
+from inbounds.ledger.sqlite import Driver, Sqlite
+from inbounds.ledger.store import without_password
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "budget.db"
+
+
+@pytest.fixture
+def ledger(file):
+    with ib.Ledger.open(file) as made:
+        made.create_people("pupils", epsilon=2)
+        yield made
+
+
+def broken(file: Path, *statements: str) -> None:
+    """What somebody with the file and any SQLite tool can do."""
+    with sqlite3.connect(file) as raw:
+        for statement in statements:
+            raw.execute(statement)
+    raw.close()
+
+
+WITHOUT_GUARDS = tuple(
+    f"DROP TRIGGER {words.split()[2]}"
+    for step in SQLITE
+    for words in step.statements
+    if words.startswith("CREATE TRIGGER")
+)
+GUARDS_AGAIN = tuple(words for step in SQLITE for words in step.statements if words.startswith("CREATE TRIGGER"))
+
+
+# --- people and charges -----------------------------------------------------------------------------------
+
+
+def test_what_is_spent_and_left_is_exact(ledger):
+    ledger.charge("pupils", "0.1", key="a")
+    ledger.charge("pupils", "1/3", key="b")
+    (pupils,) = ledger.people()
+    assert (pupils.name, pupils.budget) == ("pupils", 2)
+    assert pupils.spent == Fraction(1, 10) + Fraction(333333334, 10**9)
+    assert pupils.left == 2 - pupils.spent
+
+
+def test_ten_charges_of_a_tenth_are_one_and_an_eleventh_is_refused(ledger):
+    ledger.create_people("few", epsilon=1)
+    for k in range(10):
+        ledger.charge("few", 0.1, key=f"{k}")
+    with pytest.raises(ib.OverBudget, match=r"at most what is left for few, 0 of 1, got 0\.1") as refused:
+        ledger.charge("few", 0.1, key="10")
+    error = pickle.loads(pickle.dumps(refused.value))
+    assert (error.people, error.asked, error.left, error.budget) == ("few", Fraction(1, 10), 0, 1)
+
+
+def test_a_refused_charge_leaves_no_trace(ledger):
+    before = ledger.head(), ledger.people()
+    with pytest.raises(ib.OverBudget):
+        ledger.charge("pupils", 3, key="too much")
+    assert (ledger.head(), ledger.people(), ledger.find("too much")) == (*before, None)
+
+
+def test_the_last_unit_can_be_spent_and_not_one_more(ledger):
+    ledger.charge("pupils", Fraction(2 * 10**9 - 1, 10**9), key="nearly")
+    with pytest.raises(ib.OverBudget):
+        ledger.charge("pupils", Fraction(2, 10**9), key="two")
+    ledger.charge("pupils", Fraction(1, 10**9), key="one")
+    assert ledger.people()[0].left == 0
+
+
+def test_a_budget_is_rounded_down_and_a_charge_up(ledger):
+    third = ledger.create_people("third", epsilon="1/3")
+    assert third.budget == Fraction(333333333, 10**9)
+    with pytest.raises(ib.OverBudget):
+        ledger.charge("third", "1/3", key="third")
+
+
+def test_the_least_and_the_largest_budget_are_held(ledger):
+    assert ledger.create_people("one unit", epsilon="1e-9").budget_units == 1
+    most = ledger.create_people("most", epsilon=Fraction(2**63 - 1, 10**9))
+    assert most.budget_units == 2**63 - 1
+    with pytest.raises(ValueError, match="budget of 1 to"):
+        ledger.create_people("more", epsilon=Fraction(2**63, 10**9))
+
+
+def test_the_same_key_again_costs_nothing(ledger):
+    first = ledger.charge("pupils", 1, key="a", purpose="mean age", question={"of": "age"})
+    again = ledger.charge("pupils", "1.0", key="a", purpose="mean age", question={"of": "age"})
+    assert (first.repeated, again.repeated, again.sha256) == (False, True, first.sha256)
+    assert ledger.people()[0].spent == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"epsilon": 1, "purpose": "p", "question": 2},
+        {"epsilon": 1, "purpose": "q", "question": 1},
+        {"epsilon": "1/2", "purpose": "p", "question": 1},
+        {"epsilon": 1, "purpose": "p", "question": 1, "parts": ["1/2", "1/2"]},
+        {"epsilon": 1, "purpose": "p", "question": 1, "people": "teachers"},
+    ],
+)
+def test_the_same_key_with_other_content_is_refused(ledger, other):
+    ledger.create_people("teachers", epsilon=9)
+    ledger.charge("pupils", 1, key="a", purpose="p", question=1)
+    before = ledger.people()
+    with pytest.raises(ib.LedgerError, match="key must be new"):
+        ledger.charge(other.pop("people", "pupils"), key="a", **other)
+    assert ledger.people() == before
+
+
+def test_a_charge_without_a_key_is_its_own(ledger):
+    assert ledger.charge("pupils", "0.1").key != ledger.charge("pupils", "0.1").key
+    assert ledger.people()[0].spent == Fraction(1, 5)
+
+
+def test_raising_a_budget_is_an_entry_and_it_never_falls(ledger):
+    ledger.charge("pupils", 2, key="all")
+    assert ledger.raise_budget("pupils", 3, purpose="decided by the board").left == 1
+    assert ledger.raise_budget("pupils", 3).left == 1
+    with pytest.raises(ValueError, match="must be at least"):
+        ledger.raise_budget("pupils", "2.5")
+    assert [entry.kind for entry in ledger.entries()] == ["ledger", "people", "charge", "budget"]
+
+
+def test_people_without_a_budget_are_counted(ledger):
+    ledger.create_people("visitors")
+    for k in range(5):
+        ledger.charge("visitors", 64, key=f"{k}")
+    visitors = ledger.people()[1]
+    assert (visitors.spent, visitors.budget, visitors.left) == (320, None, None)
+    with pytest.raises(ValueError, match="without a cap"):
+        ledger.raise_budget("visitors", 500)
+
+
+def test_the_same_people_again_are_those_who_are_there_and_others_are_refused(ledger):
+    ledger.charge("pupils", 1, key="a")
+    assert ledger.create_people("pupils", epsilon="2.0") == ledger.people()[0]
+    with pytest.raises(ValueError, match="there already"):
+        ledger.create_people("pupils", epsilon=5)
+    assert len(list(ledger.entries())) == 3
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ({"epsilon": 0}, "positive"),
+        ({"epsilon": "-1"}, "positive"),
+        ({"epsilon": "1e-10"}, "budget of 1 to"),
+        ({"epsilon": "1e30"}, "budget of 1 to"),
+        ({"epsilon": float("nan")}, "finite"),
+        ({"epsilon": 1, "rule": "advanced"}, "rule must be one of"),
+        ({"epsilon": 1, "rule": "zcdp"}, "delta must both"),
+        ({"rule": "zcdp", "delta": "1e-6"}, "delta must both"),
+        ({"epsilon": 1, "delta": "1e-6"}, "delta must not"),
+        ({"epsilon": 1, "rule": "zcdp", "delta": 1}, "between 0 and 1"),
+    ],
+)
+def test_people_that_make_no_sense_are_refused(ledger, made, words):
+    with pytest.raises(ValueError, match=words):
+        ledger.create_people("others", **made)
+    assert [who.name for who in ledger.people()] == ["pupils"]
+
+
+@pytest.mark.parametrize("name", ["", " a", "a\nb", "x" * 201, 7, "a\x1b[31m"])
+def test_names_and_keys_are_one_printable_line(ledger, name):
+    with pytest.raises(ValueError, match="printable characters"):
+        ledger.create_people(name, epsilon=1)
+    with pytest.raises(ValueError, match="printable characters"):
+        ledger.charge("pupils", 1, key=name)
+
+
+def test_unknown_people_are_refused(ledger):
+    with pytest.raises(ib.LedgerError, match="must be in the ledger, got 'pupil'"):
+        ledger.charge("pupil", 1, key="a")
+
+
+def test_parts_add_up_to_the_whole(ledger):
+    with pytest.raises(ValueError, match="add up to epsilon 1"):
+        ledger.charge("pupils", 1, parts=["1/2", "1/3"])
+
+
+# --- zCDP -------------------------------------------------------------------------------------------------
+
+
+def test_zcdp_adds_up_rho_part_by_part_and_stops_at_the_declared_epsilon_and_delta(ledger):
+    made = ledger.create_people("many", epsilon=2, rule="zcdp", delta="1e-6")
+    assert made.budget == rho_cap(Fraction(2), Fraction(1, 10**6)) * RHO_UNIT
+    receipt = ledger.charge("many", "0.3", parts=["0.1", "0.2"], key="a")
+    assert receipt.amount == (rho_above(Fraction(1, 10)) + rho_above(Fraction(1, 5))) * RHO_UNIT
+    small = Fraction(1, 20)
+    fit = (made.budget - receipt.amount) // (rho_above(small) * RHO_UNIT)
+    for k in range(fit):
+        ledger.charge("many", small, key=f"{k}")
+    with pytest.raises(ib.OverBudget, match="rho must be at most what is left for many"):
+        ledger.charge("many", small, key="one more")
+    many = ledger.people()[0]
+    assert many.spent_epsilon <= 2 < many.spent_epsilon + small
+    assert fit * small > 2  # where epsilons add up it would have been over by now
+
+
+def test_what_zcdp_spent_converts_back_to_at_most_the_declared_epsilon():
+    epsilon, delta = Fraction(3, 2), Fraction(1, 10**9)
+    cap = rho_cap(epsilon, delta)
+    assert epsilon_of_rho(cap, delta) <= epsilon < epsilon_of_rho(cap + 2, delta) + Fraction(1, 10**6)
+
+
+@given(st.lists(st.fractions(Fraction(1, 10**9), 64, max_denominator=10**9), min_size=1, max_size=5))
+def test_costs_are_never_rounded_down(parts):
+    assert cost("sum", tuple(parts)) >= sum(parts) * 10**9 > cost("sum", tuple(parts)) - 1
+    assert cost("zcdp", tuple(parts)) == sum(rho_above(part) for part in parts)
+
+
+# --- answers ----------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_drawn_once_and_only_after_its_charge_is_durable(ledger, file):
+    seen = []
+
+    def draw(charge):
+        with sqlite3.connect(file) as other:  # another process would see it
+            seen.append(other.execute("SELECT spent FROM people").fetchone())
+        return b"drawn"
+
+    first = ledger.answered("pupils", "0.5", draw, key="a")
+    again = ledger.answered("pupils", "0.5", draw, key="a")
+    assert seen == [(500_000_000,)]
+    assert (first.content, first.drawn, again.content, again.drawn) == (b"drawn", True, b"drawn", False)
+
+
+def test_a_failed_draw_stays_charged_and_is_drawn_later_under_the_same_charge(ledger):
+    def fail(charge):
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="gone"):
+        ledger.answered("pupils", 2, fail, key="a")
+    assert ledger.people()[0].left == 0
+    assert ledger.answered("pupils", 2, lambda charge: b"later", key="a").content == b"later"
+
+
+def test_of_two_that_draw_at_once_one_is_kept_and_both_give_it_out(ledger, file):
+    def draw_while_another_does(charge):
+        with Ledger.open(file) as other:
+            assert other.answered("pupils", 1, lambda _: b"other", key="a").content == b"other"
+        return b"mine"
+
+    answer = ledger.answered("pupils", 1, draw_while_another_does, key="a")
+    assert (answer.content, answer.drawn) == (b"other", False)
+    assert ledger.verify().answers == 1
+    assert ledger.people()[0].spent == 1
+
+
+def test_no_answer_is_given_out_if_its_charge_was_lost(ledger, file, tmp_path):
+    charge = ledger.charge("pupils", 1, key="a")
+    with Ledger.open(tmp_path / "other.db") as other:
+        other.create_people("pupils", epsilon=2)
+        with pytest.raises(ib.LedgerError, match="lost a charge"):
+            other.store(charge, b"x")
+        other.charge("pupils", 1, key="a", purpose="something else")
+        with pytest.raises(ib.LedgerError, match="lost a charge"):
+            other.store(charge, b"x")
+    assert ledger.store(charge, b"x") == b"x"
+
+
+# --- the chain --------------------------------------------------------------------------------------------
+
+texts = st.none() | st.text()
+
+
+@given(texts, texts, texts, st.none() | st.integers(0, 2**63 - 1), st.dictionaries(st.text(), st.text()), st.text())
+def test_an_entry_is_written_as_canonical_json(people, key, digest, units, facts, time):
+    entry = Entry(7, time, "charge", people, units, key, digest, canonical(facts), "0" * 64)
+    assert canonical(json.loads(entry.content)) == entry.content
+    signed = Entry.of({**entry.plain(), "sha256": sha256(entry.content)})
+    assert (signed.content, signed.sha256) == (entry.content, sha256(entry.content))
+
+
+def test_a_ledger_is_verified_in_sentences(ledger):
+    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    found = ledger.verify(ledger.head())
+    assert (found.charges, found.answers, found.head.entries) == (1, 1, 4)
+    assert found.people == tuple(ledger.people())
+    assert "nothing up to there was changed or lost" in found.sentences()[-1]
+    assert "no head was compared" in ledger.verify().sentences()[-1]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET units = 1 WHERE kind = 'charge'",
+        "UPDATE entries SET people = NULL WHERE kind = 'charge'",
+        "DELETE FROM entries WHERE kind = 'charge'",
+        "INSERT OR REPLACE INTO entries SELECT number, time, kind, people, 1, key, digest, facts, previous, sha256 "
+        "FROM entries WHERE kind = 'charge'",
+        "INSERT OR REPLACE INTO entries SELECT 9, time, kind, people, 1, key, digest, facts, previous, sha256 "
+        "FROM entries WHERE kind = 'charge'",
+        "INSERT INTO entries SELECT number + 9, time, kind, people, units, 'b', digest, facts, previous, sha256 "
+        "FROM entries WHERE kind = 'charge'",
+        "UPDATE answers SET content = x'00'",
+        "DELETE FROM answers",
+        "DELETE FROM people",
+        "UPDATE people SET spent = 0",
+        "UPDATE people SET spent = spent - 1",
+        "UPDATE people SET budget = NULL",
+        "UPDATE people SET spent = 2000000001",
+        "UPDATE people SET rule = 'zcdp'",
+        "INSERT OR REPLACE INTO people SELECT name, rule, epsilon, delta, budget, 0 FROM people",
+        "UPDATE steps SET sha256 = ''",
+        "UPDATE people SET spent = 'much'",
+        "INSERT INTO answers VALUES (99, x'00')",
+    ],
+)
+def test_the_database_itself_refuses_to_forget(ledger, file, statement):
+    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    before = ledger.verify(), list(ledger.entries())
+    raw = sqlite3.connect(file)
+    raw.execute("PRAGMA foreign_keys = ON")
+    with pytest.raises(sqlite3.IntegrityError):
+        raw.execute(statement)
+    raw.close()
+    assert (ledger.verify(), list(ledger.entries())) == before
+
+
+CHANGES = {
+    "UPDATE entries SET units = 1 WHERE kind = 'charge'": "entry 3 does not have the digest stated",
+    "UPDATE entries SET people = 'x' WHERE kind = 'charge'": "a row of entries refers to nothing",
+    "UPDATE entries SET key = 'x' WHERE kind = 'charge'": "entry 3 does not have the digest stated",
+    "UPDATE entries SET time = '2020-01-01T00:00:00+00:00' WHERE number = 2": "entry 2 does not have the digest",
+    "UPDATE entries SET previous = sha256 WHERE number = 4": "entry 4 does not name the digest of the one before",
+    "UPDATE entries SET sha256 = previous WHERE number = 3": "entry 3 does not have the digest stated",
+    "UPDATE entries SET facts = '{ }' WHERE number = 3": "entry 3 does not have the digest stated",
+    "DELETE FROM entries WHERE number = 3": "entry 4 follows entry 2",
+    "DELETE FROM entries WHERE number = 4": "a row of answers refers to nothing",
+    "UPDATE people SET spent = 0": "is not what its entries add up to",
+    "UPDATE people SET budget = 9000000000": "is not what its entries add up to",
+    "UPDATE people SET epsilon = '9'": "is not what its entries add up to",
+    "INSERT INTO people VALUES ('ghosts', 'sum', '1', NULL, 1000000000, 0)": "is not what its entries add up to",
+    "UPDATE answers SET content = x'00'": "stored answers are not those",
+    "DELETE FROM answers": "stored answers are not those",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whoever_takes_the_guards_away_changes_something_and_puts_them_back_is_found(ledger, file, change):
+    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    broken(file, *WITHOUT_GUARDS, change, *GUARDS_AGAIN)
+    with pytest.raises(ib.LedgerError, match=CHANGES[change]):
+        ledger.verify()
+
+
+@pytest.mark.parametrize("guard", [words.split()[2] for words in WITHOUT_GUARDS])
+def test_a_missing_guard_is_found(ledger, file, guard):
+    broken(file, f"DROP TRIGGER {guard}")
+    with pytest.raises(ib.LedgerError, match=f"its trigger {guard} is not as it was made"):
+        ledger.verify()
+
+
+def rewritten(file: Path, change) -> None:
+    """A forger who knows the format: entries changed, and every digest after them made anew."""
+    with Ledger.open(file) as ledger:
+        old = list(ledger.entries())
+    rows, previous = [], "0" * 64
+    for entry in change(old):
+        values = {name: getattr(entry, name) for name in Entry.__slots__}
+        values |= {"number": len(rows) + 1, "previous": previous, "sha256": ""}
+        made = Entry(**values)
+        previous = sha256(made.content)
+        rows.append((*(getattr(made, name) for name in Entry.__slots__[:-1]), previous))
+    raw = sqlite3.connect(file)
+    for statement in (*WITHOUT_GUARDS, "DELETE FROM answers", "DELETE FROM entries"):
+        raw.execute(statement)
+    raw.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    for statement in GUARDS_AGAIN:
+        raw.execute(statement)
+    raw.commit()
+    raw.close()
+
+
+def changed(entry: Entry, **values) -> Entry:
+    return Entry(**{**{name: getattr(entry, name) for name in Entry.__slots__}, **values})
+
+
+FORGERIES = {
+    "does not say what": lambda e: [*e[:2], changed(e[2], facts="{}"), *e[3:]],
+    "charges other units": lambda e: [*e[:2], changed(e[2], units=1), *e[3:]],
+    "spends more than the budget": lambda e: [*e, *(changed(e[2], key=f"k{k}") for k in range(2))],
+    "under the key of an earlier": lambda e: [*e, e[2]],
+    "cannot be of the kind": lambda e: [e[1]],
+    "other units than its epsilon": lambda e: [e[0], changed(e[1], units=9 * 10**9), *e[2:]],
+    "makes people who are there": lambda e: [*e, e[1]],
+    "does not raise a budget": lambda e: [
+        *e, changed(e[1], kind="budget", facts=canonical({"epsilon": "2"}))
+    ],
+    "answers without a charge": lambda e: [*e, changed(e[2], kind="answer", key="z")],
+    "does not say what an entry of its kind": lambda e: [*e, changed(e[2], people="nobody", key="y")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", FORGERIES)
+def test_a_chain_made_anew_must_still_make_sense(ledger, file, words, tmp_path):
+    ledger.charge("pupils", 1, key="a")
+    ledger.close()
+    rewritten_file = tmp_path / "forged.db"
+    shutil.copy(file, rewritten_file)
+    raw = sqlite3.connect(rewritten_file)
+    raw.execute("PRAGMA journal_mode = WAL")
+    raw.execute("DROP INDEX entries_key")
+    raw.commit()
+    raw.close()
+    rewritten(rewritten_file, FORGERIES[words])
+    with Ledger.open(rewritten_file) as forged, pytest.raises(ib.LedgerError, match=words):
+        verified("it", forged.entries(), forged.people(), None)
+
+
+def test_a_chain_cut_off_and_made_to_agree_is_found_by_a_head_kept_elsewhere(ledger, file):
+    ledger.charge("pupils", 1, key="a")
+    head = ledger.head()
+    ledger.close()
+    rewritten(file, lambda entries: entries[:-1])
+    broken(file, *WITHOUT_GUARDS, "UPDATE people SET spent = 0", *GUARDS_AGAIN)
+    with Ledger.open(file) as forged:
+        forged.verify()
+        with pytest.raises(ib.LedgerError, match="older than the head given: it has 2 entries, the head 3"):
+            forged.verify(head)
+        forged.charge("pupils", "0.1", key="b")
+        with pytest.raises(ib.LedgerError, match="its entry 3 is not that of the head given"):
+            forged.verify(head)
+
+
+def test_a_restored_old_copy_is_found_by_a_head_kept_elsewhere(ledger, file, tmp_path):
+    ledger.charge("pupils", 1, key="a")
+    raw = sqlite3.connect(file)
+    with sqlite3.connect(tmp_path / "copy.db") as copy:
+        raw.backup(copy)
+    copy.close()
+    raw.close()
+    ledger.charge("pupils", 1, key="b")
+    head = ledger.head()
+    with Ledger.open(tmp_path / "copy.db") as old:
+        assert old.verify().charges == 1
+        with pytest.raises(ib.LedgerError, match="restored or cut off, and does not know all that was spent"):
+            old.verify(head)
+    ledger.raise_budget("pupils", 3)
+    assert ledger.verify(head).compared == head
+
+
+def test_nothing_at_all_is_no_ledger():
+    with pytest.raises(ib.LedgerError, match="has no entries"):
+        verified("it", [], [], None)
+
+
+def test_another_ledgers_head_is_named_so(ledger, tmp_path):
+    with Ledger.open(tmp_path / "other.db") as other, pytest.raises(ib.LedgerError, match="another ledger"):
+        ledger.verify(other.head())
+
+
+# --- modes, files, versions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "TRUNCATE", "PERSIST", "MEMORY", "OFF"])
+def test_a_weaker_journal_is_refused(ledger, file, mode):
+    ledger.close()
+    broken(file, "PRAGMA journal_mode = DELETE")
+    raw = sqlite3.connect(file)
+    raw.execute(f"PRAGMA journal_mode = {mode}")
+    raw.close()
+    with pytest.raises(ib.LedgerError, match="must be in journal mode wal with synchronous 2 or more, got delete"):
+        Ledger.open(file)
+
+
+@pytest.mark.parametrize("mode", ["OFF", "NORMAL"])
+def test_a_connection_that_does_not_wait_for_the_disk_is_refused(ledger, mode):
+    ledger._store._run(f"PRAGMA synchronous = {mode}")
+    with pytest.raises(ib.LedgerError, match="with synchronous 2 or more, got wal with"):
+        ledger.charge("pupils", 1, key="a")
+    ledger._store._run("PRAGMA synchronous = EXTRA")
+    ledger.charge("pupils", 1, key="a")
+
+
+def test_a_ledger_in_memory_is_refused():
+    def in_memory(path, create):
+        return sqlite3.connect(":memory:", isolation_level=None)
+
+    with pytest.raises(ib.LedgerError, match="got memory"):
+        Sqlite(Path("none.db"), create=True, driver=Driver(in_memory, sqlite3.Error))
+
+
+def test_other_files_are_no_ledgers_and_stay_as_they_are(tmp_path):
+    text, other = tmp_path / "survey.csv", tmp_path / "other.db"
+    text.write_text("a,b\n")
+    broken(other, "CREATE TABLE t (x)")
+    before = text.read_bytes(), other.read_bytes()
+    for path in (text, other):
+        with pytest.raises(ib.LedgerError, match="no ledger"):
+            Ledger.open(path)
+    assert (text.read_bytes(), other.read_bytes()) == before
+    with pytest.raises(ib.LedgerError, match="inbounds ledger create"):
+        Ledger.open(tmp_path / "none.db", create=False)
+    with pytest.raises(ValueError, match="in a folder that is there"):
+        Ledger.open(tmp_path / "no" / "folder.db")
+    with pytest.raises(ValueError, match=r"postgresql:// URL"):
+        Ledger.open("mysql://me:secret@host/db")
+
+
+def test_an_empty_file_becomes_a_ledger_as_after_a_crash_at_birth(tmp_path):
+    (tmp_path / "new.db").touch()
+    with Ledger.open(tmp_path / "new.db") as made:
+        assert made.verify().head.entries == 1
+
+
+def test_a_ledger_of_an_older_version_is_brought_forward_with_all_it_holds(file):
+    old = Sqlite(file, create=True, steps=SQLITE[:1])
+    with Ledger(old) as ledger:
+        ledger.create_people("pupils", epsilon=2)
+        ledger.charge("pupils", 1, key="a")
+        with pytest.raises(ib.LedgerError, match="trigger"):
+            ledger.verify()
+    new = Sqlite(file, create=False)
+    assert list(new.taken) == [2]
+    with Ledger(new) as ledger:
+        assert ledger.verify().people[0].spent == 1
+    again = Sqlite(file, create=False)
+    assert list(again.taken) == []
+    again.close()
+
+
+def test_a_ledger_of_a_later_version_and_one_of_another_hand_are_refused(ledger, file):
+    ledger.close()
+    broken(file, "INSERT INTO steps VALUES (3, 'later')")
+    with pytest.raises(ib.UnknownVersion, match="a ledger of version 3, not 2; install a later inbounds"):
+        Ledger.open(file)
+    broken(file, "DROP TRIGGER steps_update", "DROP TRIGGER steps_delete", "DELETE FROM steps WHERE number = 3")
+    broken(file, "UPDATE steps SET sha256 = 'other' WHERE number = 2")
+    with pytest.raises(ib.LedgerError, match="its step 2 is not ours"):
+        Ledger.open(file)
+    broken(file, "DELETE FROM steps WHERE number = 1")
+    with pytest.raises(ib.LedgerError, match="not numbered in order"):
+        Ledger.open(file)
+
+
+STEPS = {
+    "sqlite": ["93c942978afac441", "8acdcb7ebaf57c0c"],
+    "postgres": ["95f38c38e0eec166", "4188daac3903abb7"],
+}
+
+
+def test_the_released_steps_never_change():
+    """A step that others have taken stays what it was: these are the digests of their first publication."""
+    assert [step.sha256[:16] for step in SQLITE] == STEPS["sqlite"]
+    assert [step.sha256[:16] for step in POSTGRES] == STEPS["postgres"]
+
+
+def test_a_ledger_carried_into_a_child_process_is_refused(ledger, monkeypatch):
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    with pytest.raises(ib.LedgerError, match="opened by another process"):
+        ledger.charge("pupils", 1, key="a")
+
+
+def test_clock_and_ids_are_arguments(file):
+    with Ledger(Sqlite(file, create=True), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC), ids=lambda: "me") as ledger:
+        assert ledger.id == "me"
+        assert {entry.time for entry in ledger.entries()} == {"2026-01-02T00:00:00+00:00"}
+
+
+def test_an_exported_ledger_is_checked_like_the_ledger_itself(ledger, tmp_path):
+    ledger.create_people("many", epsilon=1, rule="zcdp", delta="1e-6")
+    ledger.create_people("visitors")
+    ledger.answered("many", "0.1", lambda charge: b"x", key="a")
+    content = exported(ledger.head(), ledger.entries(), ledger.people())
+    path = tmp_path / "ledger.json"
+    path.write_text(json.dumps(content))
+    assert load_export(path, ledger.head()) == replace(ledger.verify(ledger.head()), whole=False)
+    for change in (
+        lambda c: c["entries"].pop(),
+        lambda c: c["entries"][1].update(units="1"),
+        lambda c: c["people"][0].update(spent_units="0"),
+        lambda c: c["head"].update(sha256="0" * 64),
+        lambda c: c.pop("people"),
+        lambda c: c.update(version=2),
+    ):
+        other = json.loads(json.dumps(content))
+        change(other)
+        path.write_text(json.dumps(other))
+        with pytest.raises(ib.LedgerError):
+            load_export(path)
+
+
+def test_a_head_is_read_back_from_its_file(ledger, tmp_path):
+    path = tmp_path / "head.json"
+    path.write_text(json.dumps(ledger.head().plain()))
+    assert Head.load(path) == ledger.head()
+    assert (ledger.head().plain()["format"], ledger.head().plain()["version"]) == ("inbounds ledger head", 1)
+    path.write_text('{"format": "other"}')
+    with pytest.raises(ib.PassportError, match="not a ledger's head"):
+        Head.load(path)
+
+
+def test_no_message_holds_the_password_of_a_server():
+    assert without_password("postgresql://me:secret@host:5/db?password=x") == "postgresql://me@host:5/db"
+    pytest.importorskip("psycopg")
+    with pytest.raises(ib.LedgerError) as refused:
+        Ledger.open("postgresql://me:secret@127.0.0.1:1/db")
+    assert "secret" not in str(refused.value)

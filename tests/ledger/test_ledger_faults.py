@@ -1,0 +1,202 @@
+"""Faults of the system around the ledger: every system call killed or failed in turn, and many processes at once.
+
+Each run is a process of its own that charges, draws a random answer, stores it, and only then prints its receipt.
+Whatever happens to it: the ledger verifies, every receipt is in it, the same key again gives the same answer, and what
+is spent is never more than the budget.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from inbounds.errors import OverBudget
+from inbounds.ledger import Ledger
+
+EACH = Fraction(1, 10)
+
+ONE_QUESTION = """
+import secrets, sys
+from inbounds.ledger import Ledger
+with Ledger.open(sys.argv[1]) as ledger:
+    ledger.create_people("p", 2)
+    answer = ledger.answered("p", "0.1", lambda charge: secrets.token_bytes(6000), key=sys.argv[2])
+    print(answer.content.hex(), flush=True)
+"""
+
+CALLS_THAT_WRITE = ("pwrite64", "fdatasync", "fsync", "ftruncate", "unlink", "openat")
+FAULTS = ("signal=KILL", "error=EIO", "error=ENOSPC")
+
+
+@pytest.fixture
+def strace() -> str:
+    found = shutil.which("strace")
+    if found is None:
+        pytest.skip("strace is not installed (Debian package strace)")
+    return found
+
+
+def ask(script: Path, place: Path, key: str, tracer: list[str] | None = None) -> "subprocess.CompletedProcess[str]":
+    command = [*(tracer or []), sys.executable, str(script), str(place), key]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def traced(strace: str, place: Path, *words: str) -> list[str]:
+    """strace that only looks at the ledger's own files."""
+    paths = [place, *(place.with_name(place.name + end) for end in ("-wal", "-shm", "-journal"))]
+    return [strace, "-f", *(word for path in paths for word in ("-P", str(path))), *words]
+
+
+def calls_of(strace: str, script: Path, place: Path) -> Counter[str]:
+    """How often one question makes which system call about the ledger's files."""
+    trace = place.with_name("trace")
+    assert ask(script, place, "counted", traced(strace, place, "-o", str(trace))).returncode == 0
+    names = [line.split()[1].partition("(")[0] for line in trace.read_text().splitlines() if "(" in line.split()[1]]
+    return Counter(names)
+
+
+def check_after(place: Path, script: Path, key: str, receipt: str) -> None:
+    with Ledger.open(place) as ledger:
+        before = ledger.verify()
+        there = ledger.find(key)
+        if receipt:
+            assert there is not None
+            assert there.answer == bytes.fromhex(receipt)
+    again = ask(script, place, key)
+    assert again.returncode == 0, again.stderr
+    assert receipt in ("", again.stdout.strip())
+    with Ledger.open(place) as ledger:
+        after = ledger.verify()
+        assert after.charges - before.charges == (there is None)
+        assert after.people[0].spent == after.charges * EACH
+
+
+def sweep(strace: str, folder: Path, fresh: bool, chosen) -> int:
+    """One fault in each chosen call, from the same start; returns how many there were."""
+    script, start = folder / "one_question.py", folder / "start" / "l.db"
+    script.write_text(ONE_QUESTION)
+    start.parent.mkdir()
+    if not fresh:
+        assert ask(script, start, "first").returncode == 0
+    counting = folder / "counting"
+    shutil.copytree(start.parent, counting)
+    done = hit = 0
+    for name, count in sorted(calls_of(strace, script, counting / "l.db").items()):
+        for fault in FAULTS:
+            for nth in chosen(name, count):
+                place = folder / f"{name} {fault} {nth}" / "l.db"
+                shutil.copytree(start.parent, place.parent)
+                trace = place.with_name("trace")
+                words = ("-o", str(trace), "-e", f"inject={name}:{fault}:when={nth}")
+                broken = ask(script, place, "asked", traced(strace, place, *words))
+                hit += broken.returncode != 0
+                check_after(place, script, "asked", broken.stdout.strip())
+                shutil.rmtree(place.parent)
+                done += 1
+    assert hit > done / 4  # the faults were felt
+    return done
+
+
+def test_a_system_call_that_is_killed_or_fails_costs_no_charge_and_no_answer(strace, memory):
+    assert sweep(strace, memory, False, lambda name, n: [(n + 1) // 2] if name in CALLS_THAT_WRITE else []) >= 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fresh", [False, True], ids=["on a ledger", "while it is made"])
+def test_every_system_call_killed_or_failed_in_turn_costs_no_charge_and_no_answer(memory, fresh):
+    found = shutil.which("strace")
+    assert found, "strace is not installed (Debian package strace)"
+    assert sweep(found, memory, fresh, lambda name, n: range(1, n + 1)) > 200
+
+
+# --- many processes ---------------------------------------------------------------------------------------
+
+MANY_QUESTIONS = """
+import json, random, secrets, sys
+from inbounds.errors import OverBudget
+from inbounds.ledger import Ledger
+place, receipts, keys, seed = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4]
+random.Random(seed).shuffle(keys)
+with Ledger.open(place) as ledger, open(receipts, "a") as file:
+    for key in keys:
+        try:
+            answer = ledger.answered("p", "0.1", lambda charge: secrets.token_hex(8).encode(), key=key)
+        except OverBudget:
+            continue
+        file.write(f"{key} {answer.content.decode()}\\n")
+        file.flush()
+"""
+
+
+def crowd(place: str, folder: Path, processes: int, keys: int, kills: int, budget: int) -> None:
+    """Processes that ask the same questions in other orders; some are killed and asked again."""
+    script, names = folder / "many.py", [f"k{k}" for k in range(keys)]
+    script.write_text(MANY_QUESTIONS)
+    rng = random.Random(7)
+    with Ledger.open(place) as ledger:
+        ledger.create_people("p", budget)
+
+    def start(k: int) -> "subprocess.Popen[bytes]":
+        words = [place, str(folder / f"receipts {k}"), json.dumps(names), f"{k} {rng.random()}"]
+        return subprocess.Popen([sys.executable, str(script), *words])
+
+    running = {k: start(k) for k in range(processes)}
+    for _ in range(kills):
+        time.sleep(rng.uniform(0.05, 0.4))
+        victim = rng.randrange(processes)
+        os.kill(running[victim].pid, signal.SIGKILL)
+        running[victim].wait()
+        running[victim] = start(victim)
+    assert [process.wait(timeout=300) for process in running.values()] == [0] * processes
+    check_crowd(place, folder, names, budget)
+
+
+def check_crowd(place: str, folder: Path, names: list[str], budget: int) -> None:
+    receipts: dict[str, set[str]] = {}
+    for file in folder.glob("receipts *"):
+        for line in file.read_text().splitlines():
+            key, answer = line.split()
+            receipts.setdefault(key, set()).add(answer)
+    assert all(len(answers) == 1 for answers in receipts.values())
+    with Ledger.open(place) as ledger:
+        found = ledger.verify()
+        (who,) = found.people
+        assert len(receipts) * EACH <= who.spent == found.charges * EACH <= budget
+        for name in names:
+            try:
+                answer = ledger.answered("p", EACH, lambda charge: b"late", key=name)
+            except OverBudget:
+                continue
+            assert receipts.setdefault(name, {answer.content.decode()}) == {answer.content.decode()}
+        after = ledger.verify()
+        assert len(receipts) * EACH == after.people[0].spent == min(budget, len(names) * EACH)
+        assert after.answers == after.charges
+
+
+def test_processes_that_are_killed_and_ask_again_spend_what_they_have_receipts_for(memory):
+    crowd(str(memory / "l.db"), memory, processes=4, keys=30, kills=6, budget=2)
+
+
+@pytest.mark.slow
+def test_sixteen_processes_with_retries_and_kills_spend_what_they_have_receipts_for(tmp_path):
+    crowd(str(tmp_path / "l.db"), tmp_path, processes=16, keys=300, kills=60, budget=20)
+
+
+def test_many_who_make_the_same_ledger_at_once_make_one(memory):
+    script = memory / "one.py"
+    script.write_text(ONE_QUESTION)
+    words = [sys.executable, str(script), str(memory / "l.db"), "same key"]
+    running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    told = {process.communicate(timeout=120)[0] for process in running}
+    assert (len(told), {process.returncode for process in running}) == (1, {0})
+    with Ledger.open(memory / "l.db") as ledger:
+        assert (ledger.verify().charges, ledger.verify().answers) == (1, 1)

@@ -1,0 +1,204 @@
+"""The ledger on a real PostgreSQL server: weaker settings, tampering, a server that dies under its users."""
+
+import itertools
+import threading
+import time
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import inbounds as ib
+from inbounds.ledger import Ledger
+from inbounds.ledger.migrations import POSTGRES
+from inbounds.ledger.postgres import Postgres
+
+pytestmark = pytest.mark.slow
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed (extra postgres)")
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def url(postgres_server: Any) -> str:
+    """A database of its own."""
+    name = f"ledger_{next(NUMBERS)}"
+    with psycopg.connect(postgres_server.url, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+    return str(postgres_server.url).rsplit("/", 1)[0] + f"/{name}"
+
+
+@pytest.fixture
+def ledger(url):
+    with ib.Ledger.open(url) as made:
+        made.create_people("pupils", epsilon=2)
+        made.create_people("many", epsilon=2, rule="zcdp", delta="1e-6")
+        yield made
+
+
+def changed(url: str, *statements: str) -> None:
+    with psycopg.connect(url, autocommit=True) as raw:
+        raw.execute("SET search_path TO inbounds_ledger")
+        for statement in statements:
+            raw.execute(statement)
+
+
+def test_charges_answers_and_refusals_are_as_on_sqlite(ledger, url):
+    answer = ledger.answered("pupils", "0.5", lambda charge: b"\x00drawn\xff", key="a", question={"x": 1})
+    assert ledger.answered("pupils", "0.5", lambda charge: b"", key="a", question={"x": 1}).content == answer.content
+    with pytest.raises(ib.OverBudget, match="what is left for pupils"):
+        ledger.charge("pupils", 2, key="b")
+    with pytest.raises(ib.LedgerError, match="key must be new"):
+        ledger.charge("pupils", 1, key="a")
+    ledger.charge("many", "0.1", parts=["0.05", "0.05"], key="c")
+    ledger.raise_budget("pupils", 3)
+    with Ledger.open(url, create=False) as other:
+        assert other.verify(ledger.head()).charges == 2
+        assert other.people() == ledger.people()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET units = 1",
+        "DELETE FROM entries",
+        "TRUNCATE entries CASCADE",
+        "UPDATE answers SET content = ''",
+        "DELETE FROM answers",
+        "DELETE FROM people",
+        "TRUNCATE people CASCADE",
+        "UPDATE people SET spent = 0",
+        "UPDATE people SET spent = 2000000001 WHERE name = 'pupils'",
+        "UPDATE people SET budget = NULL",
+        "DELETE FROM steps",
+        "INSERT INTO entries SELECT number + 9, time, kind, people, units, 'b', digest, facts, previous, sha256 "
+        "FROM entries WHERE kind = 'charge'",
+    ],
+)
+def test_the_database_itself_refuses_to_forget(ledger, url, statement):
+    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    before = ledger.verify()
+    with pytest.raises(psycopg.Error):
+        changed(url, statement)
+    assert ledger.verify() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("UPDATE entries SET units = 1 WHERE kind = 'charge'", "entry 4 does not have the digest"),
+        ("DELETE FROM answers", "stored answers are not those"),
+        ("UPDATE people SET spent = 0", "is not what its entries add up to"),
+    ],
+)
+def test_whoever_switches_the_guards_off_and_on_again_is_found(ledger, url, change, words):
+    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    tables = ("entries", "answers", "people")
+    off = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in tables]
+    changed(url, *off)
+    with pytest.raises(ib.LedgerError, match=r"its trigger .* is not as it was made"):
+        ledger.verify()
+    changed(url, change, *(switch.replace("DISABLE", "ENABLE") for switch in off))
+    with pytest.raises(ib.LedgerError, match=words):
+        ledger.verify()
+
+
+def test_a_table_that_is_not_logged_and_a_check_that_is_gone_are_found(ledger, url):
+    changed(url, "ALTER TABLE answers SET UNLOGGED")
+    with pytest.raises(ib.LedgerError, match="its table answers is not logged"):
+        ledger.verify()
+    changed(url, "ALTER TABLE answers SET LOGGED", "ALTER TABLE people DROP CONSTRAINT people_check")
+    with pytest.raises(ib.LedgerError, match="its check people_check is gone"):
+        ledger.verify()
+
+
+def test_weaker_settings_are_refused_before_anything_is_charged(ledger, url):
+    ledger._store._run("SET synchronous_commit TO off")
+    with pytest.raises(ib.LedgerError, match="synchronous_commit off"):
+        ledger.charge("pupils", 1, key="a")
+    changed(url, f"ALTER DATABASE {url.rsplit('/', 1)[1]} SET synchronous_commit TO off")
+    with pytest.raises(ib.LedgerError, match="synchronous_commit off"):
+        Ledger.open(url)
+    changed(url, f"ALTER DATABASE {url.rsplit('/', 1)[1]} RESET synchronous_commit")
+    for setting in ("fsync", "full_page_writes"):
+        changed(url, f"ALTER SYSTEM SET {setting} = off", "SELECT pg_reload_conf()")
+        try:
+            _soon(lambda setting=setting: _refused(url, f"{setting} off"))
+        finally:
+            changed(url, f"ALTER SYSTEM RESET {setting}", "SELECT pg_reload_conf()")
+    _soon(lambda: Ledger.open(url).close() is None)
+
+
+def _refused(url: str, words: str) -> bool:
+    try:
+        Ledger.open(url).close()
+    except ib.LedgerError as error:
+        return words in str(error)
+    return False
+
+
+def _soon(holds: Any) -> None:
+    """A server reads its settings again a moment later."""
+    for _ in range(100):
+        try:
+            if holds():
+                return
+        except ib.LedgerError:
+            pass
+        time.sleep(0.1)
+    raise AssertionError("did not come true within ten seconds")
+
+
+def test_a_ledger_of_an_older_version_is_brought_forward(url):
+    with Ledger(Postgres(url, create=True, steps=POSTGRES[:1])) as old:
+        old.create_people("pupils", epsilon=2)
+        old.charge("pupils", 1, key="a")
+    new = Postgres(url, create=False)
+    assert list(new.taken) == [2]
+    with Ledger(new) as ledger:
+        assert ledger.verify().people[0].spent == 1
+
+
+def test_a_database_without_a_ledger_is_not_made_one_unasked(url):
+    with pytest.raises(ib.LedgerError, match="must hold a ledger, got none"):
+        Ledger.open(url, create=False)
+
+
+def test_a_server_stopped_at_once_again_and_again_loses_no_acknowledged_charge(postgres_server, url):
+    each, budget, keys = Fraction(1, 10), 20, [f"k{k}" for k in range(230)]
+    with Ledger.open(url) as ledger:
+        ledger.create_people("p", budget)
+    receipts: dict[str, list[bytes]] = {}
+    over = threading.Event()
+
+    def worker(seed: int) -> None:
+        turn = keys[seed * 29 % len(keys) :] + keys[: seed * 29 % len(keys)]
+        for key in turn:
+            while not over.is_set():
+                try:
+                    with Ledger.open(url) as mine:
+                        found = mine.answered("p", each, lambda charge: f"{seed} {time.time_ns()}".encode(), key=key)
+                    receipts.setdefault(key, []).append(found.content)
+                except ib.OverBudget:
+                    pass
+                except ib.LedgerError:
+                    time.sleep(0.05)  # the server is down: ask again with the same key
+                    continue
+                break
+
+    threads = [threading.Thread(target=worker, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for _ in range(6):
+        time.sleep(0.7)
+        postgres_server.stop_at_once()
+        postgres_server.start()
+    for thread in threads:
+        thread.join(timeout=300)
+    over.set()
+    with Ledger.open(url) as ledger:
+        found = ledger.verify()
+        assert all(len(set(answers)) == 1 for answers in receipts.values())
+        assert len(receipts) * each == found.people[0].spent == budget
+        for key, answers in receipts.items():
+            assert ledger.find(key).answer == answers[0]

@@ -1,0 +1,373 @@
+"""Releases and the ledger: charged before the data is read, kept before they are seen, never twice for one question."""
+
+import json
+import re
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import inbounds as ib
+from inbounds.cli import main
+from inbounds.ledger import Ledger
+from inbounds.ledger.migrations import SQLITE
+from inbounds.ledger.sqlite import Sqlite
+from inbounds.tables import AggregationFailed, StoredTable, release
+from inbounds.tables.booking import BESIDE, read, written
+from inbounds.tables.engine import Opened
+
+PLAN = {
+    "groups": {"by": ["g"], "keys": ["A", "B"], "size": 20},
+    "statistics": [{"count": "c = 'p'", "name": "yes"}, {"count": "c = 'q'", "name": "no"}],
+    "columns": {"c": {"labels": ["p", "q"]}},
+    "privacy": {"epsilon": "0.5"},
+}
+FRAME = pa.table({"g": ["A"] * 20 + ["B"] * 20, "c": ["p"] * 25 + ["q"] * 15})
+PEOPLE = "the given table"
+
+TOML = """
+edition = "2026-01"
+[source]
+path = "survey.csv"
+[people]
+name = "pupils"
+ledger = "budget.db"
+[groups]
+by = ["g"]
+keys = ["A", "B"]
+size = 3
+[privacy]
+epsilon = 0.5
+[[statistics]]
+count = "c = 'p'"
+[columns.c]
+labels = ["p", "q"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "survey.csv").write_text("g,c\nA,p\nA,q\nB,p\n")
+    (tmp_path / "plan.toml").write_text(TOML)
+    return tmp_path
+
+
+@pytest.fixture
+def command(folder, monkeypatch, capsys):
+    """The command line in this process."""
+
+    def run(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["inbounds", *words])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        told = capsys.readouterr()
+        return code, told.out + told.err
+
+    return run
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def spent(place: Path) -> dict[str, Fraction]:
+    with Ledger.open(place, create=False) as ledger:
+        return {who.name: who.spent for who in ledger.verify().people}
+
+
+# --- in Python --------------------------------------------------------------------------------------------
+
+
+def test_a_release_with_an_output_is_counted_beside_it(folder):
+    done = release(PLAN, FRAME, output="out.csv")
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+    entry = done.record["ledger"]
+    with Ledger.open(BESIDE) as ledger:
+        charge = ledger.find(entry["key"])
+        assert (ledger.id, charge.number, charge.sha256) == (entry["id"], entry["entry"], entry["sha256"])
+        assert read(charge.answer)[0] == done.table
+        assert next(e for e in ledger.entries() if e.kind == "charge").said["parts"] == ["1/4", "1/4"]
+    assert (entry["spent"], entry["budget"]) == ("0.5", None)
+    assert json.loads(Path("out.csv.release.json").read_text())["ledger"] == entry
+
+
+def test_the_same_plan_again_returns_the_stored_table_and_says_so(folder):
+    first = release(PLAN, FRAME, output="out.csv")
+    before = Path("out.csv").read_bytes()
+    other = pa.table({"g": ["A"], "c": ["q"]})
+    with pytest.warns(StoredTable, match="at no cost; new data need a new edition"):
+        again = release(PLAN, other, output="out.csv")
+    assert (again.table, again.stored, first.stored) == (first.table, True, False)
+    assert "drawn by an earlier release" in repr(again)
+    assert Path("out.csv").read_bytes() == before
+    with pytest.warns(StoredTable):
+        release(PLAN, other, output="elsewhere.parquet")
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_a_new_edition_and_a_key_of_its_own_draw_and_charge_anew(folder):
+    release(PLAN, FRAME, output="a.csv")
+    release({**PLAN, "edition": "2027"}, FRAME, output="b.csv")
+    release(PLAN, FRAME, output="c.csv", key="once more")
+    with pytest.warns(StoredTable):
+        release(PLAN, FRAME, output="d.csv", key="once more")
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(3, 2)}
+
+
+def test_overwriting_a_table_never_overwrites_what_was_spent(folder):
+    release(PLAN, FRAME, output="out.csv")
+    release({**PLAN, "privacy": {"epsilon": 2}}, FRAME, output="out.csv", overwrite=True)
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(5, 2)}
+
+
+def test_a_release_without_output_and_ledger_is_not_recorded_and_says_so(folder):
+    done = release(PLAN, FRAME)
+    assert done.record["ledger"] is None
+    assert "recorded in no ledger" in repr(done)
+    assert not Path(BESIDE).exists()
+
+
+def test_a_release_into_a_ledger_needs_no_output(folder):
+    with Ledger.open("budget.db") as ledger:
+        ledger.create_people("pupils", epsilon=1)
+        plan = {**PLAN, "people": {"name": "pupils"}}
+        done = release(plan, FRAME, ledger=ledger)
+        assert done.record["ledger"]["left"] == "0.5"
+        release(plan, FRAME, ledger="budget.db", key="b")
+        with pytest.raises(ib.OverBudget, match="left for pupils, 0 of 1"):
+            release(plan, FRAME, ledger=ledger, key="c")
+    with pytest.raises(ib.LedgerError, match="people must be in the ledger"):
+        release(PLAN, FRAME, ledger="budget.db", key="d")
+    with pytest.raises(ib.LedgerError, match="got no file"):
+        release(plan, FRAME, ledger="typo.db")
+    assert not Path("typo.db").exists()
+
+
+def test_a_key_of_another_question_is_refused(folder):
+    release(PLAN, FRAME, output="a.csv", key="mine")
+    with pytest.raises(ib.LedgerError, match="key must be new"):
+        release({**PLAN, "privacy": {"epsilon": 1}}, FRAME, output="b.csv", key="mine")
+    assert not Path("b.csv").exists()
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_nothing_is_read_before_the_charge_is_durable(folder, monkeypatch):
+    seen = []
+    own = Opened.aggregate
+
+    def watched(self):
+        seen.append(spent(folder / BESIDE))
+        return own(self)
+
+    monkeypatch.setattr(Opened, "aggregate", watched)
+    release(PLAN, FRAME, output="out.csv")
+    assert seen == [{PEOPLE: Fraction(1, 2)}]
+
+
+def test_over_budget_is_refused_before_the_data_is_read(folder, monkeypatch):
+    with Ledger.open("budget.db") as ledger:
+        ledger.create_people("pupils", epsilon="0.1")
+    monkeypatch.setattr(Opened, "aggregate", lambda self: pytest.fail("the data was read"))
+    with pytest.raises(ib.OverBudget, match=r"0\.1 of 0\.1, got 0\.5"):
+        release("plan.toml", output="out.csv")
+    assert not Path("out.csv").exists()
+
+
+def test_an_aggregation_that_fails_stays_charged_and_is_drawn_under_that_charge_later(folder, monkeypatch):
+    own = Opened.aggregate
+
+    def fail(self):
+        raise AggregationFailed("the engine stopped")
+
+    monkeypatch.setattr(Opened, "aggregate", fail)
+    with pytest.raises(AggregationFailed):
+        release(PLAN, FRAME, output="out.csv")
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+    monkeypatch.setattr(Opened, "aggregate", own)
+    done = release(PLAN, FRAME, output="out.csv")
+    assert not done.stored
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_a_table_that_could_not_be_written_is_written_later_from_the_ledger(folder, monkeypatch):
+    import inbounds.tables as package
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(package, "written", full)
+        with pytest.raises(OSError, match="No space"):
+            release(PLAN, FRAME, output="out.csv")
+    assert not Path("out.csv").exists()
+    with pytest.warns(StoredTable):
+        done = release(PLAN, FRAME, output="out.csv")
+    assert done.path == Path("out.csv")
+    assert Path("out.csv").exists()
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_of_two_releases_at_once_one_table_is_given_out_by_both(folder, monkeypatch):
+    own = Opened.aggregate
+    inner = []
+
+    def meanwhile(self):
+        monkeypatch.setattr(Opened, "aggregate", own)
+        inner.append(release(PLAN, FRAME, output="first.csv"))
+        return own(self)
+
+    monkeypatch.setattr(Opened, "aggregate", meanwhile)
+    with pytest.warns(StoredTable):
+        outer = release(PLAN, FRAME, output="second.csv")
+    assert outer.table == inner[0].table
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_a_refused_plan_leaves_no_ledger(folder):
+    with pytest.raises(ValueError, match="which the source does not have"):
+        release({**PLAN, "groups": {"by": ["h"], "keys": ["A"], "size": 3}}, FRAME, output="out.csv")
+    assert not Path(BESIDE).exists()
+
+
+def test_the_ledger_is_never_a_file_that_is_read_or_written(folder):
+    for place in ("survey.csv", "plan.toml", "out.csv"):
+        with pytest.raises(ValueError, match="must not be a file that the release reads or writes"):
+            release("plan.toml", output="out.csv", ledger=place)
+
+
+def test_the_digest_knows_no_file_time_and_no_content(folder):
+    with Ledger.open("budget.db") as ledger:
+        ledger.create_people("pupils", epsilon=1)
+    first = release("plan.toml", output="out.csv")
+    (folder / "survey.csv").write_text("g,c\nA,q\n")
+    with pytest.warns(StoredTable):
+        assert release("plan.toml", output="out.csv").table == first.table
+    assert spent(folder / "budget.db") == {"pupils": Fraction(1, 2)}
+
+
+def test_a_kept_table_comes_back_as_it_was():
+    table = pa.table({"g": ["a", "ü"], "n": [1, 2], "x": [0.5, -1.0]})
+    assert read(written(table, {"time": "now", "é": [1]})) == (table, {"time": "now", "é": [1]})
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("name = 5", "must be text"),
+        ('name = " x"', "printable characters"),
+        ('nmae = "x"', "is not a field of a people; did you mean name"),
+    ],
+)
+def test_a_plan_says_whom_it_is_about_in_words_that_are_checked(folder, line, words):
+    text = TOML.replace('name = "pupils"', line)
+    (folder / "plan.toml").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        ib.release.read_plan("plan.toml")
+
+
+# --- on the command line ----------------------------------------------------------------------------------
+
+
+def test_a_year_on_the_command_line(command, folder):
+    assert command("ledger", "create", "budget.db", "--people", "pupils", "--epsilon", "2")[0] == 0
+    code, said = command("release", "plan.toml", "--dry-run")
+    assert "before this release, pupils: epsilon 0 of 2 spent, 2 left" in one_line(said)
+    code, said = command("release", "plan.toml", "--out", "2026-01.csv", "--report", "page.html")
+    assert code == 0, said
+    assert "epsilon 0.5 in all of 2, 1.5 left" in Path("page.html").read_text()
+    assert "pupils: epsilon 0.5 in all of 2, 1.5 left (entry 3 of their ledger)" in one_line(said)
+    code, said = command("release", "plan.toml", "--out", "2026-01.csv")
+    assert code == 0, said
+    assert "nothing was drawn or spent now" in one_line(said)
+    code, said = command("release", "plan.toml", "--out", "2026-01.csv", "--new")
+    assert code == 2
+    code, said = command("release", "plan.toml", "--out", "2026-01.csv", "--new", "--overwrite")
+    assert "1 in all of 2, 1 left" in one_line(said)
+    for month in ("2026-02", "2026-03"):
+        assert command("release", "plan.toml", "--edition", month, "--out", f"{month}.csv")[0] == 0
+    code, said = command("release", "plan.toml", "--edition", "2026-04", "--out", "2026-04.csv")
+    assert code == 1
+    assert "epsilon must be at most what is left for pupils, 0 of 2, got 0.5" in one_line(said)
+    shown = json.loads(command("ledger", "show", "budget.db", "--json")[1])["people"]
+    assert [(who["name"], who["budget"], who["spent"], who["left"]) for who in shown] == [("pupils", "2", "2", "0")]
+    assert command("ledger", "raise", "budget.db", "--people", "pupils", "--epsilon", "2.5")[0] == 0
+    assert command("release", "plan.toml", "--edition", "2026-04", "--out", "2026-04.csv")[0] == 0
+    assert command("verify", "budget.db")[0] == 0
+
+
+def test_the_picture_of_spending_is_one_page_without_a_script(command, folder):
+    command("ledger", "create", "budget.db", "--people", "<b>pupils", "--epsilon", "2")
+    with Ledger.open("budget.db") as ledger:
+        for k in range(300):
+            ledger.charge("<b>pupils", "0.001", key=f"{k}", purpose="<script>")
+    code, _ = command("ledger", "show", "budget.db", "--out", "spending.html")
+    page = Path("spending.html").read_text()
+    assert code == 0
+    assert "<polyline" in page
+    assert "budget now" in page
+    assert "The last 200 of 302" in page
+    assert "<script>" not in page
+    assert "<b>pupils" not in page
+    assert command("ledger", "show", "budget.db", "--out", "budget.db")[0] == 2
+
+
+def test_records_of_earlier_releases_are_brought_in_once(command, folder):
+    done = release({**PLAN, "people": {"name": "pupils"}}, FRAME)
+    record = {key: value for key, value in done.record.items() if key != "ledger"}  # as version 0.1 wrote it
+    type(done)(done.plan, done.table, record).write("old.csv")
+    type(done)(done.plan, done.table, record).write("old.parquet")
+    words = ("ledger", "import", "old.csv.release.json", "old.parquet.release.json")
+    code, said = command(*words)
+    assert code == 0, said
+    assert "1 of 2 releases brought in" in one_line(said)
+    assert "0 of 2 releases" in one_line(command(*words)[1])
+    assert spent(folder / BESIDE) == {"pupils": Fraction(1, 2)}
+    command("ledger", "create", "small.db", "--people", "pupils", "--epsilon", "0.1")
+    code, said = command(*words, "--ledger", "small.db")
+    assert (code, "raise the budget" in one_line(said)) == (1, True)
+
+
+def test_a_release_that_its_ledger_charged_is_not_brought_in_again(command, folder):
+    release(PLAN, FRAME, output="out.csv")
+    assert "0 of 1 releases" in one_line(command("ledger", "import", "out.csv.release.json")[1])
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_export_head_and_verify_agree_and_a_changed_file_exits_with_one(command, folder):
+    command("ledger", "create", "budget.db", "--people", "pupils", "--epsilon", "2")
+    command("ledger", "head", "budget.db", "--out", "head.json")
+    command("ledger", "export", "budget.db", "--out", "ledger.json")
+    assert command("ledger", "verify", "budget.db", "--head", "head.json")[0] == 0
+    assert command("ledger", "verify", "ledger.json", "--head", "head.json")[0] == 0
+    assert command("verify", "ledger.json", "budget.db")[0] == 0
+    assert json.loads(command("ledger", "export", "budget.db")[1]) == json.loads(Path("ledger.json").read_text())
+    assert json.loads(command("ledger", "head", "budget.db", "--json")[1]) == json.loads(Path("head.json").read_text())
+    text = Path("ledger.json").read_text()
+    Path("ledger.json").write_text(re.sub(r'"units": "2', '"units": "9', text))
+    code, said = command("ledger", "verify", "ledger.json", "--json")
+    assert (code, json.loads(said)["valid"]) == (1, False)
+    assert command("verify", "ledger.json")[0] == 1
+
+
+def test_a_ledger_of_an_older_version_is_said_to_be_brought_forward(command, folder):
+    with Ledger(Sqlite(folder / "old.db", create=True, steps=SQLITE[:1])) as old:
+        old.create_people("pupils", epsilon=1)
+    said = command("ledger", "show", "old.db")[1]
+    assert "old.db was a ledger of version 1 and was brought forward to 2" in one_line(said)
+    assert "version" not in command("ledger", "show", "old.db")[1]
+
+
+def test_entries_of_a_ledger_add_up_by_its_own_rule_only(command, folder):
+    command("ledger", "create", "budget.db", "--people", "p", "--epsilon", "2", "--rule", "zcdp", "--delta", "1e-6")
+    code, said = command("compose", "budget.db")
+    assert code == 0
+    assert "rho 0 of 0.088" in one_line(said)
+    code, said = command("compose", "budget.db", "--times", "3")
+    assert (code, "add up by its own rule; leave out --times" in one_line(said)) == (2, True)
