@@ -62,12 +62,37 @@ def test_every_command_has_an_example_that_parses(words):
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_files_are_written_where_out_says(words):
-    """One noun for where the result goes; --save is for passports and records, --figure and --report for the rest."""
+    """One word for where the result goes; a second file, the report of a release or a figure, has its own."""
     found = options(COMMANDS[words])
-    if found & {"--output", "--to", "--out", "-o"}:
-        assert "--out" in found
-    if "--html" in found:
-        assert "--report" in found
+    assert not found & {"--output", "--to", "--save", "--html"}
+    assert "--out" in found or not found & {"-o", "--overwrite", "--report", "--figure"}
+    assert ("--overwrite" in found) == ("--out" in found)
+
+
+@pytest.mark.parametrize(
+    ("words", "former"),
+    [
+        ("design count --size 2 --epsilon 1", "--save"),
+        ("recommend count --size 2 --epsilon 1", "--save"),
+        ("epsilon count --size 2 --within 1", "--save"),
+        ("compare count --size 2 --epsilon 1", "--report"),
+        ("compare count --size 2 --epsilon 1", "--html"),
+        ("report m.json", "--to"),
+        ("release survey.csv", "--output"),
+        ("init survey.csv", "--output"),
+        ("attack m.json", "--figure"),
+        ("compose m.json", "--save"),
+        ("local plan --low 0 --high 3 --reports 20", "--save"),
+    ],
+)
+def test_the_words_that_were_are_understood_and_not_shown(words, former):
+    given = words.split()
+    name = tuple(given[: 2 if given[0] == "local" else 1])
+    command = COMMANDS[name]
+    assert former not in options(command)
+    for typed in ([former, "x"], [f"{former}=x"]):
+        found = command.make_context("inbounds", [*given[len(name) :], *typed]).params
+        assert Path("x") in found.values()
 
 
 def test_the_first_page_says_what_exit_codes_mean():

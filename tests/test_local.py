@@ -490,6 +490,74 @@ def test_a_row_that_is_too_short_is_refused(tmp_path):
         list(tables.read(tmp_path / "torn.csv", ["age"]))
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"name,age\nsecret,5\nb,6,secret\n", "must have a value for every column in every row, and no more"),
+        (b"name,age\nsecret,\xff\n", "must be text in UTF-8"),
+        (b"name,\xff\nsecret,5\n", "must be text in UTF-8"),
+        (b"name,age\nsecret," + b"5" * (9 << 20), "must have rows shorter than 4 MiB"),
+    ],
+)
+def test_a_broken_file_is_refused_without_a_word_of_what_it_holds(tmp_path, content, reason):
+    """Neither in the message nor in the error behind it."""
+    (tmp_path / "odd.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=f"^odd.csv {reason}$") as refused:
+        list(tables.read(tmp_path / "odd.csv", ["age"]))
+    assert refused.value.__context__ is None
+
+
+def test_every_field_is_read_as_the_text_it_is(tmp_path):
+    """No type is guessed and nothing is missing: not 007, not NULL, not an empty field, not a line in quotes."""
+    odd = ["007", "NULL", "", "1e3", "true", "2026-01-01", " 5 ", 'a "b"', "two\nlines", "0.1", "é"]
+    with (tmp_path / "odd.csv").open("w", newline="", encoding="utf-8-sig") as file:
+        csv.writer(file).writerows([["age", "x", "age"], *([text, "1", "2"] for text in odd)])
+    (batch,) = tables.read(tmp_path / "odd.csv", ["age", "x"])
+    assert batch["age"].tolist() == odd
+    assert set(batch["x"].tolist()) == {"1"}
+
+
+@pytest.mark.parametrize("content", ["age\n5\n\n6\n", "age,name\n5,a\n\n6,b\n"])
+def test_an_empty_line_is_an_empty_value_and_never_left_out(tmp_path, content):
+    """A person without a report would be known by its absence; the door refuses the empty value of a number."""
+    (tmp_path / "gap.csv").write_text(content)
+    (batch,) = tables.read(tmp_path / "gap.csv", ["age"])
+    assert batch["age"].tolist() == ["5", "", "6"]
+    with pytest.raises(TypeError, match="must be numbers"):
+        local.randomizer(ib.catalog.truncated_geometric(ib.ordinal(0, 9), 1)).array(batch["age"])
+
+
+@pytest.mark.parametrize("content", ["age", "age\n", ""])
+def test_a_file_without_rows_has_no_batches_or_no_column(tmp_path, content):
+    (tmp_path / "none.csv").write_text(content)
+    if content:
+        assert [len(batch["age"]) for batch in tables.read(tmp_path / "none.csv", ["age"])] == []
+    else:
+        with pytest.raises(ValueError, match="column must be one of"):
+            list(tables.read(tmp_path / "none.csv", ["age"]))
+
+
+def test_a_large_file_comes_in_batches_that_hold_every_row_in_order(tmp_path):
+    rows = 400_000
+    (tmp_path / "large.csv").write_text("name,age\n" + "".join(f"person {k},{k}\n" for k in range(rows)))
+    batches = [batch["age"] for batch in tables.read(tmp_path / "large.csv", ["age"])]
+    assert len(batches) > 1
+    assert np.concatenate(batches).astype(int).tolist() == list(range(rows))
+
+
+def test_a_distribution_replaces_only_a_distribution_and_only_when_asked_to(people, tmp_path):
+    AGES.save(tmp_path / "m.json")
+    words = ("reconstruct", people, "--column", "age", "-m", tmp_path / "m.json", "--out")
+    (tmp_path / "mine.csv").write_text("mine\n1\n")
+    for overwrite in ([], ["--overwrite"]):
+        said = run(*words, tmp_path / "mine.csv", *overwrite, code=1)
+        assert "--out must not replace what is no distribution" in said
+    run(*words, tmp_path / "ages.csv")
+    assert "give another name, or --overwrite" in run(*words, tmp_path / "ages.csv", code=1)
+    run(*words, tmp_path / "ages.csv", "--overwrite")
+    assert (tmp_path / "mine.csv").read_text() == "mine\n1\n"
+
+
 def test_collecting_a_file_and_collecting_its_rows_agree(people):
     ages = np.concatenate([batch["age"] for batch in tables.read(people, ["age"])]).astype(int)
     assert Collector(AGES).add(ages).total == 300

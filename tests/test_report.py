@@ -19,6 +19,7 @@ from inbounds.files import passport
 from inbounds.numbers import decimal
 from inbounds.read.compare import compare
 from inbounds.report import figures, html, svg, words
+from inbounds.report.layout import thinned
 
 c = ib.catalog
 ODD_LABELS = ib.category(
@@ -305,6 +306,31 @@ def test_small_heatmaps_write_every_value():
     numbers = [e.text for e in ET.fromstring(html._heatmap(m)).iter("text") if e.get("class") == "n"]
     expected = [f"{p:.2f}".removeprefix("0") for p in m.matrix.ravel()]
     assert numbers == expected
+
+
+def test_a_curve_puts_every_size_at_its_place_and_names_those_that_have_room():
+    """Sizes that are far apart are drawn far apart; names never overlap; the label says what is drawn."""
+    drawn = ET.fromstring(svg.curve(np.array([1.0, 2.0, 51.0, 101.0]), np.array([4.0, 2.0, 1.0, 0.0]), "size", "error"))
+    places = [tuple(map(float, pair.split(","))) for pair in drawn.find("polyline").get("points").split()]
+    across, up = zip(*places, strict=True)
+    assert across[2] - across[0] == pytest.approx(across[3] - across[2], abs=0.1)
+    assert (across[1] - across[0]) * 50 == pytest.approx(across[2] - across[0], rel=0.05)
+    assert up[3] - up[0] == pytest.approx(2 * (up[3] - up[1]), abs=0.1)
+    texts = [e.text for e in drawn.iter("text")]
+    assert {"1", "51", "101", "size", "error"} <= set(texts)
+    assert "2" not in texts[5:]
+    assert drawn.get("aria-label") == "error, by size"
+
+
+@given(st.integers(0, 10**4), st.integers(2, 300))
+def test_a_selection_has_both_ends_and_is_even(count, shown):
+    chosen = thinned(count, shown)
+    assert len(chosen) == min(count, shown)
+    assert chosen == sorted(set(chosen))
+    if count:
+        assert (chosen[0], chosen[-1]) == (0, count - 1)
+        steps = np.diff(chosen)
+        assert len(steps) == 0 or steps.max() - steps.min() <= 1
 
 
 # --- matplotlib -------------------------------------------------------------------------------------------

@@ -165,6 +165,17 @@ def test_the_command_runs_studies_and_says_what_it_wrote(tmp_path):
     assert sorted(path.name for path in target.iterdir()) == ["003-fig3.csv", "003-fig3.png", "003-fig3.svg"]
 
 
+def test_the_files_of_an_earlier_run_are_replaced_only_when_asked_to(tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "003-fig3.csv").write_text("mine")
+    words = ["studies", "run", "003-fig3", "--out", str(tmp_path), "--cores", "1"]
+    refused = run(app, words)
+    assert "--out must not hold 003-fig3.csv yet" in str(refused.exception)
+    assert (tmp_path / "003-fig3.csv").read_text() == "mine"
+    assert run(app, [*words, "--overwrite"]).exit_code == 0
+    assert (tmp_path / "003-fig3.csv").read_text() != "mine"
+
+
 def test_a_negative_number_of_cores_is_refused():
     with pytest.raises(ValueError, match="cores must be at least 1, got -1"):
         Crew(cores=-1)

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from inbounds.local.reconstruct import Reconstruction, reconstruct
     from inbounds.sideinfo import preround
     from inbounds.tables import release
+    from inbounds.verdicts import verify
 
 __version__ = "0.1.0"
 
@@ -72,6 +73,7 @@ _LOADED_ON_USE = {
     "reconstruct": "inbounds.local.reconstruct",
     "refines": "inbounds.design.derive",
     "release": "inbounds.tables",
+    "verify": "inbounds.verdicts",
 }
 _MODULES_ON_USE = {
     "accounting": "inbounds.accounting",
@@ -150,6 +152,7 @@ __all__ = [
     "refines",
     "release",
     "total",
+    "verify",
 ]
 
 keep_old_paths(__name__)

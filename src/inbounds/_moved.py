@@ -20,6 +20,8 @@ MOVED = {
     "inbounds.cauchy": "inbounds.sideinfo.cauchy",
     "inbounds.certify": "inbounds.trusted.certify",
     "inbounds.clamped": "inbounds.mechanism.clamped",
+    "inbounds.cli.asking": "inbounds.cli.query_options",
+    "inbounds.cli.told": "inbounds.cli.printing",
     "inbounds.collect": "inbounds.local.collector",
     "inbounds.compare": "inbounds.read.compare",
     "inbounds.design.bound": "inbounds.design.bounds.bound",

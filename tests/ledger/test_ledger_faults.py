@@ -110,6 +110,11 @@ def test_a_system_call_that_is_killed_or_fails_costs_no_charge_and_no_answer(str
     assert sweep(strace, memory, False, lambda name, n: [(n + 1) // 2] if name in CALLS_THAT_WRITE else []) >= 9
 
 
+def test_a_ledger_whose_first_sync_fails_is_not_made_in_a_weaker_mode(strace, memory):
+    """SQLite, asked a second time, said that it had the log which it had failed to start."""
+    assert sweep(strace, memory, True, lambda name, n: [1] if name == "fdatasync" else []) == len(FAULTS)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fresh", [False, True], ids=["on a ledger", "while it is made"])
 def test_every_system_call_killed_or_failed_in_turn_costs_no_charge_and_no_answer(memory, fresh):

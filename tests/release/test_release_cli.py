@@ -306,6 +306,15 @@ def test_a_wide_table_is_printed_as_far_as_it_fits(folder, inbounds, monkeypatch
     assert "overflow-x:auto" in page
 
 
+def test_markup_in_a_label_is_shown_on_the_page_and_not_obeyed(folder, inbounds):
+    words = [*ONE_LINE, "--histogram", "answer", "--labels", "yes,<b>no</b>&co"]
+    done = inbounds(folder, *words, "--report", "report.html")
+    assert done.returncode == 0, done.stderr
+    page = (folder / "report.html").read_text()
+    assert "<b>no" not in page
+    assert "&lt;b&gt;no&lt;/b&gt;&amp;co" in page
+
+
 # --- reading what was released -------------------------------------------------------------------------------
 
 

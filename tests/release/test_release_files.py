@@ -163,20 +163,25 @@ def test_init_never_replaces_the_data(command, folder, name):
         ["compose", "m.json", "--save"],
         ["compare", "count", "--size", "2", "--epsilon", "1", "--report"],
         ["report", "m.json", "--out"],
+        ["attack", "m.json", "--repeat", "1,2", "--figure"],
+        ["compose", "m.json", "--figure"],
     ],
 )
 def test_passports_records_and_pages_replace_only_their_own_kind(command, folder, words):
     ib.catalog.uniform(ib.count(2), 1).save(folder / "m.json")
     assert command(folder, *ONE_LINE).returncode == 0
-    own = "m.json" if "--save" in words and words[0] != "compose" else "new"
+    passports = "--save" in words and words[0] != "compose"
+    own = "m.json" if passports else "new.png" if "--figure" in words else "new"
     for name in {"survey.csv", "other.csv", f"{RELEASED}.release.json", "m.json"} - {own}:
         before = contents(folder)
-        done = command(folder, *words, name)
-        assert done.returncode == 2, name
-        assert "give another name" in done.said
-        assert contents(folder) == before
+        for overwrite in ([], ["--overwrite"]):
+            done = command(folder, *words, name, *overwrite)
+            assert done.returncode == 2, name
+            assert "give another name" in done.said
+            assert contents(folder) == before
     for _ in range(2):  # the second time over a file of its own kind
-        assert command(folder, *words, own).returncode == 0
+        assert command(folder, *words, own, "--overwrite").returncode == 0
+    refused(command, folder, [*words, own], f"must not exist yet, got {own}; give another name, or --overwrite to")
 
 
 def test_a_cache_that_holds_something_else_is_filled_anew(folder, monkeypatch):

@@ -306,3 +306,21 @@ def test_what_is_no_record_is_refused_in_a_sentence(tmp_path, text):
     (tmp_path / "r.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(PassportError, match=r"r\.json is not a (whole )?release record"):
         check(tmp_path / "r.json")
+
+
+def test_a_new_table_has_the_rights_of_new_files_and_the_process_keeps_its_mask(tmp_path, monkeypatch):
+    """The mask belongs to the whole process: other threads create files too."""
+    (tmp_path / "plain").touch()
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the mask of the process was changed"))
+    write(pa.table({"a": [1]}), {}, tmp_path / "t.csv")
+    for name in ("t.csv", "t.csv.release.json"):
+        assert (tmp_path / name).stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_what_a_killed_process_left_is_neither_in_the_way_nor_touched(tmp_path):
+    """A container starts every process with the same number."""
+    left = tmp_path / f".t.csv.{os.getpid()}.0"
+    left.write_text("half a table")
+    write(pa.table({"a": [1]}), {}, tmp_path / "t.csv")
+    assert left.read_text() == "half a table"
+    assert (tmp_path / "t.csv").read_text() == "a\n1\n"

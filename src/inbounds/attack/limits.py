@@ -8,6 +8,7 @@ answers with equal columns never.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -71,6 +72,11 @@ class Limit:
     floor: dict[Estimator, float]
     groups: int
     rate: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; no rate when there is one column only."""
+        rate = self.rate if math.isfinite(self.rate) else None
+        return {"floor": self.floor, "different_columns": self.groups, "rate": rate}
 
 
 def limit(mechanism: Mechanism, loss: LossLike = "absolute", prior: Prior = None) -> Limit:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,10 @@ class Learned:
     answers: int
     loss: dict[Estimator, float]
     error: dict[Estimator, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {"answers": self.answers, "loss": self.loss, "standard_error": self.error}
 
     def exact(self, by: Estimator) -> bool:
         """Whether the value was computed rather than simulated."""

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 from unicodedata import category
 
@@ -18,8 +19,22 @@ from inbounds.errors import InboundsError
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Worded:
-    """--help names what people type after an option, FILE or NUMBER, and nothing after a flag."""
+class _OptionWords:
+    """--help names what people type after an option, FILE or NUMBER, and nothing after a flag.
+
+    former: options by the names they had in version 0.1, which are understood for ever and no longer shown.
+    """
+
+    former: Mapping[str, str] = MappingProxyType({})
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        own = args.index("--") if "--" in args else len(args)
+        words: list[str] = super().parse_args(ctx, [*map(self._current, args[:own]), *args[own:]])  # type: ignore[misc]
+        return words
+
+    def _current(self, word: str) -> str:
+        name, equals, value = word.partition("=")
+        return f"{self.former.get(name, name)}{equals}{value}"
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
@@ -33,11 +48,11 @@ class _Worded:
 WORDS = {"bool": "", "int": "NUMBER", "float": "NUMBER", "path": "FILE", "file": "FILE", "Path": "FILE"}
 
 
-class _Command(_Worded, TyperCommand):
+class _Command(_OptionWords, TyperCommand):
     pass
 
 
-class _Group(_Worded, TyperGroup):
+class _Group(_OptionWords, TyperGroup):
     pass
 
 
@@ -47,14 +62,16 @@ class Commands(typer.Typer):
     def __init__(self, **settings: Any) -> None:
         super().__init__(cls=_Group, no_args_is_help=True, rich_markup_mode="rich", **settings)
 
-    def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
-        return super().command(name, cls=_Command, **settings)
+    def command(
+        self, name: str | None = None, former: Mapping[str, str] = MappingProxyType({}), **settings: Any
+    ) -> Callable[[F], F]:
+        return super().command(name, cls=type("_Command", (_Command,), {"former": former}), **settings)
 
 
 app = Commands(
     help="""Differentially private answers that stay in bounds: optimal by design, private by proof.
 
-    Example: [bold]inbounds design count --size 20 --epsilon 0.5 --save m.json[/]""",
+    Example: [bold]inbounds design count --size 20 --epsilon 0.5 --out m.json[/]""",
     epilog="Exit codes: 0 done, 1 refused (not private, changed, infeasible, too large), 2 misuse.",
     pretty_exceptions_enable=False,
 )

@@ -12,6 +12,7 @@ from inbounds.attack import limits, repeated
 from inbounds.attack.collude import Estimator
 from inbounds.cli.app import MORE, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, patiently, weights_in
+from inbounds.cli.writing import PICTURE, Overwrite, check_target, out_option
 from inbounds.files import load
 from inbounds.loss import loss_named
 from inbounds.mechanism import Mechanism
@@ -23,12 +24,13 @@ ROWS = 14
 
 MechanismFile = Annotated[Path, typer.Argument(help="A mechanism passport, written by Mechanism.save.")]
 Repeat = Annotated[str, typer.Option(help="How many answers are pooled: 1..100, or 1,2,5,10.")]
-Figure = Annotated[Path | None, typer.Option(help="Draw it here: a .png, .svg or .pdf file.")]
+Picture = Annotated[Path | None, out_option("Draw it here: a .png, .svg or .pdf file.")]
+Figure = Annotated[Path | None, typer.Option(help="Draw the tight epsilon here as well: a .png, .svg or .pdf file.")]
 Runs = Annotated[int, typer.Option(help="Simulated runs for each true answer, where nothing exact is affordable.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulation.")]
 
 
-@app.command(rich_help_panel=MORE)
+@app.command(rich_help_panel=MORE, former={"--figure": "--out"})
 def attack(
     file: MechanismFile,
     repeat: Repeat = "1..100",
@@ -36,13 +38,16 @@ def attack(
     prior: PriorFile = None,
     runs: Runs = 1000,
     seed: Seed = 0,
-    figure: Figure = None,
+    to: Picture = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what colluding or patient questioners learn from several answers to the same question.
 
-    Example: [bold]inbounds attack m.json --repeat 1..100 --figure attack.png[/]
+    Example: [bold]inbounds attack m.json --repeat 1..100 --out attack.png[/]
     """
+    if to is not None:
+        check_target(to, PICTURE, overwrite=overwrite, reads=[file, prior])
     mechanism, answers = load(file), _counts(repeat)
     weights = weights_in(prior) if prior is not None else None
     judged, rng = loss_named(loss), np.random.default_rng(seed)
@@ -52,18 +57,18 @@ def attack(
         {row.answers: limits.approximation_for(mechanism, row.answers) for row in rows} if loss == "absolute" else {}
     )
     approximated = {k: value for k, value in closed.items() if value is not None}
-    if figure is not None:
+    if to is not None:
         from inbounds.attack.figures import loss_against_answers
 
         title = f"{mechanism.origin.name}, epsilon {decimal(mechanism.epsilon)} an answer"
         picture = loss_against_answers(rows, floor=end.floor["guess"], approximated=approximated, title=title)
-        picture.savefig(figure, dpi=150)
+        picture.savefig(to, dpi=150)
     if as_json:
         typer.echo(json.dumps(_learned_json(mechanism, rows, end, approximated)))
         return
     _print_learned(mechanism, rows, end, approximated, loss)
-    if figure is not None:
-        out.print(f"drawn in [bold]{figure}[/]")
+    if to is not None:
+        out.print(f"drawn in [bold]{to}[/]")
 
 
 # --- arguments --------------------------------------------------------------------------------------------
@@ -143,15 +148,11 @@ def _learned_json(
         "epsilon": str(mechanism.epsilon),
         "rows": [
             {
-                "answers": row.answers,
+                **row.to_json(),
                 "epsilon": str(row.answers * mechanism.epsilon),
-                "loss": row.loss,
-                "standard_error": row.error,
                 "approximation": approximated.get(row.answers),
             }
             for row in rows
         ],
-        "floor": end.floor,
-        "different_columns": end.groups,
-        "rate": end.rate if np.isfinite(end.rate) else None,
+        **end.to_json(),
     }

@@ -2,14 +2,23 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
-from inbounds.cli.asking import asking
-from inbounds.cli.design import Aim, LossName, PriorFile, Require, Save, patiently, weights_if
-from inbounds.cli.records import check_page
+from inbounds.cli.design import (
+    FORMER,
+    Aim,
+    LossName,
+    PriorFile,
+    Require,
+    patiently,
+    print_saved,
+    weights_if,
+)
+from inbounds.cli.query_options import takes_query
+from inbounds.cli.writing import PAGE, PASSPORT, Overwrite, PassportOut, check_target, out_option
 from inbounds.files import load
 from inbounds.loss import loss_named
 from inbounds.numbers import decimal
@@ -28,8 +37,8 @@ Losses = Annotated[
 SortBy = Annotated[str | None, typer.Option("--sort", help="Sort by this column, the best first.")]
 
 
-@app.command(rich_help_panel=MECHANISMS)
-@asking
+@app.command(rich_help_panel=MECHANISMS, former={"--report": "--out", "--html": "--out"})
+@takes_query
 def compare(
     query: Query | None = None,
     epsilon: Annotated[str | None, typer.Option(help="Privacy parameter, e.g. 0.5 or 1/2.", metavar=NUMBER)] = None,
@@ -37,20 +46,19 @@ def compare(
     loss: Losses = None,
     sort: SortBy = None,
     prior: PriorFile = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", "--html", help="Write a self-contained HTML report here.")
-    ] = None,
+    to: Annotated[Path | None, out_option("Write a self-contained HTML report here.")] = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Put all mechanisms that fit a query side by side, or the mechanisms of several files.
 
     Example: [bold]inbounds compare count --size 20 --epsilon 0.5[/]
 
-    Example: [bold]inbounds compare --file a.json --file b.json --report comparison.html[/]
+    Example: [bold]inbounds compare --file a.json --file b.json --out comparison.html[/]
     """
     losses, weights = [loss_named(name) for name in loss] if loss else None, weights_if(prior)
-    if report is not None:
-        check_page(report, [*(file or ()), *([prior] if prior else ())])
+    if to is not None:
+        check_target(to, PAGE, overwrite=overwrite, reads=[*(file or ()), prior])
     if file:
         mechanisms = {path.stem if len({p.stem for p in file}) == len(file) else str(path): load(path) for path in file}
         found = patiently("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
@@ -59,15 +67,14 @@ def compare(
     else:
         found = patiently("comparing", lambda: compared(query, epsilon, losses=losses, prior=weights))
     found = found.sorted(sort) if sort is not None else found
-    if report is not None:
-        html.save(found, report)
-    _show_comparison(found, report, as_json)
+    if to is not None:
+        html.save(found, to)
+    _print_comparison(found, to, as_json)
 
 
-def _show_comparison(found: Comparison, report: Path | None, as_json: bool) -> None:
+def _print_comparison(found: Comparison, report: Path | None, as_json: bool) -> None:
     if as_json:
-        best = {column: found.best(column) for column in found.columns}
-        typer.echo(json.dumps({"mechanisms": found.records(), "best": best, "left_out": dict(found.left_out)}))
+        typer.echo(json.dumps(found.to_json()))
         return
     query = found.rows[0].mechanism.query
     epsilons = sorted({row.mechanism.epsilon for row in found.rows})
@@ -75,13 +82,13 @@ def _show_comparison(found: Comparison, report: Path | None, as_json: bool) -> N
     out.print(terminal.comparison(found, out.width))
     out.print(f"[dim]* best of the column. bayes: after the best guess for every report. {words.LEGEND}[/]")
     if found.left_out:
-        out.print(f"[dim]left out: {', '.join(found.left_out)} (the reasons: --json or --html)[/]")
+        out.print(f"[dim]left out: {', '.join(found.left_out)} (the reasons: --json or --out)[/]")
     if report is not None:
         out.print(f"report: [bold]{report}[/]")
 
 
-@app.command(rich_help_panel=MECHANISMS)
-@asking
+@app.command(rich_help_panel=MECHANISMS, former=FORMER)
+@takes_query
 def recommend(
     query: Query,
     epsilon: Epsilon,
@@ -89,13 +96,16 @@ def recommend(
     loss: LossName = "",
     aim: Aim = "average",
     prior: PriorFile = None,
-    save: Save = None,
+    to: PassportOut = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Name the mechanism to take, and say why in two sentences.
 
     Example: [bold]inbounds recommend count --size 20 --epsilon 0.5 --require fair[/]
     """
+    if to is not None:
+        check_target(to, PASSPORT, overwrite=overwrite, reads=[prior])
     needs = [name for name in require.replace(" ", "").split(",") if name]
     chosen = loss_named(loss) if loss else None
     weights = weights_if(prior)
@@ -103,18 +113,17 @@ def recommend(
         "comparing",
         lambda: recommended(query, epsilon, needs, loss=chosen, prior=weights, aim=aim),  # type: ignore[arg-type]
     )
-    if save is not None:
-        found.mechanism.save(save)
+    if to is not None:
+        found.mechanism.save(to)
     if as_json:
-        typer.echo(json.dumps({"mechanism": found.name, "reason": found.reason, "saved": save and str(save)}))
+        typer.echo(json.dumps({**found.to_json(), "saved": to and str(to)}))
         return
     out.print(found.reason)
-    if save is not None:
-        out.print(f"saved to [bold]{save}[/]; check it with: inbounds verify {save}")
+    print_saved(to)
 
 
-@app.command("epsilon", rich_help_panel=MECHANISMS)
-@asking
+@app.command("epsilon", rich_help_panel=MECHANISMS, former=FORMER)
+@takes_query
 def choose_epsilon(
     query: Query,
     mean_error: Annotated[
@@ -136,7 +145,8 @@ def choose_epsilon(
         str, typer.Option(help="optimal, or a mechanism's name such as truncated_geometric.")
     ] = "optimal",
     loss: LossName = "absolute",
-    save: Save = None,
+    to: PassportOut = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the smallest epsilon that keeps a promise about the error, or the best promises at an epsilon.
@@ -149,13 +159,15 @@ def choose_epsilon(
     """
     if at is not None:
         menu = patiently("searching", lambda: promises.best_of_each_kind(query, at, family, probability))
-        _show_menu(menu, as_json)
+        _print_menu(menu, as_json)
         return
+    if to is not None:
+        check_target(to, PASSPORT, overwrite=overwrite)
     promise = _promise(mean_error, worst_error, within, probability, loss)
     kept = patiently("searching", lambda: promises.epsilon_for(query, promise, family))
-    if save is not None:
-        kept.mechanism.save(save)
-    _show_kept(kept, query, save, as_json)
+    if to is not None:
+        kept.mechanism.save(to)
+    _print_kept(kept, query, to, as_json)
 
 
 def _promise(mean: str | None, worst: str | None, within: str | None, probability: str, loss: str) -> Promise:
@@ -168,32 +180,21 @@ def _promise(mean: str | None, worst: str | None, within: str | None, probabilit
     return make(loss_named(loss), given[0])
 
 
-def _show_kept(kept: Kept, query: Query, save: Path | None, as_json: bool) -> None:
+def _print_kept(kept: Kept, query: Query, saved: Path | None, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({**_kept_json(kept), "saved": save and str(save)}))
+        typer.echo(json.dumps({**kept.to_json(), "saved": saved and str(saved)}))
         return
     out.print(f"[bold]epsilon {float(kept.epsilon):.10g}[/] is the smallest that keeps the promise:")
     out.print(f"  {kept.promise}")
     out.print(f"  {words.subject(query)}, by {kept.mechanism.origin}")
     out.print(f"  certified; the mechanism gives {kept.value:.6g} where {float(kept.promise.at_most):.6g} is promised")
-    if save is not None:
-        out.print(f"saved to [bold]{save}[/]; check it with: inbounds verify {save}")
+    print_saved(saved)
 
 
-def _show_menu(menu: list[Kept], as_json: bool) -> None:
+def _print_menu(menu: list[Kept], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps([_kept_json(kept) for kept in menu]))
+        typer.echo(json.dumps([kept.to_json() for kept in menu]))
         return
     out.print(f"At [bold]epsilon {float(menu[0].epsilon):.10g}[/] one can promise one of:")
     for kept in menu:
         out.print(f"  • {kept.promise} [dim](by {kept.mechanism.origin.name})[/]")
-
-
-def _kept_json(kept: Kept) -> dict[str, Any]:
-    return {
-        "epsilon": str(kept.epsilon),
-        "promise": str(kept.promise),
-        "at_most": float(kept.promise.at_most),
-        "value": kept.value,
-        "mechanism": str(kept.mechanism.origin),
-    }

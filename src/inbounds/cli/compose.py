@@ -7,17 +7,19 @@ from typing import Annotated, Any
 import typer
 
 from inbounds.accounting.compose import Composition, answers_allowed, as_delta
-from inbounds.accounting.record import Record, up
+from inbounds.accounting.record import FORMAT, Record, up
 from inbounds.cli import ledger
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.attack import Figure, spread
 from inbounds.cli.design import patiently
-from inbounds.cli.records import RELEASE, add_up, format_of
-from inbounds.files import load
+from inbounds.cli.records import add_up
+from inbounds.cli.writing import PICTURE, Overwrite, check_target, of_format, out_option
+from inbounds.files import format_of, load
 from inbounds.ledger.sqlite import is_ledger
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import exact, whole
 from inbounds.report import terminal
+from inbounds.verdicts import RELEASE
 
 DELTAS = ("1e-3", "1e-6", "1e-10", "1e-15")
 """Deltas that are shown beside the one asked for."""
@@ -36,20 +38,20 @@ SameQuestion = Annotated[
 Budget = Annotated[
     str | None, typer.Option(help="How many answers does this epsilon allow (one mechanism)?", metavar=NUMBER)
 ]
-SaveRecord = Annotated[
-    Path | None, typer.Option("--save", help="Write the record of all answers here: composition.json.")
-]
+RecordOut = Annotated[Path | None, out_option("Write the record of all answers here: composition.json.")]
+RECORD = of_format("record of several answers", FORMAT)
 
 
-@app.command(rich_help_panel=MORE)
+@app.command(rich_help_panel=MORE, former={"--save": "--out"})
 def compose(
     files: MechanismFiles,
     times: Times = "1",
     delta: Delta = None,
     same_question: SameQuestion = False,
     budget: Budget = None,
-    save: SaveRecord = None,
+    to: RecordOut = None,
     figure: Figure = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what several answers about the same people promise together: the sum, and the tight epsilon at delta.
@@ -57,17 +59,20 @@ def compose(
     Records of released tables are added up: the epsilons of all releases about the same people. Entries of a ledger
     add up by its own rule only.
 
-    Example: [bold]inbounds compose m1.json m2.json --times 10 --delta 1e-6 --save composition.json[/]
+    Example: [bold]inbounds compose m1.json m2.json --times 10 --delta 1e-6 --out composition.json[/]
 
     Example: [bold]inbounds compose 2025.csv.release.json 2026.csv.release.json[/]
     """
-    options = {"--same-question": same_question, "--budget": budget, "--save": save, "--figure": figure}
+    options = {"--same-question": same_question, "--budget": budget, "--out": to, "--figure": figure}
     if len(files) == 1 and is_ledger(files[0]):
         ledger.totals(files[0], {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
         return
     if any(format_of(file) == RELEASE for file in files):
         add_up(files, {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
         return
+    for path, kind, option in ((to, RECORD, "--out"), (figure, PICTURE, "--figure")):
+        if path is not None:
+            check_target(path, kind, overwrite=overwrite, reads=files, option=option)
     delta = USUAL_DELTA if delta is None else delta
     mechanisms = tuple(load(file) for file in files)
     if budget is not None and len(mechanisms) > 1:
@@ -78,8 +83,8 @@ def compose(
     rounds = _rounds(whole_release)
     record = patiently("composing", lambda: _computed(whole_release, rounds, delta))
     allowed = _allowed(mechanisms[0], budget, delta, same_question) if budget is not None else None
-    if save is not None:
-        record.save(save)
+    if to is not None:
+        record.save(to)
     if figure is not None:
         from inbounds.accounting.figures import epsilon_against_answers
 
@@ -88,7 +93,7 @@ def compose(
         typer.echo(json.dumps(_composed_json(record, rounds, delta, allowed)))
         return
     _print_composed(record, rounds, delta, allowed, budget)
-    for path, what in ((save, "the release's record, to be published with it"), (figure, "drawn")):
+    for path, what in ((to, "the release's record, to be published with it"), (figure, "drawn")):
         if path is not None:
             out.print(f"[bold]{path}[/]: {what}")
 

@@ -4,16 +4,16 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import typer
 from rich.markup import escape
 
 from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
-from inbounds.cli.asking import asking
+from inbounds.cli.query_options import takes_query
+from inbounds.cli.writing import PASSPORT, Overwrite, PassportOut, check_target
 from inbounds.errors import TooLarge
-from inbounds.files import objective_value, passport
-from inbounds.files.spelling import Json
+from inbounds.files import objective_value, summary
 from inbounds.loss import LOSS_NAMES, loss_named
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import decimal
@@ -25,17 +25,19 @@ PATIENCE = 2.0
 """Seconds of silence before long work shows that it is alive."""
 
 LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSS_NAMES)}.", autocompletion=lambda: LOSS_NAMES)]
-Require = Annotated[str, typer.Option(help="Properties, separated by commas: fair,column-monotone,…")]
+Require = Annotated[str, typer.Option(help="Properties, separated by commas: fair,column_monotone,…")]
 Aim = Annotated[
     str, typer.Option(help="average (over the prior) or worst (answer).", autocompletion=lambda: ("average", "worst"))
 ]
 PriorFile = Annotated[Path | None, typer.Option("--prior", help="A file with one weight per answer, one per line.")]
-Save = Annotated[Path | None, typer.Option(help="Write the mechanism's passport here.")]
 Seconds = Annotated[float, typer.Option("--max-seconds", help="Stop then with the best found and its gap.")]
 
 
-@app.command(rich_help_panel=MECHANISMS)
-@asking
+FORMER = {"--save": "--out"}
+
+
+@app.command(rich_help_panel=MECHANISMS, former=FORMER)
+@takes_query
 def design(
     query: Query,
     epsilon: Epsilon,
@@ -43,39 +45,50 @@ def design(
     require: Require = "",
     aim: Aim = "average",
     prior: PriorFile = None,
-    save: Save = None,
+    to: PassportOut = None,
+    overwrite: Overwrite = False,
     max_seconds: Seconds = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Find the optimal mechanism, certify it, and show what it does.
 
-    Example: [bold]inbounds design count --size 20 --epsilon 0.5 --require fair,column-monotone --save m.json[/]
+    Example: [bold]inbounds design count --size 20 --epsilon 0.5 --require fair,column_monotone --out m.json[/]
     """
     from inbounds.design.optimal import optimal
 
+    if to is not None:
+        check_target(to, PASSPORT, overwrite=overwrite, reads=[prior])
     asked = [name for name in require.replace(" ", "").split(",") if name]
     weights = weights_in(prior) if prior is not None else None
     mechanism = patiently(
         "designing",
         lambda: optimal(query, epsilon, loss_named(loss), weights, asked, aim, max_seconds=max_seconds),  # type: ignore[arg-type]
     )
-    if save is not None:
-        mechanism.save(save)
+    if to is not None:
+        mechanism.save(to)
     if as_json:
         typer.echo(json.dumps(summary(mechanism)))
         return
     out.print(f"[bold]{words.subject(query)}[/], epsilon {decimal(mechanism.epsilon)}\n")
     out.print(terminal.heatmap(mechanism, "probability of the report (down) for each true answer (across)"))
     out.print(f"\n{words.promise(mechanism)}")
-    describe(mechanism)
-    if save is not None:
-        out.print(f"saved to [bold]{save}[/]; check it with: inbounds verify {save}")
+    describe(mechanism, bound="proved")
+    print_saved(to)
 
 
-def describe(mechanism: Mechanism) -> None:
-    """Origin, tight epsilon, losses, properties, optimality, digest."""
+def print_saved(passport: Path | None) -> None:
+    if passport is not None:
+        out.print(f"saved to [bold]{passport}[/]; check it with: inbounds verify {passport}")
+
+
+def describe(mechanism: Mechanism, bound: Literal["proved", "claimed"]) -> None:
+    """Origin, tight epsilon, losses, properties, optimality, digest.
+
+    bound: whether the bound of the optimality was proved here, or is claimed by a file that was read.
+    """
+    claimed = ", as claimed" if bound == "claimed" else ""
     out.print(
-        f"\n[bold]Origin[/], as claimed: {escape(str(mechanism.origin))}  [dim]{escape(mechanism.origin.reference)}[/]"
+        f"\n[bold]Origin[/]{claimed}: {escape(str(mechanism.origin))}  [dim]{escape(mechanism.origin.reference)}[/]"
     )
     stated = "; the passport states what it was made for" if not mechanism.law.measured_exactly else ""
     out.print(f"[bold]Tight epsilon[/] {mechanism.effective_epsilon():.9g}, rounded up{stated}")
@@ -86,7 +99,8 @@ def describe(mechanism: Mechanism) -> None:
         best = mechanism.optimality
         out.print(
             f"[bold]Optimality[/] {escape(best.objective)}: {best.value:.9g}{_doubt(mechanism)}; "
-            f"claimed, not checked: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g})"
+            f"{'proved' if bound == 'proved' else 'claimed, not checked'}: "
+            f"no mechanism is below {best.bound:.9g} (gap {best.gap:.2g})"
         )
     try:
         out.print("[bold]Properties[/]", terminal.properties(mechanism), sep="\n")
@@ -97,11 +111,6 @@ def describe(mechanism: Mechanism) -> None:
 
 def _doubt(mechanism: Mechanism) -> str:
     return " (claimed, not checked)" if objective_value(mechanism) is None else ""
-
-
-def summary(mechanism: Mechanism) -> Json:
-    """A passport without its weights."""
-    return {key: value for key, value in passport(mechanism).items() if key != "law"}
 
 
 def weights_in(path: Path) -> list[float]:

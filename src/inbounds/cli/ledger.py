@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from inbounds.cli.app import NUMBER, TABLES, AsJson, Commands, app, err, out
-from inbounds.cli.records import check_page, tell_page
+from inbounds.cli.records import print_page
+from inbounds.cli.writing import PAGE, Overwrite, check_target
 
 if TYPE_CHECKING:
-    from inbounds.ledger import Ledger, People, Verified
+    from inbounds.ledger import Ledger, People
 
 commands = Commands(help="The ledger: what was spent on whom, never overspent.")
 app.add_typer(commands, name="ledger", rich_help_panel=TABLES)
@@ -35,7 +36,7 @@ def create(
     Example: [bold]inbounds ledger create budget.db --people pupils --epsilon 2[/]
     """
     with _opened(place, create=True) as ledger:
-        _tell_people([ledger.create_people(people, epsilon, rule, delta)], as_json)  # type: ignore[arg-type]
+        _print_people([ledger.create_people(people, epsilon, rule, delta)], as_json)  # type: ignore[arg-type]
 
 
 @commands.command("raise")
@@ -51,13 +52,14 @@ def raise_(
     Example: [bold]inbounds ledger raise budget.db --people pupils --epsilon 3 --purpose "decided 2026-11-02"[/]
     """
     with _opened(place) as ledger:
-        _tell_people([ledger.raise_budget(people, epsilon, purpose=purpose)], as_json)
+        _print_people([ledger.raise_budget(people, epsilon, purpose=purpose)], as_json)
 
 
 @commands.command()
 def show(
     place: Place,
     page: Annotated[Path | None, typer.Option("--out", help="Write a page with pictures here (.html).")] = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what was spent on whom, and what is left.
@@ -69,11 +71,11 @@ def show(
     with _opened(place) as ledger:
         found = ledger.people()
         if page is not None:
-            check_page(page, [Path(place)])
+            check_target(page, PAGE, overwrite=overwrite, reads=[Path(place)])
             page.write_text(picture.page(ledger.place, ledger.head(), found, ledger.entries()), "utf-8")
-    _tell_people(found, as_json)
+    _print_people(found, as_json)
     if page is not None and not as_json:
-        tell_page(page, as_json)
+        print_page(page, as_json)
 
 
 @commands.command("import")
@@ -99,7 +101,7 @@ def import_(
     new = sum(not charge.repeated for charge in charges)
     if not as_json:
         out.print(f"{new} of {len(charges)} releases brought in; the others were there already", markup=False)
-    _tell_people(totals, as_json)
+    _print_people(totals, as_json)
 
 
 @commands.command()
@@ -130,9 +132,12 @@ def verify(place: Place, head: Kept = None, as_json: AsJson = False) -> None:
     Example: [bold]inbounds ledger verify budget.db --head head.json[/]
     """
     from inbounds.errors import LedgerError, PassportError
+    from inbounds.ledger import Head
+    from inbounds.ledger.ledger import verify_ledger
 
     try:
-        found = verified(place, head)
+        kept = None if head is None else Head.load(head)
+        found = verify_ledger(place, kept, tell=lambda sentence: err.print(sentence, markup=False))
     except (LedgerError, PassportError) as reason:
         if not as_json:
             raise
@@ -166,27 +171,13 @@ def head(place: Place, target: Out = None, as_json: AsJson = False) -> None:
     out.print(f"{found.entries} entries, {found.sha256}{where}", markup=False)
 
 
-def verified(place: str, head: Path | None = None) -> "Verified":
-    """What is true of a ledger, or of an exported one."""
-    from inbounds.cli.records import format_of
-    from inbounds.ledger import Head
-    from inbounds.ledger.checking import load_export
-    from inbounds.ledger.ledger import FORMAT
-
-    kept = None if head is None else Head.load(head)
-    if "://" not in place and Path(place).suffix.lower() == ".json" and format_of(Path(place)) == FORMAT:
-        return load_export(place, kept)
-    with _opened(place) as ledger:
-        return ledger.verify(kept)
-
-
 def totals(place: Path, options: dict[str, Any], as_json: bool) -> None:
     """compose, of a ledger: what its entries add up to, by the ledger's own rule and no other."""
     given = [name for name, value in options.items() if value]
     if given:
         raise ValueError(f"entries of a ledger add up by its own rule; leave out {', '.join(given)}")
     with _opened(str(place)) as ledger:
-        _tell_people(ledger.people(), as_json)
+        _print_people(ledger.people(), as_json)
 
 
 def _opened(place: str, *, create: bool = False) -> "Ledger":
@@ -198,7 +189,7 @@ def _opened(place: str, *, create: bool = False) -> "Ledger":
     return found
 
 
-def _tell_people(people: list["People"], as_json: bool) -> None:
+def _print_people(people: list["People"], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"people": [who.plain() for who in people]}))
         return

@@ -4,12 +4,13 @@ import csv
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, cast, get_args
 
 import numpy as np
 import typer
 
 from inbounds.cli.app import MORE, NUMBER, AsJson, Commands, app, err, out
+from inbounds.cli.writing import DISTRIBUTION, PASSPORT, Overwrite, PassportOut, check_target, out_option
 from inbounds.files import load, same_file
 from inbounds.local import planner, tables
 from inbounds.local.client import Randomizer
@@ -33,7 +34,7 @@ SHOWN = 25
 """Lines on the terminal; more answers are put together in ranges, --json and --out have every one."""
 
 
-@local.command()
+@local.command(former={"--save": "--out"})
 def plan(
     low: Annotated[int, typer.Option(help="Smallest value of one person.")],
     high: Annotated[int, typer.Option(help="Largest value.")],
@@ -50,21 +51,24 @@ def plan(
     error: Annotated[
         str | None, typer.Option(help="Also say how many reports bring the error down to this.", metavar=NUMBER)
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the better mechanism as a passport.")] = None,
+    to: PassportOut = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what to expect: the error of the reconstructed distribution, and the better mechanism.
 
-    Example: [bold]inbounds local plan --low 0 --high 100 --ratio 2 --radius 10 --reports 10000 --save m.json[/]
+    Example: [bold]inbounds local plan --low 0 --high 100 --ratio 2 --radius 10 --reports 10000 --out m.json[/]
     """
+    if to is not None:
+        check_target(to, PASSPORT, overwrite=overwrite)
     query = ordinal(low, high)
     with shown("simulating", err):
         found = planner.plan(query, epsilon, reports=reports, radius=radius, ratio=ratio)
         needed = None if error is None else found.reports_needed(error)
-    if save is not None:
-        found.mechanism().save(save)
+    if to is not None:
+        found.mechanism().save(to)
     if as_json:
-        typer.echo(json.dumps(_plan_json(found, needed)))
+        typer.echo(json.dumps({**found.to_json(), "reports_needed": needed}))
         return
     heads = ["mechanism", "epsilon", "worst ratio\nover the range", "error"]
     rows = [
@@ -76,30 +80,8 @@ def plan(
     out.print("The error is the expected Kantorovich distance of the reconstruction: how far mass is misplaced.")
     if needed is not None:
         out.print(f"An error of {error} takes about [bold]{needed}[/] reports with the better one.")
-    if save is not None:
-        out.print(f"wrote {save}: {privacy(load(save))}")
-
-
-def _plan_json(found: planner.CollectionPlan, needed: int | None) -> dict[str, Any]:
-    options = [
-        {
-            "mechanism": o.mechanism,
-            "epsilon": str(o.epsilon),
-            "promise": o.promise,
-            "worst_ratio": o.worst_ratio if math.isfinite(o.worst_ratio) else None,
-            "log_worst_ratio": float(o.over_range),
-            "error": o.error,
-            "uncertainty": o.uncertainty,
-        }
-        for o in found.options
-    ]
-    return {
-        "reports": found.reports,
-        "better": found.better.mechanism,
-        "options": options,
-        "note": planner.PROMISES_DIFFER,
-        "reports_needed": needed,
-    }
+    if to is not None:
+        out.print(f"wrote {to}: {privacy(load(to))}")
 
 
 @local.command()
@@ -107,7 +89,7 @@ def randomize(
     file: Annotated[Path, typer.Argument(help="Values, one person per row: .csv or .parquet.")],
     column: Column,
     mechanism: MechanismFile,
-    to: Annotated[Path, typer.Option("--out", "-o", help="Where the reports go: .csv or .parquet.")],
+    to: Annotated[Path, out_option("Where the reports go: .csv or .parquet.")],
     keep: Annotated[str, typer.Option(help="Other columns to copy unchanged, separated by commas.")] = "",
     clamp: Annotated[bool, typer.Option("--clamp", help="Move values beyond the range to its nearer end.")] = False,
     overwrite: Annotated[
@@ -119,7 +101,8 @@ def randomize(
 
     Example: [bold]inbounds local randomize people.csv --column age -m m.json --out reports.csv[/]
     """
-    _spare(to, file, mechanism)
+    if any(same_file(to, path) for path in (file, mechanism)):  # people's own values must never be lost
+        raise ValueError(f"--out must not be a file that is read, got {to}; give another name")
     tables.check_target(to, overwrite=overwrite)
     client = Randomizer(load(mechanism), "clamp" if clamp else "refuse")
     kept = [name.strip() for name in keep.split(",") if name.strip()]
@@ -141,7 +124,8 @@ def reconstruct_(
     iterations: Annotated[
         int | None, typer.Option(help="ibu: stop after this many plain updates, which smooths the result.")
     ] = None,
-    to: Annotated[Path | None, typer.Option("--out", "-o", help="Write the distribution as a .csv file.")] = None,
+    to: Annotated[Path | None, out_option("Write the distribution as a .csv file.")] = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Reconstruct the distribution of true values from private reports.
@@ -151,7 +135,7 @@ def reconstruct_(
     if method not in get_args(Method):
         raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
     if to is not None:
-        _spare(to, file, mechanism)
+        check_target(to, DISTRIBUTION, overwrite=overwrite, reads=[file, mechanism])
     law = load(mechanism)
     collector = _collected(file, column, law)
     with shown("reconstructing", err) as progress:
@@ -163,20 +147,14 @@ def reconstruct_(
             progress=progress,
         )
     if to is not None:
-        _write(to, law, result)
+        _write_distribution(to, law, result)
     hint = _hint(law, result) if iterations is None and method == "ibu" else None
     if as_json:
-        typer.echo(json.dumps({**_result_json(law, result), "hint": hint}))
+        typer.echo(json.dumps({**result.to_json(_answer_names(law)), "hint": hint}))
         return
-    _print(law, result)
+    _print_distribution(law, result)
     if hint is not None:
         err.print(f"[yellow]{hint}[/]")
-
-
-def _spare(target: Path, *read: Path) -> None:
-    """People's own values must never be lost to a mistyped name."""
-    if any(same_file(target, path) for path in read):
-        raise ValueError(f"--out must not be a file that is read, got {target}; give another name")
 
 
 def _hint(mechanism: Mechanism, result: Reconstruction) -> str | None:
@@ -195,31 +173,19 @@ def _collected(file: Path, column: str, mechanism: Mechanism) -> Collector:
     return collector
 
 
-def _spoken(mechanism: Mechanism) -> list[str]:
+def _answer_names(mechanism: Mechanism) -> list[str]:
     return [str(answer) for answer in (mechanism.query.labels or mechanism.query.answers)]
 
 
-def _write(path: Path, mechanism: Mechanism, result: Reconstruction) -> None:
+def _write_distribution(path: Path, mechanism: Mechanism, result: Reconstruction) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
         lines.writerow(["answer", "probability"])
-        lines.writerows(zip(_spoken(mechanism), result.distribution.tolist(), strict=True))
+        lines.writerows(zip(_answer_names(mechanism), result.distribution.tolist(), strict=True))
 
 
-def _result_json(mechanism: Mechanism, result: Reconstruction) -> dict[str, Any]:
-    return {
-        "reports": result.reports,
-        "method": result.method,
-        "iterations": result.iterations,
-        "residual": result.residual if math.isfinite(result.residual) else None,
-        "gap": result.gap if math.isfinite(result.gap) else None,
-        "log_likelihood": result.log_likelihood,
-        "distribution": dict(zip(_spoken(mechanism), result.distribution.tolist(), strict=True)),
-    }
-
-
-def _print(mechanism: Mechanism, result: Reconstruction) -> None:
-    names, shares = _ranges(_spoken(mechanism), result.distribution)
+def _print_distribution(mechanism: Mechanism, result: Reconstruction) -> None:
+    names, shares = _ranges(_answer_names(mechanism), result.distribution)
     bars = terminal.bar(shares)
     rows = [[name, f"{share:.4f}", bar] for name, share, bar in zip(names, shares, bars, strict=True)]
     table = terminal.columns(f"{result.reports:.0f} reports", ["answer", "probability", ""], rows)
@@ -236,5 +202,5 @@ def _ranges(names: list[str], p: Floats) -> tuple[list[str], Floats]:
         return names, p
     starts = range(0, len(names), width)
     ends = [(names[k], names[min(k + width, len(names)) - 1]) for k in starts]
-    spoken = [first if first == last else f"{first}..{last}" for first, last in ends]
-    return spoken, np.add.reduceat(p, list(starts))
+    ranges = [first if first == last else f"{first}..{last}" for first, last in ends]
+    return ranges, np.add.reduceat(p, list(starts))

@@ -11,20 +11,19 @@ import typer
 from inbounds.cli.app import MECHANISMS, AsJson, app, out
 from inbounds.cli.design import PriorFile, patiently, weights_if
 from inbounds.cli.records import (
-    RELEASE,
     GroupSize,
     Passports,
     StatisticName,
-    check_page,
-    format_of,
     mechanism_in,
     moved_after_the_draw,
-    tell_page,
+    print_page,
 )
-from inbounds.files import load
+from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
+from inbounds.files import format_of, load
 from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
 from inbounds.report import html
+from inbounds.verdicts import RELEASE
 
 LEVEL = 0.9
 FINEST = 400
@@ -69,10 +68,11 @@ def read(
         out.print(f"{row}; best guess {row.best_guess}; at least {100 * row.at_least:.0f} %")
 
 
-@app.command(rich_help_panel=MECHANISMS)
+@app.command(rich_help_panel=MECHANISMS, former={"--to": "--out"})
 def report(
     file: MechanismOrRecord,
-    to: Annotated[Path, typer.Option("--out", "--to", "-o", help="The HTML file to write.")] = Path("report.html"),
+    to: Annotated[Path, out_option("The HTML file to write.")] = Path("report.html"),
+    overwrite: Overwrite = False,
     level: Level = LEVEL,
     prior: PriorFile = None,
     as_json: AsJson = False,
@@ -83,7 +83,7 @@ def report(
 
     Example: [bold]inbounds report released.csv.release.json --out release.html[/]
     """
-    check_page(to, [file, *([prior] if prior else ())])
+    check_target(to, PAGE, overwrite=overwrite, reads=[file, prior])
     if format_of(file) == RELEASE:
         from inbounds.tables.reopen import page_of
 
@@ -92,7 +92,7 @@ def report(
         to.write_text(page_of(file), "utf-8")
     else:
         html.save(load(file), to, weights_if(prior), level)
-    tell_page(to, as_json)
+    print_page(to, as_json)
 
 
 def _statistic(file: Path, given: str | None) -> str | None:
@@ -126,8 +126,8 @@ def _published(given: str, values: list[Any], mechanism: Mechanism) -> Any:
     found = [value for value in nearest if abs(_exactly(value) - typed) <= half]
     if len(found) == 1 or (found and _is_near(_exactly(found[0]), typed)):
         return found[0]
-    said = " and ".join(str(value) for value in nearest[:2])
-    raise ValueError(f"output must be one of the values the mechanism reports, got {given}; the nearest are {said}")
+    near = " and ".join(str(value) for value in nearest[:2])
+    raise ValueError(f"output must be one of the values the mechanism reports, got {given}; the nearest are {near}")
 
 
 def _number(given: str) -> Decimal:

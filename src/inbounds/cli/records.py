@@ -9,13 +9,11 @@ import typer
 from rich.markup import escape
 
 from inbounds.cli.app import out
-from inbounds.files import load, same_file
+from inbounds.files import format_of, load
 from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
 from inbounds.report import terminal
-
-RELEASE = "inbounds release"
-"""The format of a release record."""
+from inbounds.verdicts import RELEASE
 
 StatisticName = Annotated[str | None, typer.Option(help="Of a release record: the statistic that is read.")]
 GroupSize = Annotated[int | None, typer.Option("--size", help="Of a release record: the size of the group.")]
@@ -27,15 +25,6 @@ Passports = Annotated[
         metavar="FOLDER",
     ),
 ]
-
-
-def format_of(file: Path) -> str | None:
-    """What a file says it is; None if it is no JSON object with a format."""
-    try:
-        found = from_json(text_of(file))["format"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    return found if isinstance(found, str) else None
 
 
 def mechanism_in(file: Path, statistic: str | None, size: int | None, folder: Path | None) -> Mechanism:
@@ -60,18 +49,7 @@ def moved_after_the_draw(file: Path, statistic: str | None) -> bool:
     return any(s.get("consistent", False) for s in asked if statistic in (s["name"], None))
 
 
-def check_page(target: Path, inputs: Sequence[Path]) -> None:
-    """A page replaces nothing but a page: it can be made again, a table or a passport perhaps not."""
-    if any(same_file(target, file) for file in inputs):
-        raise ValueError(f"the report must not replace what it is about, got {target}; give another name")
-    if not target.exists():
-        return
-    with target.open("rb") as file:
-        if not file.read(100).lstrip().lower().startswith(b"<!doctype html>"):
-            raise ValueError(f"{target} exists and is no HTML page; give another name")
-
-
-def tell_page(target: Path, as_json: bool) -> None:
+def print_page(target: Path, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"report": str(target)}))
     else:
@@ -89,10 +67,9 @@ def add_up(files: Sequence[Path], options: Mapping[str, Any], as_json: bool) -> 
     if any(format_of(file) != RELEASE for file in files):
         raise ValueError("compose takes mechanism passports or release records, not both; add up what each says")
     found = together({str(file): read(file) for file in files})
-    members = list(zip(found.names, map(str, found.epsilons), strict=True))
     if as_json:
-        releases = [{"file": name, "epsilon": epsilon} for name, epsilon in members]
-        typer.echo(json.dumps({"releases": releases, "epsilon": str(found.epsilon), "statement": str(found)}))
+        typer.echo(json.dumps(found.to_json()))
         return
+    members = zip(found.names, map(str, found.epsilons), strict=True)
     out.print(terminal.columns("", ["release", "epsilon"], [[escape(name), epsilon] for name, epsilon in members]))
     out.print(f"{found}.", markup=False)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from inbounds.cli.app import NUMBER, TABLES, AsJson, app, out
-from inbounds.cli.told import tell_preview, tell_release, watched
+from inbounds.cli.printing import print_preview, print_release, progress_bars
 from inbounds.files import same_file
 
 Column = list[str] | None
@@ -51,9 +51,7 @@ Epsilon = Annotated[
 Table = Annotated[str | None, typer.Option(help="Table of a database.")]
 Delimiter = Annotated[str | None, typer.Option(help="What separates the fields of a CSV file, a comma unless given.")]
 DecimalMark = Annotated[str | None, typer.Option(help="Decimal mark of a CSV file: a point unless given, or a comma.")]
-Output = Annotated[
-    Path | None, typer.Option("--out", "--output", "-o", help="Where to write: .csv, .parquet or .json.")
-]
+Output = Annotated[Path | None, typer.Option("--out", "-o", help="Where to write: .csv, .parquet or .json.")]
 Interval = Annotated[
     str | None, typer.Option(help="Add credible intervals of this probability, e.g. 0.9.", metavar=NUMBER)
 ]
@@ -72,7 +70,7 @@ Cache = Annotated[
 ]
 
 
-@app.command(rich_help_panel=TABLES)
+@app.command(rich_help_panel=TABLES, former={"--output": "--out"})
 def release(
     source: DataOrPlan,
     count: Count = None,
@@ -142,7 +140,7 @@ def release(
         check_report(report, overwrite=overwrite, inputs=(*plan.inputs, str(target), str(record_path(target))))
     key = fresh_id() if new else None
     settings: dict[str, Any] = {"cache": cache, "mechanisms": mechanisms}
-    with watched() as progress, warnings.catch_warnings():
+    with progress_bars() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", StoredTable)  # told below
         found: Preview | Release = (
             preview(plan, progress=progress, **settings)
@@ -153,9 +151,9 @@ def release(
         with naming(report):
             report.write_text(page(found.record, getattr(found, "table", None)), "utf-8")
     if isinstance(found, Preview):
-        tell_preview(found, Booking.of(plan, target, None, key).before(), as_json)
+        print_preview(found, Booking.of(plan, target, None, key).before(), as_json)
     else:
-        tell_release(found, report, mechanisms, as_json)
+        print_release(found, report, mechanisms, as_json)
 
 
 def _refuse_options(given: dict[str, Any]) -> None:
@@ -168,14 +166,12 @@ def _stem(source: str) -> str:
     return "table" if "://" in source else Path(source).stem
 
 
-@app.command(rich_help_panel=TABLES)
+@app.command(rich_help_panel=TABLES, former={"--output": "--out"})
 def init(
     source: Annotated[
         str, typer.Argument(help="Data: a file (.csv, .parquet, .duckdb, .sqlite) or postgresql:// URL.")
     ],
-    output: Annotated[Path, typer.Option("--out", "--output", "-o", help="Where to write the plan.")] = Path(
-        "plan.toml"
-    ),
+    output: Annotated[Path, typer.Option("--out", "-o", help="Where to write the plan.")] = Path("plan.toml"),
     table: Table = None,
     delimiter: Delimiter = None,
     decimal: DecimalMark = None,

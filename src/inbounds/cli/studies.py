@@ -17,6 +17,7 @@ studies = Commands(help="The tables and figures of the papers, recomputed.")
 app.add_typer(studies, name="studies", rich_help_panel=MORE)
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Studies, or papers (003), or all.")]
+KINDS = ("csv", "svg", "png")
 Out = Annotated[Path, typer.Option("--out", help="Directory for ID.csv, ID.svg and ID.png.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and repetitions, same code.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulated studies.")]
@@ -46,6 +47,7 @@ def run(
     quick: Quick = False,
     seed: Seed = 0,
     cores: Cores = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the files of an earlier run.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Recompute studies to the papers' settings; write their data and figures.
@@ -55,6 +57,9 @@ def run(
     from inbounds.studies import Crew, matching
 
     chosen = matching(ids)
+    there = [path for study in chosen for kind in KINDS if (path := out_dir / f"{study.id}.{kind}").exists()]
+    if there and not overwrite:
+        raise ValueError(f"--out must not hold {there[0].name} yet, got {out_dir}; give another, or --overwrite")
     written = []
     with Crew(cores or _available()) as crew:
         for study in chosen:

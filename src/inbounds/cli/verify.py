@@ -8,29 +8,26 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from inbounds.cli import ledger
 from inbounds.cli.app import MECHANISMS, AsJson, app, out, visible
-from inbounds.cli.design import describe, summary
-from inbounds.cli.records import RELEASE, format_of
-from inbounds.errors import LedgerError, PassportError
+from inbounds.cli.design import describe
+from inbounds.errors import PassportError
 from inbounds.files import load
-from inbounds.files.spelling import Json
-from inbounds.ledger.ledger import FORMAT as LEDGER
-from inbounds.ledger.sqlite import is_ledger
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import decimal
 from inbounds.report import words
+from inbounds.verdicts import Verdict
+from inbounds.verdicts import verify as verified
 
 
 @app.command(rich_help_panel=MECHANISMS)
 def verify(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Mechanism passports, release records (TABLE.release.json), records of answers, ledgers."),
+        typer.Argument(help="Mechanism passports, release records (TABLE.release.json), records of several answers."),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Check mechanism files, release records, records of several answers or ledgers from scratch; say what is proved.
+    """Check mechanism files, release records or records of several answers from scratch; say what is proved.
 
     Exits with 1 if any file was changed, or is not private.
 
@@ -41,77 +38,43 @@ def verify(
     Example: [bold]inbounds verify budget.db[/]
     """
     if len(files) == 1:
-        _verify_one(files[0], as_json)
+        _print_one(verified(files[0]), as_json)
         return
-    found = [_verdict(file) for file in files]
+    verdicts = [_verdict(file) for file in files]
     if as_json:
-        typer.echo(json.dumps([{"file": str(file), **verdict} for file, verdict in zip(files, found, strict=True)]))
+        typer.echo(json.dumps([{"file": str(verdict.path), **verdict.to_json()} for verdict in verdicts]))
     else:
-        for file, verdict in zip(files, found, strict=True):
-            out.print(_line(file, verdict))
-    if not all(verdict["valid"] for verdict in found):
+        for verdict in verdicts:
+            out.print(_line(verdict))
+    if not all(verdict.valid for verdict in verdicts):
         raise typer.Exit(1)
 
 
-def _verify_one(file: Path, as_json: bool) -> None:
+def _print_one(verdict: Verdict, as_json: bool) -> None:
     """One file: everything that can be said about it."""
-    try:
-        checked = _checked(file)
-    except (LedgerError, PassportError) as reason:
-        if not as_json:
-            raise
-        typer.echo(json.dumps({"valid": False, "reason": str(reason)}))
-        raise typer.Exit(1) from None
     if as_json:
-        typer.echo(json.dumps(_said(checked)))
-    elif isinstance(checked, Mechanism):
-        _explain(file, checked)
+        typer.echo(json.dumps(verdict.to_json()))
+        raise typer.Exit(0 if verdict.valid else 1)
+    if not verdict.valid:
+        raise PassportError(verdict.reason)
+    if verdict.mechanism is None:
+        typer.echo(visible(str(verdict)))
     else:
-        typer.echo(visible(f"checked {file}: {checked}"))
+        _explain(verdict.path, verdict.mechanism)
 
 
-def _checked(file: Path) -> Mechanism | str:
-    """A mechanism that is proved, or what is proved of a file about several answers."""
-    return _read_together(file) or _load(file)
-
-
-def _load(file: Path) -> Mechanism:
-    """The mechanism; for a released table the way to its record."""
+def _verdict(file: Path) -> Verdict:
+    """One of several files: a verdict also when it cannot be read."""
     try:
-        return load(file)
-    except (PassportError, UnicodeDecodeError) as reason:
-        record = file.with_name(f"{file.name}.release.json")
-        if not record.exists():
-            raise
-        raise PassportError(f"{file} is a released table; check its record: inbounds verify {record}") from reason
-
-
-def _verdict(file: Path) -> Json:
-    """One of several files: what was found, also when it cannot be read."""
-    try:
-        return _said(_checked(file))
-    except (LedgerError, PassportError) as reason:
-        return {"valid": False, "reason": str(reason)}
+        return verified(file)
     except OSError as reason:
-        return {"valid": False, "reason": reason.strerror or str(reason)}
+        return Verdict(file, reason=reason.strerror or str(reason))
 
 
-def _said(checked: Mechanism | str) -> Json:
-    if isinstance(checked, Mechanism):
-        tight = f"{checked.effective_epsilon():.12g}"
-        promise = {"promise": words.promise(checked), "tight_epsilon": tight, "claimed_not_checked": checked.claimed}
-        return {"valid": True, **summary(checked), **promise}
-    return {"valid": True, "checked": checked}
-
-
-def _line(file: Path, verdict: Json) -> str:
+def _line(verdict: Verdict) -> str:
     """One of several files in one sentence."""
-    name = escape(str(file))
-    if not verdict["valid"]:
-        return f"[bold red]refused[/] {name}: {escape(verdict['reason'])}"
-    if "checked" in verdict:
-        return f"[bold green]checked[/] {name}: {escape(verdict['checked'])}"
-    return f"[bold green]proved[/] {name}: {escape(verdict['origin']['name'])}, epsilon {verdict['epsilon']}"
+    first, rest = str(verdict).split(" ", 1)
+    return f"[bold {'green' if verdict.valid else 'red'}]{first}[/] {escape(rest)}"
 
 
 def _explain(file: Path, mechanism: Mechanism) -> None:
@@ -125,24 +88,7 @@ def _explain(file: Path, mechanism: Mechanism) -> None:
     out.print("\n[bold]Claimed, not checked[/]:")
     for claim in words.claimed(mechanism):
         out.print(f"  • {escape(claim)}")
-    describe(mechanism)
-
-
-def _read_together(file: Path) -> str | None:
-    """What is proved of a file about several answers, or None when it is not one: then `load` says what is wrong."""
-    kind = format_of(file)
-    if is_ledger(file) or kind == LEDGER:
-        return "; ".join(ledger.verified(str(file)).sentences())
-    if kind == RELEASE:
-        from inbounds.tables.record import check
-
-        return "; ".join(check(file))
-    from inbounds.accounting import chain, record
-
-    for module in (record, chain):
-        if kind == module.FORMAT:
-            return str(module.load(file))
-    return None
+    describe(mechanism, bound="claimed")
 
 
 @app.command(rich_help_panel=MECHANISMS)

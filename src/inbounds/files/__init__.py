@@ -7,6 +7,7 @@ from inbounds.files.passports import (
     claims,
     content_of,
     digest,
+    format_of,
     load,
     objective_value,
     passport,
@@ -14,6 +15,7 @@ from inbounds.files.passports import (
     same_file,
     save,
     settle,
+    summary,
     version_of,
     write,
 )
@@ -25,6 +27,7 @@ __all__ = [
     "claims",
     "content_of",
     "digest",
+    "format_of",
     "load",
     "objective_value",
     "passport",
@@ -32,6 +35,7 @@ __all__ = [
     "same_file",
     "save",
     "settle",
+    "summary",
     "version_of",
     "write",
 ]

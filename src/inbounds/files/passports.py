@@ -64,12 +64,17 @@ def _refuse_others(target: Path, kind: str) -> None:
     """A mistyped name must not cost anybody a survey, or the record of a release."""
     if not target.exists():
         return
-    try:
-        found = from_json(text_of(target))["format"]
-    except (ValueError, LookupError, TypeError):
-        found = None
-    if found != kind:
+    if format_of(target) != kind:
         raise ValueError(f"{target} exists and is no file of the format {kind!r}; give another name")
+
+
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """What a file says it is; None if it is no JSON object with a format."""
+    try:
+        found = json.loads(Path(path).read_text("utf-8"))["format"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
 
 
 def content_of(path: str | os.PathLike[str], what: str) -> Any:
@@ -97,6 +102,11 @@ def passport(mechanism: Mechanism) -> Json:
         "optimality": optimality_json(mechanism.optimality),
     }
     return {**content, "sha256": digest(content)}
+
+
+def summary(mechanism: Mechanism) -> Json:
+    """The passport without its weights: what people and machines read of it."""
+    return {key: value for key, value in passport(mechanism).items() if key != "law"}
 
 
 def version_of(mechanism: Mechanism) -> int:

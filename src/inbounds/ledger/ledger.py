@@ -22,8 +22,9 @@ from types import TracebackType
 from typing import Any
 
 from inbounds.errors import LedgerError, OverBudget
+from inbounds.files import format_of
 from inbounds.ledger.amounts import MOST, RULES, UNITS, Rule, allowance, cost, unit_of
-from inbounds.ledger.checking import Head, Verified, verified
+from inbounds.ledger.checking import Head, Verified, load_export, verified
 from inbounds.ledger.entries import START, Entry, canonical, sha256
 from inbounds.ledger.people import People, as_name
 from inbounds.ledger.store import Run, Store
@@ -431,3 +432,15 @@ def _stored_answers(run: Run) -> Iterator[tuple[str, str]]:
             "SELECT key, content FROM answers JOIN entries ON entry = number WHERE entry = ?", number
         )
         yield key, sha256(bytes(content))
+
+
+def verify_ledger(
+    place: str, head: Head | None = None, *, tell: Callable[[str], None] = lambda sentence: None
+) -> Verified:
+    """What is true of a ledger, or of an exported one; `tell` hears that an older one was brought forward."""
+    if "://" not in place and format_of(place) == FORMAT:
+        return load_export(place, head)
+    with Ledger.open(place, create=False) as ledger:
+        if ledger.brought_forward:
+            tell(ledger.brought_forward)
+        return ledger.verify(head)

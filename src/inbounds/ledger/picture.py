@@ -1,8 +1,7 @@
 """What was spent over time, on one self-contained page: totals, a picture for each people, the entries."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from html import escape
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from inbounds.ledger.entries import Entry
 from inbounds.ledger.people import People
 from inbounds.numbers import all_digits
 from inbounds.report import svg
-from inbounds.report.layout import document, table
+from inbounds.report.layout import rendered, thinned
 
 SHOWN = 200
 """Entries on the page; the ledger and its export hold all of them."""
@@ -23,23 +22,21 @@ POINTS = 60
 
 def page(place: str, head: Head, people: Sequence[People], entries: Iterable[Entry]) -> str:
     """The page of a ledger."""
-    return document("What was spent", _parts(place, head, people, list(entries)))
+    listed = list(entries)
+    shown = {
+        "title": "What was spent",
+        "place": place,
+        "head": head,
+        "people": [_row(who) for who in people],
+        "parts": [_part(who, spending(who, listed)) for who in people],
+        "entries": [_entry(entry, people) for entry in listed[-SHOWN:]],
+    }
+    return rendered("ledger.html", shown)
 
 
-def _parts(place: str, head: Head, people: Sequence[People], entries: Sequence[Entry]) -> Iterator[str]:
-    yield "<h1>What was spent</h1>"
-    yield f'<p class="sub">{escape(place)} · {head.entries} entries · head <code>{head.sha256}</code></p>'
-    names = ["people", "spent", "budget", "left", "in units of", "rule"]
-    yield table(names, [_row(who) for who in people])
-    for who in people:
-        yield f"<h2>{escape(who.name)}</h2><p>{escape(str(who))}.</p>"
-        moments = spending(who, entries)
-        if len(moments) > 1:
-            yield f"<figure>{_drawn(who, moments)}</figure>"
-    yield "<h2>Entries</h2>"
-    yield table(["entry", "when", "what", "people", "how much", "for"], [_entry(e, people) for e in entries[-SHOWN:]])
-    if len(entries) > SHOWN:
-        yield f'<p class="sub">The last {SHOWN} of {len(entries)}; <code>inbounds ledger export</code> has all.</p>'
+def _part(who: People, moments: Sequence[tuple[str, Fraction]]) -> dict[str, str | None]:
+    picture = _drawn(who, moments) if len(moments) > 1 else None
+    return {"name": who.name, "standing": str(who), "picture": picture}
 
 
 def spending(who: People, entries: Iterable[Entry]) -> list[tuple[str, Fraction]]:
@@ -53,7 +50,7 @@ def spending(who: People, entries: Iterable[Entry]) -> list[tuple[str, Fraction]
 
 
 def _drawn(who: People, moments: Sequence[tuple[str, Fraction]]) -> str:
-    chosen = sorted({round(k) for k in np.linspace(0, len(moments) - 1, min(len(moments), POINTS))})
+    chosen = thinned(len(moments), POINTS)
     curves = {f"{who.unit} spent": np.array([float(moments[k][1]) for k in chosen])}
     if who.budget is not None:
         curves["budget now"] = np.full(len(chosen), float(who.budget))
@@ -63,7 +60,7 @@ def _drawn(who: People, moments: Sequence[tuple[str, Fraction]]) -> str:
 def _row(who: People) -> list[str]:
     amounts = [who.spent, who.budget, who.left]
     texts = ["no cap" if amount is None else all_digits(amount) for amount in amounts]
-    return [escape(who.name), *texts, who.unit, who.rule]
+    return [who.name, *texts, who.unit, who.rule]
 
 
 def _entry(entry: Entry, people: Sequence[People]) -> list[str]:
@@ -71,4 +68,4 @@ def _entry(entry: Entry, people: Sequence[People]) -> list[str]:
     amount = "" if entry.units is None or not entry.people else all_digits(entry.units * units[entry.people])
     purpose = str(entry.said.get("purpose") or "")
     when = entry.time.replace("T", " ").replace("+00:00", " UTC")
-    return [str(entry.number), *map(escape, (when, entry.kind, entry.people or "", amount, purpose))]
+    return [str(entry.number), when, entry.kind, entry.people or "", amount, purpose]

@@ -23,6 +23,9 @@ MAGIC = b"SQLite format 3\x00"
 PATIENCE = 60.0
 """Seconds that a writer waits for the others."""
 
+LOGGED = b"\x02\x02"
+"""Bytes 18 and 19 of a file with a write-ahead log: its write and read versions."""
+
 FULL = 2
 OLDEST = (3, 37)
 """The first SQLite whose STRICT tables refuse a sum that outgrew a whole number."""
@@ -95,14 +98,17 @@ class Sqlite:
             raise LedgerError(f"{self.place} is a database but no ledger; give another name")
 
     def _start_log(self) -> None:
-        """A new file: two that make it at once may find it locked, and try again."""
+        """A new file: two that make it at once may find it locked, and try again; after any other error nobody may.
+
+        A connection that failed to write the new mode and is asked again says that it has it, and the file has not.
+        """
         last = time.monotonic() + PATIENCE
         while True:
             try:
                 self._run("PRAGMA journal_mode = WAL")
                 return
-            except self._driver.error:
-                if time.monotonic() > last:
+            except self._driver.error as reason:
+                if "locked" not in str(reason) or time.monotonic() > last:
                     raise
                 time.sleep(0.01)
 
@@ -136,6 +142,8 @@ class Sqlite:
 
     def _check_mode(self) -> None:
         found = self._pragma("journal_mode"), self._pragma("synchronous"), self._pragma("foreign_keys")
+        if found[0] == "wal" and _start_of(self._path)[18:20] != LOGGED:
+            found = "another", *found[1:]
         if found[0] != "wal" or found[1] < FULL:
             raise LedgerError(
                 f"{self.place} must be in journal mode wal with synchronous {FULL} or more, got {found[0]} with "

@@ -65,6 +65,18 @@ class Expected:
         """The worst ratio of the probabilities of a report under any two values; infinite beyond floats."""
         return math.exp(self.over_range) if self.over_range < LARGEST_LOG else math.inf
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; the epsilon exactly, as text, and no worst ratio beyond floats."""
+        return {
+            "mechanism": self.mechanism,
+            "epsilon": str(self.epsilon),
+            "promise": self.promise,
+            "worst_ratio": self.worst_ratio if math.isfinite(self.worst_ratio) else None,
+            "log_worst_ratio": float(self.over_range),
+            "error": self.error,
+            "uncertainty": self.uncertainty,
+        }
+
     @property
     def spoken_ratio(self) -> str:
         return f"{self.worst_ratio:.4g}" if self.worst_ratio < 1e6 else f"e^{float(self.over_range):.4g}"
@@ -88,6 +100,15 @@ class CollectionPlan:
     @property
     def better(self) -> Expected:
         return self.options[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "reports": self.reports,
+            "better": self.better.mechanism,
+            "options": [option.to_json() for option in self.options],
+            "note": PROMISES_DIFFER,
+        }
 
     def error(self, mechanism: Kind) -> float:
         """The expected error of one of the mechanisms."""

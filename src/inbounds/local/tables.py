@@ -1,13 +1,12 @@
-"""Tables in files: CSV by the standard library, Parquet by Arrow, batch by batch so that size does not matter."""
+"""Tables in CSV and Parquet files, read by Arrow (extra `local`), batch by batch so that size does not matter."""
 
 import csv
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,13 @@ from inbounds.extras import library
 from inbounds.local.client import Randomizer
 from inbounds.trusted.incoming import as_array
 
+T = TypeVar("T")
+
 ROWS = 1 << 17
-"""Rows read at a time."""
+"""Rows of a Parquet file read at a time."""
+
+BYTES = 1 << 22
+"""Bytes of a CSV file read at a time; no row may be longer."""
 
 Batch = dict[str, NDArray[Any]]
 
@@ -74,13 +78,49 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _read_csv(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        lines = csv.reader(file)
-        places = _places(next(lines, []), columns, path)
-        while rows := list(islice(lines, ROWS)):
-            if any(len(row) <= max(places) for row in rows):
-                raise ValueError(f"{path.name} must have a value for every column in every row")
-            yield {name: np.array([row[k] for row in rows]) for name, k in zip(columns, places, strict=True)}
+    """Every field as the text it is: no types are guessed, nothing is missing, "NULL" is four letters."""
+    names, rows = _header(path)
+    places = [f"f{place}" for place in _places(names, columns, path)]
+    if not rows:
+        return
+    with _readable(path, lambda: _opened(path, places)) as reader:
+        header = 1  # columns go by their places, since two may have one name; so the names are the first row
+        while batch := _readable(path, lambda: next(reader, None)):
+            yield {name: as_array("arrow", batch[place][header:]) for name, place in zip(columns, places, strict=True)}
+            header = 0
+
+
+def _header(path: Path) -> tuple[list[str], bool]:
+    """The names in the first row, and whether anything follows."""
+
+    def first() -> tuple[list[str], bool]:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return next(csv.reader(file), []), bool(file.read(1))
+
+    return _readable(path, first)
+
+
+def _opened(path: Path, places: Sequence[str]) -> Any:
+    arrow, text = library("pyarrow.csv", "local"), library("pyarrow", "local").string()
+    return arrow.open_csv(
+        path,
+        read_options=arrow.ReadOptions(autogenerate_column_names=True, block_size=BYTES),
+        parse_options=arrow.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        convert_options=arrow.ConvertOptions(include_columns=places, column_types=dict.fromkeys(places, text)),
+    )
+
+
+def _readable(path: Path, read: Callable[[], T]) -> T:
+    """What `read` returns. The reader's own words for a broken row repeat the row, so others take their place."""
+    try:
+        return read()
+    except (csv.Error, ValueError) as reason:
+        fault = str(reason)
+    if "utf" in fault.lower():
+        raise ValueError(f"{path.name} must be text in UTF-8")
+    if "straddl" in fault or "field limit" in fault:
+        raise ValueError(f"{path.name} must have rows shorter than {BYTES >> 20} MiB")
+    raise ValueError(f"{path.name} must have a value for every column in every row, and no more")
 
 
 def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Batch]:

@@ -110,6 +110,11 @@ class Comparison:
             for row in self.rows
         ]
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: the rows, the best of each column, and what was left out."""
+        best = {column: list(self.best(column)) for column in self.columns}
+        return {"mechanisms": self.records(), "best": best, "left_out": dict(self.left_out)}
+
     def to_pandas(self) -> Any:
         """A pandas DataFrame, one row per mechanism."""
         return library("pandas", "frames").DataFrame(self.records())

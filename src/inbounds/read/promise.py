@@ -7,7 +7,7 @@ integers of a certified mechanism: floats decide only when they are clear, Fract
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -109,6 +109,16 @@ class Kept:
 
     def __str__(self) -> str:
         return f"epsilon {_text(self.epsilon)}: {self.promise}, by {self.mechanism.origin.name}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; the epsilon exactly, as text."""
+        return {
+            "epsilon": str(self.epsilon),
+            "promise": str(self.promise),
+            "at_most": float(self.promise.at_most),
+            "value": self.value,
+            "mechanism": str(self.mechanism.origin),
+        }
 
 
 # --- the smallest epsilon ---------------------------------------------------------------------------------

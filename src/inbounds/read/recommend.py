@@ -25,6 +25,10 @@ class Recommendation:
     def __str__(self) -> str:
         return self.reason
 
+    def to_json(self) -> dict[str, str]:
+        """Plain JSON values."""
+        return {"mechanism": self.name, "reason": self.reason}
+
 
 def recommend(
     query: Query,

@@ -13,6 +13,7 @@ from inbounds.mechanism.bayes import answer_values
 from inbounds.numbers import Floats, Number, alpha, exact
 from inbounds.query import Query
 from inbounds.read.compare import Family, by_short_name
+from inbounds.report.layout import thinned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 NUMBERS_UP_TO = 11
 """Matrices with at most this many answers show their values."""
 
+MOST_TICKS = 11
 SMALLEST_NUMBER = 0.005
 """Values that would print as .00 are left out, so that the others can be seen."""
 
@@ -184,7 +186,7 @@ def _draw(axis: "Axes", mechanism: Mechanism, top: float) -> "AxesImage":
 
 
 def _name_ticks(put: Callable[..., Any], names: Sequence[str]) -> None:
-    chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), 11)).round().astype(int))
+    chosen = thinned(len(names), MOST_TICKS)
     put(chosen, [names[position] for position in chosen])
 
 

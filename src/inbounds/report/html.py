@@ -1,22 +1,21 @@
 """One self-contained HTML page for a mechanism or a comparison: plain words, inline SVG, no request to anywhere."""
 
 import os
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from inbounds.errors import TooLarge
-from inbounds.files import passport
 from inbounds.loss import Prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
 from inbounds.mechanism.law import MATRIX_LIMIT
 from inbounds.numbers import decimal
-from inbounds.read.compare import Comparison, shown
+from inbounds.read.compare import Comparison, Row, shown
 from inbounds.report import svg, words
-from inbounds.report.layout import document, table
+from inbounds.report.layout import Cell, rendered, thinned
 
 MOST_ROWS = 21
 """More published values than this are shown as an even selection."""
@@ -27,12 +26,15 @@ MOST_CURVES = 8
 RARE = 1e-9
 """Values published less often are left out of the readings: no reader will ever see one."""
 
+Lines = list[list[str]]
+"""Rows of a table."""
+
 
 def page(what: Mechanism | Comparison, prior: Prior = None, level: float = 0.9) -> str:
     """The report as HTML text. prior, level: for what a published value means."""
     if isinstance(what, Comparison):
-        return document("Mechanisms compared", _comparison(what))
-    return document(_title(what), _mechanism(what, prior, level))
+        return rendered("comparison.html", _comparison(what))
+    return rendered("mechanism.html", _mechanism(what, prior, level))
 
 
 def save(what: Mechanism | Comparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9) -> None:
@@ -42,196 +44,175 @@ def save(what: Mechanism | Comparison, path: str | os.PathLike[str], prior: Prio
 
 def card(mechanism: Mechanism) -> str:
     """What a notebook shows for a mechanism: the promise in words over the heatmap."""
-    about = f"<p><b>{escape(str(mechanism.origin))}</b> · {escape(words.subject(mechanism.query))}</p>"
-    about += f"<p>{escape(words.promise(mechanism))}</p>"
-    return f'<div style="max-width:30em">{about}{_heatmap(mechanism)}</div>'
+    outputs, answers = mechanism.query.shape
+    values = {
+        "origin": str(mechanism.origin),
+        "subject": words.subject(mechanism.query),
+        "promise": words.promise(mechanism),
+        "picture": _heatmap(mechanism) if _small(mechanism) else None,
+        "size": f"{outputs} × {answers}",
+    }
+    return rendered("card.html", values)
 
 
 def comparison_table(comparison: Comparison) -> str:
     """All columns of a comparison, losses first; the best of each is bold and starred."""
-    split = 3 * len(comparison.losses)
-    losses, rest = comparison.columns[:split], comparison.columns[split:]
-    return _starred(comparison, losses, codes=False) + _starred(comparison, rest, codes=True)
-
-
-def _starred(comparison: Comparison, columns: Sequence[str], *, codes: bool) -> str:
-    rows = []
-    for row in comparison.rows:
-        texts = [(shown(row.values[column]), comparison.marks(row, column)) for column in columns]
-        cells = [f"<b>{text} ★</b>" if best else text for text, best in texts]
-        rows.append([escape(row.name), *cells, *([escape(row.codes)] if codes else [])])
-    return table(["mechanism", *columns, *(["properties"] if codes else [])], rows)
+    return rendered("starred.html", _starred(comparison))
 
 
 # --- a mechanism ------------------------------------------------------------------------------------------
 
 
-def _mechanism(m: Mechanism, prior: Prior, level: float) -> Iterable[str]:
-    yield f"<h1>{escape(_title(m))}</h1>"
-    yield f'<p class="sub">{escape(str(m.origin))}, epsilon {decimal(m.epsilon)}</p>'
-    yield "<h2>What it promises</h2>"
-    yield f"<p>{escape(words.promise(m))} Here {escape(words.relation(m.query))}.</p>"
-    yield (
-        "<p>The promise covers one report. Further reports about the same people add up: two reports at this "
-        "epsilon promise twice the epsilon.</p>"
-    )
-    yield "<h2>How wrong will it be?</h2>"
-    yield f"<p>{escape(words.accuracy(m))}</p>"
-    yield _measures(m)
-    if _small(m):
-        yield from _pictures(m, prior, level)
-    yield "<h2>How it treats the true answers</h2>"
-    yield _properties(m)
-    yield "<h2>How this was proved</h2><p>In whole numbers only, without rounding:</p>"
-    yield "<ul>" + "".join(f"<li>{escape(step)}</li>" for step in words.proof(m)) + "</ul>"
-    yield from _passport(m)
+def _mechanism(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
+    return {
+        "title": _title(m),
+        "origin": str(m.origin),
+        "epsilon": decimal(m.epsilon),
+        "promise": words.promise(m),
+        "relation": words.relation(m.query),
+        "accuracy": words.accuracy(m),
+        "measures": _measures(m),
+        "pictures": _pictures(m, prior, level) if _small(m) else None,
+        "properties": _properties(m),
+        "proof": words.proof(m),
+        "passport": _passport(m),
+    }
 
 
-def _pictures(m: Mechanism, prior: Prior, level: float) -> Iterable[str]:
-    yield "<h2>What a published value means</h2>"
+def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
     before = "every true answer is equally likely beforehand" if prior is None else "the given prior holds beforehand"
     rows = readings(m, level, prior, "absolute" if m.query.ordered else "zero-one")
-    yield f"<p>For a reader to whom {before}. The last column holds even if a tenth of that belief is wrong.</p>"
-    yield _readings(rows)
-    yield "<h2>The whole mechanism</h2>"
-    yield "<p>How likely each report (up) is for each true answer (across): darker is likelier.</p>"
-    yield f"<figure>{_heatmap(m)}</figure>"
-    names = _names(m)
-    if m.query.ordered:
-        yield "<h2>Error for every true answer</h2>"
-        yield f"<figure>{svg.bars(m.loss_per_answer(), names, 'true answer', 'expected absolute error')}</figure>"
+    seen = [r for r in rows if r.chance >= RARE]
+    chosen = [seen[k] for k in thinned(len(seen), MOST_ROWS)]
     likeliest = max(range(len(rows)), key=lambda k: (rows[k].chance > 0, -abs(k - len(rows) // 2)))
-    reading = rows[likeliest]
-    inside = [k for k, answer in enumerate(answer_values(m.query).tolist()) if answer in set(reading.answers)]
-    yield f"<h2>Example: {escape(_value(reading.output))} was published</h2>"
-    yield f"<p>{escape(str(reading))} (dark bars).</p>"
-    after = m.posterior(reading.output, prior)
-    yield f"<figure>{svg.bars(after, names, 'true answer', 'probability afterwards', inside)}</figure>"
+    example, names = rows[likeliest], _names(m)
+    inside = [k for k, answer in enumerate(answer_values(m.query).tolist()) if answer in set(example.answers)]
+    after = m.posterior(example.output, prior)
+    errors = svg.bars(m.loss_per_answer(), names, "true answer", "expected absolute error") if m.query.ordered else None
+    return {
+        "beforehand": before,
+        "readings": [_reading(row) for row in chosen],
+        "notes": _notes(len(chosen), len(seen), len(rows)),
+        "heatmap": _heatmap(m),
+        "errors": errors,
+        "published": _value(example.output),
+        "reading": str(example),
+        "posterior": svg.bars(after, names, "true answer", "probability afterwards", inside),
+    }
 
 
-def _measures(m: Mechanism) -> str:
+def _measures(m: Mechanism) -> Lines:
     rows = []
     if m.query.ordered:
         for name, loss in (("absolute error", "absolute"), ("squared error", "squared")):
             rows.append([name, f"{m.loss(loss):.4g}", f"{m.worst_loss(loss):.4g}", _after_remap(m, loss)])
         rows.append(["root of the squared error", "", f"{m.rmse().max():.4g}", ""])
         rows.append(["bias, in size", f"{np.abs(m.bias()).mean():.4g}", f"{np.abs(m.bias()).max():.4g}", ""])
-    rows.append(
-        [
-            "not the truth",
-            *(f"{v:.4g}" for v in (m.loss("zero-one"), m.worst_loss("zero-one"))),
-            _after_remap(m, "zero-one"),
-        ]
-    )
+    missed = [f"{value:.4g}" for value in (m.loss("zero-one"), m.worst_loss("zero-one"))]
+    rows.append(["not the truth", *missed, _after_remap(m, "zero-one")])
     if m.query.ordered:
         ends = m.end_probability()
         rows.append(["an end of the range", f"{ends.mean():.4g}", f"{ends.max():.4g}", ""])
-    head = ["", "average", "worst true answer", "after best guess"]
-    return table(head, rows)
+    return rows
 
 
 def _after_remap(m: Mechanism, loss: str) -> str:
     return f"{m.bayes_loss(loss):.4g}" if _small(m) else "not computed at this size"
 
 
-def _readings(rows: Sequence[Reading]) -> str:
-    seen = [r for r in rows if r.chance >= RARE]
-    chosen = np.unique(np.linspace(0, len(seen) - 1, min(len(seen), MOST_ROWS)).round().astype(int))
-    head = ["published", "how often", "true answer", "with", "best guess", "with, if a tenth is wrong"]
-    body = []
-    for k in chosen:
-        r = seen[k]
-        span = str(r).split("true answer ")[-1].rsplit(" with ", 1)[0] if r.answers else "–"
-        sure = (
-            [percent(r.probability), _value(r.best_guess), f"at least {percent(r.at_least)}"]
-            if r.answers
-            else ["–"] * 3
-        )
-        body.append([escape(text) for text in (_value(r.output), _often(r.chance), span, *sure)])
-    notes = [f"{len(chosen)} of the {len(seen)} values that occur are shown."] if len(chosen) < len(seen) else []
-    if len(seen) < len(rows):
-        notes.append(f"{len(rows) - len(seen)} of {len(rows)} values are published less than once in a billion times.")
-    return table(head, body) + (f"<p class=sub>{' '.join(notes)}</p>" if notes else "")
+def _reading(r: Reading) -> list[str]:
+    """One published value: how often, the range of the truth with its probability, the best guess, the doubtful."""
+    first = [_value(r.output), _often(r.chance)]
+    if not r.answers:
+        return [*first, *["–"] * 4]
+    span = str(r).split("true answer ")[-1].rsplit(" with ", 1)[0]
+    return [*first, span, percent(r.probability), _value(r.best_guess), f"at least {percent(r.at_least)}"]
+
+
+def _notes(chosen: int, seen: int, published: int) -> list[str]:
+    notes = [f"{chosen} of the {seen} values that occur are shown."] if chosen < seen else []
+    if seen < published:
+        notes.append(f"{published - seen} of {published} values are published less than once in a billion times.")
+    return notes
 
 
 def _often(chance: float) -> str:
     return f"{100 * chance:.1f} %" if chance >= 0.0005 else "under 0.1 %"
 
 
-def _properties(m: Mechanism) -> str:
+def _properties(m: Mechanism) -> Lines | None:
     try:
         held = m.properties()
     except TooLarge:
-        return "<p>Not computed at this size.</p>"
-    rows = [
+        return None
+    return [
         [name.replace("_", " "), words.MEANING[name], str(holding) if holding else "no"]
         for name, holding in held.items()
     ]
-    return table(["property", "meaning", "holds"], [[escape(text) for text in row] for row in rows])
 
 
-def _passport(m: Mechanism) -> Iterable[str]:
-    yield "<h2>Passport</h2>"
-    found = passport(m)
+def _passport(m: Mechanism) -> Lines:
     rows = [["construction", str(m.origin)], ["written up in", m.origin.reference or "–"]]
     rows.append(["tight epsilon", f"{m.effective_epsilon():.9g} (promised: {decimal(m.epsilon)})"])
     if m.optimality is not None:
         best = m.optimality
         rows.append(["optimality", f"{best.objective} {best.value:.9g}; nothing private is below {best.bound:.9g}"])
-    rows.append(["claimed, not checked", "; ".join(words.claimed(m))])
-    rows.append(["sha256", found["sha256"]])
-    yield table(["", ""], [[escape(text) for text in row] for row in rows], plain=True)
-    yield (
-        "<p>The digest belongs to the mechanism's passport file. <code>inbounds verify passport.json</code> checks "
-        "the file from scratch and prints the same digest.</p>"
-    )
+    return [*rows, ["claimed, not checked", "; ".join(words.claimed(m))], ["sha256", m.sha256]]
 
 
 # --- a comparison -----------------------------------------------------------------------------------------
 
 
-def _comparison(c: Comparison) -> Iterable[str]:
-    query = c.rows[0].mechanism.query
-    yield "<h1>Mechanisms compared</h1>"
-    yield f'<p class="sub">{escape(words.subject(query))}; {escape(words.relation(query))}</p>'
-    yield "<h2>What they promise</h2>"
-    for epsilon in sorted({row.mechanism.epsilon for row in c.rows}):
-        one = next(row.mechanism for row in c.rows if row.mechanism.epsilon == epsilon)
-        yield f"<p>{escape(words.promise(one))}</p>"
-    first = c.losses[0]
-    yield "<h2>Side by side</h2>"
-    yield (
-        f"<p>★ marks the best of a column; best on average for {escape(first)} loss: "
-        f"{escape(', '.join(c.best(first)))}. <em>worst</em>: under the true answer served worst. "
-        "<em>bayes</em>: after the best guess for every report. <em>truth</em>: least probability of reporting "
-        "the truth. <em>information</em>: bits a report tells.</p>"
-    )
-    yield comparison_table(c)
-    yield f"<p class=sub>{escape(words.LEGEND)}</p>"
-    if all(_small(row.mechanism) for row in c.rows):
-        yield from _comparison_pictures(c)
-    yield "<h2>Passports</h2>"
-    digests = [[escape(row.name), row.mechanism.sha256] for row in c.rows]
-    yield table(["mechanism", "sha256 of its passport"], digests, plain=True)
-    if c.left_out:
-        yield "<h2>Left out</h2>"
-        yield table(["mechanism", "why"], [[escape(a), escape(b)] for a, b in c.left_out.items()], plain=True)
+def _comparison(c: Comparison) -> dict[str, Any]:
+    query, first = c.rows[0].mechanism.query, c.losses[0]
+    by_epsilon = {row.mechanism.epsilon: row.mechanism for row in reversed(c.rows)}
+    return {
+        "title": "Mechanisms compared",
+        "subject": words.subject(query),
+        "relation": words.relation(query),
+        "promises": [words.promise(one) for _, one in sorted(by_epsilon.items())],
+        "first_loss": first,
+        "best": ", ".join(c.best(first)),
+        **_starred(c),
+        "legend": words.LEGEND,
+        "pictures": _compared(c) if all(_small(row.mechanism) for row in c.rows) else None,
+        "digests": [[row.name, row.mechanism.sha256] for row in c.rows],
+        "left_out": [list(pair) for pair in c.left_out.items()],
+    }
 
 
-def _comparison_pictures(c: Comparison) -> Iterable[str]:
+def _starred(c: Comparison) -> dict[str, Any]:
+    """Head and rows of two tables: the losses; everything else, with the codes of the properties."""
+    split = 3 * len(c.losses)
+    losses, rest = c.columns[:split], c.columns[split:]
+    return {
+        "losses": (["mechanism", *losses], [[row.name, *_marked(c, row, losses)] for row in c.rows]),
+        "rest": (
+            ["mechanism", *rest, "properties"],
+            [[row.name, *_marked(c, row, rest), row.codes] for row in c.rows],
+        ),
+    }
+
+
+def _marked(c: Comparison, row: Row, columns: Sequence[str]) -> list[str | Cell]:
+    texts = {column: shown(row.values[column]) for column in columns}
+    return [Cell(text, "best") if c.marks(row, column) else text for column, text in texts.items()]
+
+
+def _compared(c: Comparison) -> dict[str, Any]:
     ranked = c.sorted().rows
-    names = _names(ranked[0].mechanism)
-    if ranked[0].mechanism.query.ordered:
-        which = f"The {MOST_CURVES} with the least average loss" if len(ranked) > MOST_CURVES else "All of them"
-        yield f"<h2>Error for every true answer</h2><p>{which}, best first.</p>"
-        curves = {row.name: row.mechanism.loss_per_answer() for row in ranked[:MOST_CURVES]}
-        yield f"<figure>{svg.lines(curves, names, 'true answer', 'expected absolute error')}</figure>"
-    shown_here = ranked[:MOST_HEATMAPS]
-    top = max(float(row.mechanism.matrix.max()) for row in shown_here)
-    yield "<h2>The mechanisms</h2>"
-    yield "<p>How likely each report (up) is for each true answer (across), darker is likelier, on one scale.</p>"
-    pictures = (f"<figure>{_heatmap(row.mechanism, top, row.name)}</figure>" for row in shown_here)
-    yield f'<div class="side">{"".join(pictures)}</div>'
+    few = ranked[:MOST_HEATMAPS]
+    top = max(float(row.mechanism.matrix.max()) for row in few)
+    return {
+        "errors": _error_curves(ranked[:MOST_CURVES]) if ranked[0].mechanism.query.ordered else None,
+        "which": f"The {MOST_CURVES} with the least average loss" if len(ranked) > MOST_CURVES else "All of them",
+        "heatmaps": [_heatmap(row.mechanism, top, row.name) for row in few],
+    }
+
+
+def _error_curves(rows: Sequence[Row]) -> str:
+    curves = {row.name: row.mechanism.loss_per_answer() for row in rows}
+    return svg.lines(curves, _names(rows[0].mechanism), "true answer", "expected absolute error")
 
 
 # --- shared -----------------------------------------------------------------------------------------------
@@ -242,9 +223,6 @@ def _title(m: Mechanism) -> str:
 
 
 def _heatmap(m: Mechanism, top: float | None = None, title: str = "") -> str:
-    if not _small(m):
-        outputs, answers = m.query.shape
-        return f"<p>({outputs} × {answers}: too large to draw)</p>"
     reports = [_value(value) for value in m.query.reported.tolist()]
     return svg.heatmap(m.matrix, _names(m), reports, top or float(m.matrix.max()), title)
 

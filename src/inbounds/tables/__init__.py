@@ -96,6 +96,10 @@ class Release:
         with naming(Path(path)):
             Path(path).write_text(page(self.record, self.table), "utf-8")
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: the record, and where the table was written."""
+        return {"output": None if self.path is None else str(self.path), **self.record}
+
     def write_mechanisms(self, folder: str | PathLike[str]) -> list[Path]:
         """Write the passports that readers need: `<statistic>-<size>.json`. They hold nothing about the data."""
         return write_passports(self.mechanisms, folder)
@@ -115,6 +119,11 @@ class Preview:
     errors: Mapping[str, tuple[float, ...]]
     record: Mapping[str, Any] = field(repr=False)
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: the record as it would be, and every expected error."""
+        errors = {name: dict(zip(map(str, self.sizes), row, strict=True)) for name, row in self.errors.items()}
+        return {**self.record, "expected_error_by_size": errors}
 
 
 def release(

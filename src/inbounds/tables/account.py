@@ -18,7 +18,7 @@ from inbounds.tables.statistics import KINDS
 
 
 @dataclass(frozen=True)
-class Entry:
+class AccountLine:
     """One line of the account: a statistic, what it spends, and at which epsilon each number of it is drawn."""
 
     statistic: Statistic
@@ -27,10 +27,10 @@ class Entry:
     reason: str
 
 
-def account(plan: Plan) -> list[Entry]:
+def account(plan: Plan) -> list[AccountLine]:
     """What every statistic spends; groups are disjoint and compose in parallel, statistics add up."""
     return [
-        Entry(statistic, spent, *drawn(statistic.kind, plan.groups.public, plan.neighbours, spent))
+        AccountLine(statistic, spent, *drawn(statistic.kind, plan.groups.public, plan.neighbours, spent))
         for statistic, spent in zip(plan.statistics, plan.epsilons, strict=True)
     ]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inbounds.errors import InboundsError
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Ints
-from inbounds.tables.account import Entry, account
+from inbounds.tables.account import AccountLine, account
 from inbounds.tables.consistent import summing_to
 from inbounds.tables.credible import intervals
 from inbounds.tables.designs import Design, Progress, Request, kept, no_progress, prior_of
@@ -32,7 +32,7 @@ class Asked:
     """A plan's numbers before the data is looked at: for every statistic, the request of each distinct size."""
 
     plan: Plan
-    entries: tuple[Entry, ...]
+    entries: tuple[AccountLine, ...]
     sizes: tuple[int, ...]
     members: tuple[Ints, ...] = field(repr=False)
     requests: tuple[tuple[Request, ...], ...] = field(repr=False)

@@ -18,7 +18,7 @@ from inbounds.tables.schema import check_schema, texts_of, used_columns
 from inbounds.tables.sources import csvfile
 from inbounds.tables.sources import typed as reading
 from inbounds.tables.sources.source import opened, quiet
-from inbounds.tables.statistics import Found
+from inbounds.tables.statistics import Aggregates
 from inbounds.tables.statistics.kind import Fit
 from inbounds.tables.texts import fitted
 
@@ -162,4 +162,4 @@ def _placed(plan: Plan, k: int, raw: dict[str, Ints]) -> list[Ints]:
     """Positions in the query's answers, as the statistic's kind defines them; always within the range."""
     statistic, prefix = plan.statistics[k], _measure(k, "")
     own = {name.removeprefix(prefix): found for name, found in raw.items() if name.startswith(prefix)}
-    return statistic.own.positions(plan.subject(statistic), Found(raw["rows_"], plan.groups.sizes, own))
+    return statistic.own.positions(plan.subject(statistic), Aggregates(raw["rows_"], plan.groups.sizes, own))

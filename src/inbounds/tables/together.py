@@ -36,6 +36,12 @@ class Together:
             f"tables together are at most {factor:.4g} times likelier than they would be otherwise"
         )
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values; epsilons exactly, as text."""
+        members = zip(self.names, self.epsilons, strict=True)
+        releases = [{"file": name, "epsilon": str(epsilon)} for name, epsilon in members]
+        return {"releases": releases, "epsilon": str(self.epsilon), "statement": str(self)}
+
 
 def together(records: Mapping[str, Mapping[str, Any]]) -> Together:
     """The sum over records, by file name. One release written twice, under any names, counts once."""

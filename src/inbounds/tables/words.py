@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.tables import condition
-from inbounds.tables.account import Entry
+from inbounds.tables.account import AccountLine
 from inbounds.tables.plan import CHANGE, Plan
 from inbounds.tables.schema import texts_of, used_columns
 from inbounds.tables.sources.csvfile import WELL_FORMED
@@ -87,7 +87,7 @@ def _encoded(plan: Plan) -> list[str]:
     return [] if strange is None else [said]
 
 
-def composition(plan: Plan, entries: list[Entry] | tuple[Entry, ...]) -> list[str]:
+def composition(plan: Plan, entries: list[AccountLine] | tuple[AccountLine, ...]) -> list[str]:
     """The account, line by line: what is spent where, and why the sum is the whole."""
     lines = [
         f"{entry.statistic.name}: epsilon {number(entry.spent)}; each number is drawn at {number(entry.drawn_at)} "

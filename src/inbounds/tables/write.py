@@ -11,7 +11,6 @@ import io
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -132,16 +131,15 @@ def _line(row: Iterable[Any]) -> bytes:
 @contextmanager
 def _part(target: Path, content: bytes) -> Iterator[Path]:
     """A temporary file beside the target, on the disk before its name is used; gone afterwards if not renamed."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, name = _new_file(target)
     try:
         with naming(target), open(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        yield Path(name)
+        yield name
     finally:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -153,10 +151,15 @@ def naming(target: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(target)) from error
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _new_file(target: Path) -> tuple[int, Path]:
+    """A file of ours under a name that nobody has, with the rights that the system gives to new files."""
+    attempt = 0
+    while True:
+        name = target.with_name(f".{target.name}.{os.getpid()}.{attempt}")
+        try:
+            return os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666), name
+        except FileExistsError:  # left by a process that was killed, or another writer's
+            attempt += 1
 
 
 def _digest(content: bytes) -> str:

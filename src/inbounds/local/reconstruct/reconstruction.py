@@ -1,6 +1,7 @@
 """reconstruct: the distribution of true values behind many private reports."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -61,6 +62,18 @@ class Reconstruction:
     def log_likelihood(self) -> float:
         """Log-likelihood per report of this distribution, sum_i q_i log (P p)_i."""
         return self.problem.log_likelihood(self.distribution)
+
+    def to_json(self, answers: Iterable[Any]) -> dict[str, Any]:
+        """Plain JSON values; answers: what the true values are called, in their order."""
+        return {
+            "reports": self.reports,
+            "method": self.method,
+            "iterations": self.iterations,
+            "residual": self.residual if math.isfinite(self.residual) else None,
+            "gap": self.gap if math.isfinite(self.gap) else None,
+            "log_likelihood": self.log_likelihood,
+            "distribution": dict(zip(map(str, answers), self.distribution.tolist(), strict=True)),
+        }
 
     def standard_errors(self) -> Floats:
         """Approximate standard error of every probability, from the curvature of the likelihood on its support."""

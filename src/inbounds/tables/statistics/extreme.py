@@ -7,7 +7,7 @@ import numpy as np
 from inbounds.numbers import Ints
 from inbounds.query import Query
 from inbounds.tables.columns import Number
-from inbounds.tables.statistics.kind import Found, Kind, Subject
+from inbounds.tables.statistics.kind import Aggregates, Kind, Subject
 from inbounds.tables.statistics.numbers import NUMBERS, anywhere, words
 
 
@@ -15,7 +15,7 @@ def _query(subject: Subject[Number], size: int) -> Query:
     return anywhere("extreme", subject.declared)  # as `ib.extreme`, so that readers can ask for the same
 
 
-def _positions(subject: Subject[Number], found: Found) -> list[Ints]:
+def _positions(subject: Subject[Number], found: Aggregates) -> list[Ints]:
     column = subject.declared
     return [np.where(found.rows > 0, found.own, column.default).clip(0, column.width)]
 

@@ -19,7 +19,7 @@ from inbounds.tables.consistent import filled
 from inbounds.tables.errors import PlanError
 from inbounds.tables.keys import Groups
 from inbounds.tables.sources.source import Source
-from inbounds.tables.statistics.kind import Domain, Fit, Found, Kind, Subject, declared_column, one_if
+from inbounds.tables.statistics.kind import Aggregates, Domain, Fit, Kind, Subject, declared_column, one_if
 
 
 def _labelled(of: str, columns: Mapping[str, Declared]) -> Category:
@@ -58,12 +58,12 @@ def records_by_label(subject: Subject[Category], own: Any) -> dict[str, Any]:
     return {f"_{i}": one_if(own == i).sum().cast("int64") for i in range(len(subject.declared.labels))}
 
 
-def cells_of(subject: Subject[Category], found: Found) -> Ints:
+def cells_of(subject: Subject[Category], found: Aggregates) -> Ints:
     """Labels × groups."""
     return np.array([found.measures[f"_{i}"] for i in range(len(subject.declared.labels))])
 
 
-def _positions(subject: Subject[Category], found: Found) -> list[Ints]:
+def _positions(subject: Subject[Category], found: Aggregates) -> list[Ints]:
     cells, sizes = cells_of(subject, found), found.sizes
     if subject.consistent:
         return list(filled(cells, subject.declared.rest, sizes))

@@ -57,7 +57,7 @@ class Subject(Generic[D]):
 
 
 @dataclass(frozen=True)
-class Found:
+class Aggregates:
     """What the engine found: per declared group, the records, the declared size, and the measures by their suffix."""
 
     rows: Ints = field(repr=False)
@@ -107,7 +107,7 @@ class Kind(Generic[D]):
     word: str
     domain: Domain[D]
     query: Callable[[Subject[D], int], Query]
-    positions: Callable[[Subject[D], Found], list[Ints]]
+    positions: Callable[[Subject[D], Aggregates], list[Ints]]
     words: Callable[[Sequence[tuple["Kind[D]", Subject[D]]], Source], list[str]]
     measures: Callable[[Subject[D], Any], dict[str, Any]] = lambda subject, own: {}
     rows: Callable[[Any, str, str], Any] | None = None

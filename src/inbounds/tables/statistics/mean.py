@@ -9,7 +9,7 @@ import numpy as np
 from inbounds.numbers import Ints
 from inbounds.query import Query, Reach, Scale
 from inbounds.tables.columns import Number
-from inbounds.tables.statistics.kind import Found, Kind, Subject
+from inbounds.tables.statistics.kind import Aggregates, Kind, Subject
 from inbounds.tables.statistics.numbers import (
     NUMBERS,
     anywhere,
@@ -31,7 +31,7 @@ def _query(subject: Subject[Number], size: int) -> Query:
     return asked("mean", scale, Reach(column.width))
 
 
-def _positions(subject: Subject[Number], found: Found) -> list[Ints]:
+def _positions(subject: Subject[Number], found: Aggregates) -> list[Ints]:
     column = subject.declared
     own, sizes, rows = of_any_size(found.own, found.sizes, found.rows)
     if subject.public:

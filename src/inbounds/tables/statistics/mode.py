@@ -21,11 +21,11 @@ from inbounds.tables.columns import Category
 from inbounds.tables.errors import PlanError
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics.histogram import LABELS, cells_of, records_by_label
-from inbounds.tables.statistics.kind import Found, Kind, Subject
+from inbounds.tables.statistics.kind import Aggregates, Kind, Subject
 from inbounds.tables.wishes import Wishes
 
 
-def _positions(subject: Subject[Category], found: Found) -> list[Ints]:
+def _positions(subject: Subject[Category], found: Aggregates) -> list[Ints]:
     """The first of the fullest cells."""
     cells = cells_of(subject, found)
     fullest = np.argmax(cells, axis=0).astype(np.int64)

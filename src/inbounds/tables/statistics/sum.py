@@ -16,7 +16,7 @@ import numpy as np
 from inbounds.numbers import Ints
 from inbounds.query import Query, Reach, Scale
 from inbounds.tables.columns import Number
-from inbounds.tables.statistics.kind import Found, Kind, Subject
+from inbounds.tables.statistics.kind import Aggregates, Kind, Subject
 from inbounds.tables.statistics.numbers import (
     NUMBERS,
     asked,
@@ -30,7 +30,7 @@ from inbounds.tables.statistics.numbers import (
 
 
 @dataclass(frozen=True)
-class Grid:
+class SumGrid:
     """A column's bounds and step as whole multiples of `unit`."""
 
     unit: Fraction
@@ -39,11 +39,11 @@ class Grid:
     step: int
 
 
-def open_grid(column: Number) -> Grid:
+def open_grid(column: Number) -> SumGrid:
     """The coarsest grid through zero that holds every value of the column."""
     common = math.lcm(column.low.denominator, column.step.denominator)
     unit = Fraction(math.gcd(int(column.low * common), int(column.step * common)), common)
-    return Grid(unit, int(column.low / unit), int(column.high / unit), int(column.step / unit))
+    return SumGrid(unit, int(column.low / unit), int(column.high / unit), int(column.step / unit))
 
 
 def _query(subject: Subject[Number], size: int) -> Query:
@@ -61,7 +61,7 @@ def _open_sum(column: Number, size: int) -> Query:
     return asked("total", scale, Reach(max(abs(grid.low), abs(grid.high))))
 
 
-def _positions(subject: Subject[Number], found: Found) -> list[Ints]:
+def _positions(subject: Subject[Number], found: Aggregates) -> list[Ints]:
     own, sizes, rows = of_any_size(found.own, found.sizes, found.rows)
     if subject.public:
         return [filled_up(subject.declared, own, sizes, rows)]

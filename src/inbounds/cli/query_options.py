@@ -19,7 +19,8 @@ def _option(meaning: str, metavar: str = NUMBER) -> Any:
 
 
 Kind = Annotated[
-    str | None, typer.Argument(help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.", autocompletion=lambda: KINDS)
+    str | None,
+    typer.Argument(help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.", metavar="QUERY", autocompletion=lambda: KINDS),
 ]
 Size = Annotated[int | None, _option("count, total, mean: how many people.")]
 Low = Annotated[str | None, _option("Smallest value of one person, or of the answer.")]
@@ -94,10 +95,10 @@ def _ranges(holes: str | None) -> list[tuple[str, str]]:
     return [(low.strip(), high.strip()) for low, high in ends]
 
 
-def asking(command: Callable[..., None]) -> Callable[..., None]:
+def takes_query(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose first parameter is a query takes the options that describe one instead.
 
-    The query is None when no kind is named; a command whose parameter has no default does not allow that.
+    The query is None when none is named; a command whose parameter has no default does not allow that.
     """
     first, *own = inspect.signature(command).parameters.values()
     described = inspect.signature(query_of).parameters

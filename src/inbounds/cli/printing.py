@@ -1,4 +1,4 @@
-"""What people see of a release: a progress bar, the dry run, the first rows of the table, and where everything is."""
+"""What is printed of a release: a progress bar, the dry run, the first rows of the table, and where everything is."""
 
 import json
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from inbounds.cli.app import err, out, visible
 from inbounds.report import terminal
+from inbounds.report.layout import thinned
 
 if TYPE_CHECKING:
     from inbounds.tables import Preview, Release
@@ -24,7 +25,7 @@ SHOWN_ROWS, SHOWN_SIZES = 12, 12
 
 
 @contextmanager
-def watched() -> Iterator["Watch"]:
+def progress_bars() -> Iterator["Watch"]:
     """A progress bar on terminals; silence elsewhere."""
     if not err.is_terminal:
         yield lambda doing, done, total: None
@@ -41,14 +42,11 @@ def watched() -> Iterator["Watch"]:
         yield show
 
 
-def tell_preview(found: "Preview", standing: str, as_json: bool) -> None:
+def print_preview(found: "Preview", standing: str, as_json: bool) -> None:
     """What would be released, the promise, the account, the errors to expect, and what is left for these people."""
     if as_json:
-        errors = {name: dict(zip(map(str, found.sizes), row, strict=True)) for name, row in found.errors.items()}
-        typer.echo(json.dumps({**found.record, "expected_error_by_size": errors}))
+        typer.echo(json.dumps(found.to_json()))
         return
-    from inbounds.tables.report import thinned
-
     plan = found.plan
     out.print(f"[bold]Dry run[/] of {escape(plan.source.name)}: nothing is read but the schema, nothing is written\n")
     out.print(f"[bold]Answered[/] {escape(_answered(plan))}\n")
@@ -59,7 +57,7 @@ def tell_preview(found: "Preview", standing: str, as_json: bool) -> None:
     if standing:
         out.print(f"  • before this release, {standing}", markup=False)
     out.print()
-    _tell_values(found.record)
+    _print_values(found.record)
     picked = thinned(len(found.sizes), SHOWN_SIZES)
     rows = [[str(found.sizes[k]), *(f"{row[k]:.4g}" for row in found.errors.values())] for k in picked]
     names = ["group size" if plan.groups.public else "at most", *map(escape, found.errors)]
@@ -74,7 +72,7 @@ def _answered(plan: "Plan") -> str:
     return f"{groups}: {statistics}"
 
 
-def _tell_values(record: Any) -> None:
+def _print_values(record: Any) -> None:
     """What becomes of values outside the bounds and of records without one, column by column."""
     if record["values"]:
         out.print("[bold]Values[/]")
@@ -84,23 +82,23 @@ def _tell_values(record: Any) -> None:
         out.print()
 
 
-def tell_release(done: "Release", report: Path | None, mechanisms: Path | None, as_json: bool) -> None:
+def print_release(done: "Release", report: Path | None, mechanisms: Path | None, as_json: bool) -> None:
     """The table, the promise, where everything is, and that it adds up."""
     if as_json:
-        typer.echo(json.dumps({"output": str(done.path), "stored": done.stored, **done.record}))
+        typer.echo(json.dumps(done.to_json()))
         return
-    _tell_table(done)
+    _print_table(done)
     out.print(f"\n{done.record['statement']}\n", markup=False)
-    _tell_values(done.record)
+    _print_values(done.record)
     places = {"table": done.path, "record": f"{done.path}.release.json", "report": report, "mechanisms": mechanisms}
     width = max(len(name) for name, place in places.items() if place is not None)
     for name, place in places.items():
         if place is not None:
             out.print(f"{name:{width}}  [bold]{escape(str(place))}[/]")
-    _tell_spending(done)
+    _print_spending(done)
 
 
-def _tell_spending(done: "Release") -> None:
+def _print_spending(done: "Release") -> None:
     """What this cost, and the running total of these people in their ledger, by the ledger's own rule."""
     from inbounds.tables import ANEW
     from inbounds.tables.booking import standing
@@ -113,10 +111,10 @@ def _tell_spending(done: "Release") -> None:
     out.print(standing(done.record), markup=False)
 
 
-def _tell_table(done: "Release") -> None:
+def _print_table(done: "Release") -> None:
     """The first rows, and as many columns as the terminal has room for."""
     first, columns = done.table.slice(0, SHOWN_ROWS), _columns_in_order(done)
-    texts = {name: [_spoken(value) for value in first[name].to_pylist()] for name in columns}
+    texts = {name: [_cell_text(value) for value in first[name].to_pylist()] for name in columns}
     shown = _fitting(texts, len(_keys(done.plan)))
     rows = [[escape(cell) for cell in row] for row in zip(*(texts[name] for name in shown), strict=True)]
     title, names = escape(str(done.path)), [escape(name) for name in shown]
@@ -146,5 +144,5 @@ def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
     return [name for k, name in enumerate(names) if k <= keys or sum(widths[: k + 1]) <= room]
 
 
-def _spoken(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else visible(str(value))

@@ -1,0 +1,73 @@
+"""Where commands write: one word for it, and nothing is replaced by mistake."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from inbounds.files import format_of, same_file
+from inbounds.files.passports import FORMAT
+
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace an existing file of the same kind, never one that is read.")
+]
+
+
+def out_option(meaning: str) -> Any:
+    """The option that says where a command's result is written."""
+    return typer.Option("--out", "-o", help=meaning)
+
+
+PassportOut = Annotated[Path | None, out_option("Write the mechanism's passport here.")]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file that is written. known: whether a file is of it. endings: those its name must have, if any."""
+
+    name: str
+    known: Callable[[Path], bool]
+    endings: tuple[str, ...] = ()
+
+
+def _begins(*starts: bytes) -> Callable[[Path], bool]:
+    def known(path: Path) -> bool:
+        with path.open("rb") as file:
+            return file.read(100).lstrip().lower().startswith(starts)
+
+    return known
+
+
+def of_format(name: str, format_: str) -> Kind:
+    """JSON files that name their format."""
+    return Kind(name, lambda path: format_of(path) == format_)
+
+
+PASSPORT = of_format("mechanism passport", FORMAT)
+PAGE = Kind("HTML page", _begins(b"<!doctype html>"))
+PICTURE = Kind("picture", _begins(b"\x89png", b"%pdf", b"<?xml", b"<svg"), (".png", ".svg", ".pdf"))
+DISTRIBUTION = Kind("distribution", _begins(b"answer,probability"))
+
+
+def check_target(
+    target: Path, kind: Kind, *, overwrite: bool, reads: Iterable[Path | None] = (), option: str = "--out"
+) -> None:
+    """Refuse, before any work, what could not be written or would cost somebody a file.
+
+    A file that is read is never replaced, nor one of another kind; one of the same kind only with --overwrite.
+    """
+    if kind.endings and target.suffix.lower() not in kind.endings:
+        raise ValueError(f"{option} must end in {', '.join(kind.endings)}, got {target}; give another name")
+    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise ValueError(f"{option} must be in a folder that can be written to, got {target.parent}")
+    if any(file is not None and same_file(target, file) for file in reads):
+        raise ValueError(f"{option} must not be a file that is read, got {target}; give another name")
+    if not target.exists():
+        return
+    if not (target.is_file() and kind.known(target)):
+        raise ValueError(f"{option} must not replace what is no {kind.name}, got {target}; give another name")
+    if not overwrite:
+        raise ValueError(f"{option} must not exist yet, got {target}; give another name, or --overwrite to replace it")
