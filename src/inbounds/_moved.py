@@ -57,6 +57,19 @@ MOVED = {
     "inbounds.sensitivity": "inbounds.sideinfo.sensitivity",
     "inbounds.smooth": "inbounds.sideinfo.smooth",
     "inbounds.spelling": "inbounds.mechanism.spelling",
+    "inbounds.tables.csvfile": "inbounds.tables.sources.csvfile",
+    "inbounds.tables.digits": "inbounds.tables.sources.typed",
+    "inbounds.tables.drafting": "inbounds.tables.plan.drafting",
+    "inbounds.tables.expression": "inbounds.tables.condition.expression",
+    "inbounds.tables.frames": "inbounds.tables.sources.frames",
+    "inbounds.tables.grammar": "inbounds.tables.condition.grammar",
+    "inbounds.tables.inputs": "inbounds.tables.plan.reading",
+    "inbounds.tables.lines": "inbounds.tables.plan.lines",
+    "inbounds.tables.oneline": "inbounds.tables.plan.oneline",
+    "inbounds.tables.reading": "inbounds.tables.plan.reading",
+    "inbounds.tables.sizes": "inbounds.tables.keys",
+    "inbounds.tables.source": "inbounds.tables.sources.source",
+    "inbounds.tables.sqlitefile": "inbounds.tables.sources.sqlitefile",
     "inbounds.utility": "inbounds.mechanism.measures",
 }
 """Modules and packages, by the names they had."""
@@ -64,6 +77,7 @@ MOVED = {
 SPLIT = {
     "inbounds.exact": ("inbounds.numbers", "inbounds.trusted.bounds", "inbounds.mechanism.repair"),
     "inbounds.scale": ("inbounds.trusted.scale", "inbounds.query.cells"),
+    "inbounds.tables.facts": ("inbounds.tables.columns", "inbounds.tables.keys"),
 }
 """Modules whose contents went to several."""
 

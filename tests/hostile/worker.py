@@ -23,7 +23,7 @@ from inbounds.errors import PassportError
 from inbounds.local.collector import Collector
 from inbounds.tables import record as release_record
 from inbounds.tables.errors import PlanError
-from inbounds.tables.inputs import read_plan
+from inbounds.tables.plan.reading import read_plan
 from inbounds.trusted.extent import MOST_CELLS
 from inbounds.verdicts import verify
 

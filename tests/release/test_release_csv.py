@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inbounds.tables import PlanError, SourceError, as_plan, csvfile, open_source, preview
-from inbounds.tables.csvfile import UNNAMED
-from inbounds.tables.drafting import draft
-from inbounds.tables.source import Source
+from inbounds.tables import PlanError, SourceError, as_plan, open_source, preview
+from inbounds.tables.plan.drafting import draft
+from inbounds.tables.sources import csvfile
+from inbounds.tables.sources.csvfile import UNNAMED
+from inbounds.tables.sources.source import Source
 
 PLAN = {
     "groups": {"by": ["g"], "keys": ["a", "b"], "size": 9},

@@ -116,7 +116,7 @@ def release(
     from inbounds.tables import Preview, Release, StoredTable, preview, read_plan
     from inbounds.tables import release as run
     from inbounds.tables.booking import Booking
-    from inbounds.tables.oneline import one_line
+    from inbounds.tables.plan.oneline import one_line
     from inbounds.tables.report import page
     from inbounds.tables.write import check_report, record_path
 
@@ -183,8 +183,8 @@ def init(
 
     Example: [bold]inbounds init survey.csv[/]
     """
-    from inbounds.tables.drafting import draft
-    from inbounds.tables.source import Source
+    from inbounds.tables.plan.drafting import draft
+    from inbounds.tables.sources.source import Source
 
     if same_file(output, source):
         raise ValueError(f"output must not be the data, got {output}; give another name")

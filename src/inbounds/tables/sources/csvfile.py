@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from inbounds.tables.errors import SourceError
 
 if TYPE_CHECKING:
-    from inbounds.tables.source import Source
+    from inbounds.tables.sources.source import Source
 
 WHERE = ("source", "path")
 
