@@ -20,7 +20,7 @@ from inbounds.tables.keys import Groups
 from inbounds.tables.plan.apart import check_apart
 from inbounds.tables.plan.lines import Lines
 from inbounds.tables.sources.source import Source
-from inbounds.tables.statistics import KINDS, Kind, Subject
+from inbounds.tables.statistics import KINDS, StatisticKind, Subject
 from inbounds.tables.wishes import Wishes
 
 CHANGE = "change one record"
@@ -59,7 +59,7 @@ class Statistic:
             object.__setattr__(self, "name", self.own.name(self.of))
 
     @property
-    def own(self) -> Kind[Any]:
+    def own(self) -> StatisticKind[Any]:
         """What all statistics of its kind share."""
         return KINDS[self.kind]
 

@@ -16,7 +16,7 @@ from inbounds.tables.columns import Declared, check_labels
 from inbounds.tables.condition import Condition
 from inbounds.tables.condition.expression import translated
 from inbounds.tables.condition.grammar import parse
-from inbounds.tables.statistics.kind import Domain, Fit, Kind, one_if
+from inbounds.tables.statistics.kind import Domain, Fit, StatisticKind, one_if
 
 
 def _checked(of: str, columns: Mapping[str, Declared]) -> Condition:
@@ -32,7 +32,7 @@ def _meets(of: str, where: Condition, columns: Mapping[str, Any], fit: Fit) -> A
 
 CONDITIONS = Domain(declared=_checked, reads=lambda of: list(language.used(parse(of))), number=_meets, condition=parse)
 
-COUNT = Kind(
+COUNT = StatisticKind(
     word="count",
     domain=CONDITIONS,
     query=lambda subject, size: count(size),

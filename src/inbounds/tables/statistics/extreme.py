@@ -7,7 +7,7 @@ import numpy as np
 from inbounds.numbers import Ints
 from inbounds.query import Query
 from inbounds.tables.columns import Number
-from inbounds.tables.statistics.kind import Aggregates, Kind, Subject
+from inbounds.tables.statistics.kind import Aggregates, StatisticKind, Subject
 from inbounds.tables.statistics.numbers import NUMBERS, anywhere, words
 
 
@@ -32,6 +32,6 @@ def _median_rows(joined: Any, number: str, name: str) -> Any:
     return half.group_by("group_").agg(**{name: half[number].min()})
 
 
-MIN = Kind("min", NUMBERS, _query, _positions, words, measures=lambda _, own: {"": own.min()}, empty=True)
-MAX = Kind("max", NUMBERS, _query, _positions, words, measures=lambda _, own: {"": own.max()}, empty=True)
-MEDIAN = Kind("median", NUMBERS, _query, _positions, words, rows=_median_rows, empty=True)
+MIN = StatisticKind("min", NUMBERS, _query, _positions, words, measures=lambda _, own: {"": own.min()}, empty=True)
+MAX = StatisticKind("max", NUMBERS, _query, _positions, words, measures=lambda _, own: {"": own.max()}, empty=True)
+MEDIAN = StatisticKind("median", NUMBERS, _query, _positions, words, rows=_median_rows, empty=True)

@@ -19,7 +19,7 @@ from inbounds.tables.consistent import filled
 from inbounds.tables.errors import PlanError
 from inbounds.tables.keys import Groups
 from inbounds.tables.sources.source import Source
-from inbounds.tables.statistics.kind import Aggregates, Domain, Fit, Kind, Subject, declared_column, one_if
+from inbounds.tables.statistics.kind import Aggregates, Domain, Fit, StatisticKind, Subject, declared_column, one_if
 
 
 def _labelled(of: str, columns: Mapping[str, Declared]) -> Category:
@@ -80,7 +80,7 @@ def _check(subject: Subject[Category], groups: Groups) -> None:
         )
 
 
-def _words(members: Sequence[tuple[Kind[Category], Subject[Category]]], source: Source) -> list[str]:
+def _words(members: Sequence[tuple[StatisticKind[Category], Subject[Category]]], source: Source) -> list[str]:
     _, subject = members[0]
     other, full = subject.declared.other, any(own.consistent for _, own in members)
     if other is None:
@@ -91,7 +91,7 @@ def _words(members: Sequence[tuple[Kind[Category], Subject[Category]]], source: 
     return [f"{subject.of}: {any_other}{short} counts as {other} (other){drawn}"]
 
 
-HISTOGRAM = Kind(
+HISTOGRAM = StatisticKind(
     word="histogram",
     domain=LABELS,
     query=lambda subject, size: count(size),

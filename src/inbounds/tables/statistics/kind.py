@@ -1,6 +1,6 @@
 """What a kind of statistic is: all that the plan, the engine, the table and the record need to know about it.
 
-A new one is a value of `Kind` in a file of its own, and its name in the registry.
+A new one is a value of `StatisticKind` in a file of its own, and its name in the registry.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -85,7 +85,7 @@ def nothing_more(subject: Subject[Any], groups: Groups) -> None:
 
 
 @dataclass(frozen=True)
-class Kind(Generic[D]):
+class StatisticKind(Generic[D]):
     """One kind of statistic.
 
     word: its name in plans. domain: what it is computed of. query: the query that answers it in a group of a size,
@@ -108,7 +108,7 @@ class Kind(Generic[D]):
     domain: Domain[D]
     query: Callable[[Subject[D], int], Query]
     positions: Callable[[Subject[D], Aggregates], list[Ints]]
-    words: Callable[[Sequence[tuple["Kind[D]", Subject[D]]], Source], list[str]]
+    words: Callable[[Sequence[tuple["StatisticKind[D]", Subject[D]]], Source], list[str]]
     measures: Callable[[Subject[D], Any], dict[str, Any]] = lambda subject, own: {}
     rows: Callable[[Any, str, str], Any] | None = None
     named: Callable[[str], str] | None = None

@@ -9,7 +9,7 @@ import numpy as np
 from inbounds.numbers import Ints
 from inbounds.query import Query, Reach, Scale
 from inbounds.tables.columns import Number
-from inbounds.tables.statistics.kind import Aggregates, Kind, Subject
+from inbounds.tables.statistics.kind import Aggregates, StatisticKind, Subject
 from inbounds.tables.statistics.numbers import (
     NUMBERS,
     anywhere,
@@ -40,7 +40,7 @@ def _positions(subject: Subject[Number], found: Aggregates) -> list[Ints]:
     return [clamped(np.where(rows > 0, nearest, column.default), 0, column.width)]
 
 
-MEAN = Kind(
+MEAN = StatisticKind(
     word="mean",
     domain=NUMBERS,
     query=_query,

@@ -21,7 +21,7 @@ from inbounds.tables.columns import Category
 from inbounds.tables.errors import PlanError
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics.histogram import LABELS, cells_of, records_by_label
-from inbounds.tables.statistics.kind import Aggregates, Kind, Subject
+from inbounds.tables.statistics.kind import Aggregates, StatisticKind, Subject
 from inbounds.tables.wishes import Wishes
 
 
@@ -41,7 +41,7 @@ def _wishes(wishes: Wishes) -> Wishes:
     return replace(wishes, loss="zero-one")
 
 
-def _words(members: Sequence[tuple[Kind[Category], Subject[Category]]], source: Source) -> list[str]:
+def _words(members: Sequence[tuple[StatisticKind[Category], Subject[Category]]], source: Source) -> list[str]:
     _, subject = members[0]
     column, names = subject.declared, ", ".join(own.name for _, own in members)
     rest = "has none" if column.other is None else f"counts as {column.other} (other)"
@@ -52,7 +52,7 @@ def _words(members: Sequence[tuple[Kind[Category], Subject[Category]]], source: 
     ]
 
 
-MODE = Kind(
+MODE = StatisticKind(
     word="mode",
     domain=LABELS,
     query=lambda subject, size: category(subject.declared.labels),

@@ -15,7 +15,7 @@ from inbounds.tables.columns import LARGEST, Declared, Number
 from inbounds.tables.errors import PlanError
 from inbounds.tables.keys import Groups
 from inbounds.tables.sources.source import Source
-from inbounds.tables.statistics.kind import Domain, Kind, Subject, declared_column
+from inbounds.tables.statistics.kind import Domain, StatisticKind, Subject, declared_column
 from inbounds.tables.texts import number
 
 
@@ -97,7 +97,7 @@ def check_answers(subject: Subject[Number], groups: Groups) -> None:
         raise PlanError("has too many possible answers; give the column a larger step")
 
 
-def words(members: Sequence[tuple[Kind[Number], Subject[Number]]], source: Source) -> list[str]:
+def words(members: Sequence[tuple[StatisticKind[Number], Subject[Number]]], source: Source) -> list[str]:
     """What becomes of values outside the bounds, and of none at all, in all statistics of one column."""
     (_, subject), kinds = members[0], [kind for kind, _ in members]
     column = subject.declared

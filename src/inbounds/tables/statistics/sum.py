@@ -16,7 +16,7 @@ import numpy as np
 from inbounds.numbers import Ints
 from inbounds.query import Query, Reach, Scale
 from inbounds.tables.columns import Number
-from inbounds.tables.statistics.kind import Aggregates, Kind, Subject
+from inbounds.tables.statistics.kind import Aggregates, StatisticKind, Subject
 from inbounds.tables.statistics.numbers import (
     NUMBERS,
     asked,
@@ -70,7 +70,7 @@ def _positions(subject: Subject[Number], found: Aggregates) -> list[Ints]:
     return [clamped(rows * grid.low + own * grid.step - first, 0, last - first)]
 
 
-SUM = Kind(
+SUM = StatisticKind(
     word="sum",
     domain=NUMBERS,
     query=_query,
