@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds.accounting.filters import RHO_UNIT, epsilon_of_rho, rho_above, rho_cap
+from inbounds.files import canonical, sha256
 from inbounds.ledger import Head, Ledger
 from inbounds.ledger.amounts import cost
 from inbounds.ledger.checking import exported, load_export, verified
-from inbounds.ledger.entries import Entry, canonical, sha256
+from inbounds.ledger.entries import Entry
 from inbounds.ledger.migrations import POSTGRES, SQLITE
 from inbounds.ledger.sqlite import Driver, Sqlite
 from inbounds.ledger.store import without_password
