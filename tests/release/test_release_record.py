@@ -13,7 +13,7 @@ from inbounds.tables import release
 from inbounds.tables.record import check, read
 from inbounds.tables.reopen import page_of
 from inbounds.tables.together import together
-from inbounds.tables.write import own_digest
+from inbounds.tables.write import own_digest, spaced_digest
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"], "x": [1, 2, 3]})
 PLAN = {
@@ -54,6 +54,7 @@ def test_a_record_of_a_version_that_nobody_knows_is_refused(content, tmp_path, n
 
 def test_a_record_of_either_version_must_have_the_words_of_its_own(content, tmp_path):
     content["version"] = 1
+    content["plan_sha256"] = spaced_digest(content["plan"])
     content["sha256"] = own_digest(content)
     (tmp_path / "o.csv.release.json").write_text(json.dumps(content))
     with pytest.raises(PassportError, match="the statement is not what the plan and the account promise"):

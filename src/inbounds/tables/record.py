@@ -1,7 +1,6 @@
 """The release record: what an auditor needs to know about a released table, and no true value."""
 
 import hashlib
-import json
 import platform
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 
 from inbounds import __version__
 from inbounds.errors import PassportError, UnknownVersion
-from inbounds.files import content_of
+from inbounds.files import canonical, content_of, sha256
 from inbounds.mechanism.spelling import query_json, read_fraction, read_query
 from inbounds.query import Query
 from inbounds.tables.account import drawn
@@ -24,7 +23,7 @@ from inbounds.tables.designs import Design
 from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
 from inbounds.tables.texts import number
 from inbounds.tables.words import RECORD_BEFORE, composition, handling, promised, record_of, statement
-from inbounds.tables.write import own_digest
+from inbounds.tables.write import own_digest, spaced_digest
 
 FORMAT, VERSION = "inbounds release", 2
 """Fields may be added, never redefined. Version 2 says what a record is; version 1 is read for ever."""
@@ -171,7 +170,8 @@ def _content(file: Path) -> dict[str, Any]:
 def _check_own(content: Mapping[str, Any]) -> str:
     if content["sha256"] != own_digest(content):
         raise PassportError("the record was changed: it does not have its own digest")
-    if content["plan_sha256"] != hashlib.sha256(json.dumps(content["plan"], sort_keys=True).encode()).hexdigest():
+    plan = content["plan"]
+    if content["plan_sha256"] != (spaced_digest(plan) if content["version"] == 1 else sha256(canonical(plan))):
         raise PassportError("the record was changed: its plan does not have the digest stated")
     return "the record and the plan in it have the digests stated: neither was changed by accident"
 

@@ -6,7 +6,6 @@ leaves no table without its record and no part of a table under its name: at wor
 there, or a temporary file whose name begins with a dot.
 """
 
-import hashlib
 import io
 import json
 import os
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from inbounds.files import on_disk, same_file, settle
+from inbounds.files import digest, on_disk, same_file, settle, sha256
 from inbounds.tables.formulas import neutral
 
 FORMATS = (".csv", ".parquet", ".json")
@@ -68,7 +67,7 @@ def same_release(record: Mapping[str, Any], target: Path) -> bool:
     """Whether a table with this record is there already, whole and unchanged."""
     try:
         beside = json.loads(record_path(target).read_text("utf-8"))
-        there = beside.pop("table"), beside.pop("sha256"), _digest(target.read_bytes())
+        there = beside.pop("table"), beside.pop("sha256"), sha256(target.read_bytes())
     except (OSError, ValueError, KeyError, AttributeError):
         return False
     return bool(beside == json.loads(json.dumps(record)) and there[0].get("sha256") == there[2])
@@ -85,7 +84,7 @@ def write(
     """Write an Arrow table and its record; returns the record with the table's digest and its own in it."""
     check_target(target, overwrite=overwrite, inputs=inputs, again=True)
     content = encoded(table, target.suffix.lower())
-    full = {**record, "table": {"file": target.name, "rows": table.num_rows, "sha256": _digest(content)}}
+    full = {**record, "table": {"file": target.name, "rows": table.num_rows, "sha256": sha256(content)}}
     full["sha256"] = own_digest(full)
     text = json.dumps(full, indent=1, ensure_ascii=False) + "\n"
     with on_disk(target, content) as table_part, on_disk(record_path(target), text.encode("utf-8")) as record_part:
@@ -100,9 +99,14 @@ def write(
 
 
 def own_digest(record: Mapping[str, Any]) -> str:
-    """sha256 of the canonical JSON of a record without its own digest."""
+    """The digest of a record's envelope; in version 1 its JSON had spaces."""
     rest = {name: value for name, value in record.items() if name != "sha256"}
-    return _digest(json.dumps(rest, sort_keys=True).encode())
+    return spaced_digest(rest) if record.get("version") == 1 else digest(rest)
+
+
+def spaced_digest(content: Mapping[str, Any]) -> str:
+    """sha256 of JSON with sorted keys as version 0.1 wrote it; what it wrote is read for ever."""
+    return sha256(json.dumps(content, sort_keys=True))
 
 
 def encoded(table: Any, suffix: str) -> bytes:
@@ -125,7 +129,3 @@ def _line(row: Iterable[Any]) -> bytes:
     texts = ("" if value is None else str(neutral(value)) for value in row)
     quoted = ('"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text for text in texts)
     return (",".join(quoted) + "\n").encode("utf-8")
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

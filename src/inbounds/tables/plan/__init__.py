@@ -3,7 +3,6 @@
 All of it is public. Values are exact, frozen, and checked when made; a plan that exists can be carried out.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from inbounds.files import canonical, sha256
 from inbounds.ledger.people import as_name
 from inbounds.numbers import as_epsilon
 from inbounds.tables.columns import Declared, positive_at
@@ -212,7 +212,7 @@ class Plan:
     @cached_property
     def digest(self) -> str:
         """sha256 of the canonical JSON of everything in the plan; passwords of the source are left out."""
-        return hashlib.sha256(json.dumps(self.summary(), sort_keys=True).encode()).hexdigest()
+        return sha256(canonical(self.summary()))
 
     def summary(self) -> dict[str, Any]:
         """The plan as plain values; the keys by their number and digest."""
@@ -221,7 +221,7 @@ class Plan:
             "source": self.source.summary(),
             "by": list(self.groups.by),
             "groups": len(self.groups),
-            "keys_sha256": hashlib.sha256(keys.encode()).hexdigest(),
+            "keys_sha256": sha256(keys),
             "sizes": "public" if self.groups.public else "maximum",
             "columns": {name: column.summary() for name, column in self.columns.items()},
             "statistics": [_plain(statistic) for statistic in self.statistics],
