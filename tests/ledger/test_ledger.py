@@ -18,6 +18,7 @@ from inbounds.ledger import Head, Ledger
 from inbounds.ledger.amounts import cost
 from inbounds.ledger.checking import exported, load_export, verified
 from inbounds.ledger.entries import Entry, canonical, sha256
+from inbounds.ledger.ledger import Request, verify_ledger
 from inbounds.ledger.migrations import POSTGRES, SQLITE
 from inbounds.ledger.sqlite import Driver, Sqlite
 from inbounds.ledger.store import without_password
@@ -191,6 +192,24 @@ def test_names_and_keys_are_one_printable_line(ledger, name):
         ledger.charge("pupils", 1, key=name)
 
 
+def test_a_name_may_have_200_characters(ledger):
+    assert ledger.create_people("x" * 200, epsilon=1).name == ledger.about("x" * 200).name
+
+
+def test_people_are_returned_as_they_are_in_the_ledger(ledger):
+    assert ledger.create_people("few", epsilon=1) == ledger.about("few")
+    assert ledger.about("few").spent == 0
+
+
+def test_people_say_what_is_spent_and_what_it_promises(ledger):
+    made = (("few", 1, "sum", None), ("many", 1, "zcdp", "1e-6"), ("visitors", None, "sum", None))
+    few, many, visitors = (str(ledger.create_people(*words)) for words in made)
+    assert few == "few: epsilon 0 of 1 spent, 1 left"
+    assert many.startswith("many: rho 0 of 0.0")
+    assert many.endswith(" left (epsilon 1 at delta 0.000001, by zCDP)")
+    assert visitors == "visitors: epsilon 0 spent, counted without a cap"
+
+
 def test_unknown_people_are_refused(ledger):
     with pytest.raises(ib.LedgerError, match="must be in the ledger, got 'pupil'"):
         ledger.charge("pupil", 1, key="a")
@@ -294,6 +313,19 @@ def test_an_entry_is_written_as_canonical_json(people, key, digest, units, facts
     assert canonical(json.loads(entry.content)) == entry.content
     signed = Entry.of({**entry.plain(), "sha256": sha256(entry.content)})
     assert (signed.content, signed.sha256) == (entry.content, sha256(entry.content))
+
+
+plain_values = st.recursive(
+    st.none() | st.text() | st.integers(), lambda some: st.lists(some) | st.dictionaries(st.text(), some)
+)
+
+
+@given(st.sampled_from(["", "why", 'a "quoted" é']), plain_values, st.lists(st.fractions(), max_size=3))
+def test_a_request_is_digested_as_canonical_json(purpose, question, parts):
+    request = Request.of("p", parts, "k", purpose, question)
+    facts = {"purpose": purpose, "parts": list(map(str, parts))}
+    assert request.facts == canonical(facts)
+    assert request.digest == sha256(canonical({**facts, "people": "p", "question": question}))
 
 
 def test_a_ledger_is_verified_in_sentences(ledger):
@@ -545,9 +577,23 @@ def test_a_ledger_of_an_older_version_is_brought_forward_with_all_it_holds(file)
     assert list(new.taken) == [2]
     with Ledger(new) as ledger:
         assert ledger.verify().people[0].spent == 1
+        assert ledger.brought_forward == f"{file} was a ledger of version 1 and was brought forward to 2"
     again = Sqlite(file, create=False)
     assert list(again.taken) == []
-    again.close()
+    with Ledger(again) as ledger:
+        assert ledger.brought_forward == ""
+
+
+def test_a_new_ledger_was_not_brought_forward(ledger):
+    assert ledger.brought_forward == ""
+
+
+def test_whoever_verifies_an_older_ledger_hears_that_it_was_brought_forward(file):
+    Ledger(Sqlite(file, create=True, steps=SQLITE[:1])).close()
+    heard = []
+    assert verify_ledger(str(file), tell=heard.append).head.entries == 1
+    assert verify_ledger(str(file), tell=heard.append).whole
+    assert heard == [f"{file} was a ledger of version 1 and was brought forward to 2"]
 
 
 def test_a_ledger_of_a_later_version_and_one_of_another_hand_are_refused(ledger, file):
@@ -596,6 +642,7 @@ def test_an_exported_ledger_is_checked_like_the_ledger_itself(ledger, tmp_path):
     path = tmp_path / "ledger.json"
     path.write_text(json.dumps(content))
     assert load_export(path, ledger.head()) == replace(ledger.verify(ledger.head()), whole=False)
+    assert verify_ledger(str(path)) == load_export(path)
     for change in (
         lambda c: c["entries"].pop(),
         lambda c: c["entries"][1].update(units="1"),
@@ -616,9 +663,10 @@ def test_a_head_is_read_back_from_its_file(ledger, tmp_path):
     path.write_text(json.dumps(ledger.head().plain()))
     assert Head.load(path) == ledger.head()
     assert (ledger.head().plain()["format"], ledger.head().plain()["version"]) == ("inbounds ledger head", 1)
-    path.write_text('{"format": "other"}')
-    with pytest.raises(ib.PassportError, match="not a ledger's head"):
-        Head.load(path)
+    for other in ({"format": "other"}, {**ledger.head().plain(), "version": 2}):
+        path.write_text(json.dumps(other))
+        with pytest.raises(ib.PassportError, match="not a ledger's head"):
+            Head.load(path)
 
 
 def test_no_message_holds_the_password_of_a_server():
