@@ -33,6 +33,9 @@ SOURCE = ROOT / "src"
 SECONDS = 180
 """For all tests of a fault outside of functions."""
 
+FOUND = 3
+"""The status of a child whose fault a test has found."""
+
 PATIENCE = 5
 """Seconds that a test may take beyond ten times its own; a fault that never ends is found as well."""
 
@@ -56,6 +59,11 @@ TARGETS = {
 EQUIVALENT: dict[str, str] = {
     "inbounds.ledger.amounts:4096 + 1 in maxsize=4096": "how many prices are remembered",
     "inbounds.ledger.checking:4096 + 1 in maxsize=4096": "how many prices are remembered",
+    "inbounds.ledger.people:Or in self.left is None or self.budget is None": "both are None where there is no cap",
+    "inbounds.ledger.ledger:16 + 1 in secrets.token_hex(16)": "an id of more bytes is as good",
+    "inbounds.ledger.ledger:1024 + 1 in maxsize=1024": "how many prices are remembered",
+    "inbounds.ledger.ledger:256 + 1 in maxsize=256": "how many budgets are remembered",
+    "inbounds.ledger.ledger:10000 + 1 in PAGE = 10000": "how many entries are read at once",
     "inbounds.ledger.checking:0 + 1 in People(entry.people, rule, epsilon, delta, entry.units, 0)": (
         "`totals` puts what was added up in its place"
     ),
@@ -193,15 +201,20 @@ class Planting:
         source, sink = os.pipe()
         child = os.fork()
         if not child:
-            plant(self.module, code)
-            for k, item in enumerate(items):
-                os.write(sink, b"t")
-                signal.alarm(int(PATIENCE + 10 * seconds[item.nodeid]))
-                if self.fails(item, items[k + 1 : k + 2]):
-                    os._exit(1)
-            os._exit(0)
+            try:
+                plant(self.module, code)
+                for k, item in enumerate(items):
+                    os.write(sink, b"t")
+                    signal.alarm(int(PATIENCE + 10 * seconds[item.nodeid]))
+                    if self.fails(item, items[k + 1 : k + 2]):
+                        os._exit(FOUND)
+                os._exit(0)
+            finally:
+                os._exit(1)
         os.close(sink)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if status not in (0, FOUND, -signal.SIGALRM):
+            raise AssertionError(f"a fault of {self.module} could not be tried: status {status}")
         with os.fdopen(source, "rb") as file:
             return len(file.read()) - 1 if status else None
 
@@ -217,9 +230,9 @@ def survivors_inside(module: str, every: list[tuple[str, ast.Module]], tests: li
     child = os.fork()
     if not child:
         plugin = Planting(module, every)
-        _tested(tests, plugin)
+        status = _tested(tests, plugin)
         os.write(sink, json.dumps(plugin.survivors).encode())
-        os._exit(0)
+        os._exit(status)
     os.close(sink)
     with os.fdopen(source, "rb") as file:
         content = file.read()

@@ -131,6 +131,23 @@ def test_the_same_key_with_other_content_is_refused(ledger, other):
     assert ledger.people() == before
 
 
+def test_a_charge_is_found_under_its_own_key_only(ledger):
+    charges = {key: ledger.charge("pupils", price, key=key) for key, price in (("a", "0.1"), ("b", "0.2"))}
+    ledger.store(charges["a"], b"of a")
+    assert ledger.find("c") is None
+    for key, content in (("a", b"of a"), ("b", None)):
+        found = ledger.find(key)
+        assert (found.number, found.amount, found.answer) == (charges[key].number, charges[key].amount, content)
+
+
+def test_entries_are_read_page_by_page(ledger, monkeypatch):
+    monkeypatch.setattr("inbounds.ledger.ledger.PAGE", 2)
+    for k in range(3):
+        ledger.charge("pupils", "0.1", key=f"{k}")
+    assert [entry.number for entry in ledger.entries()] == [1, 2, 3, 4, 5]
+    assert ledger.verify().charges == 3
+
+
 def test_a_charge_without_a_key_is_its_own(ledger):
     assert ledger.charge("pupils", "0.1").key != ledger.charge("pupils", "0.1").key
     assert ledger.people()[0].spent == Fraction(1, 5)
@@ -176,6 +193,7 @@ def test_the_same_people_again_are_those_who_are_there_and_others_are_refused(le
         ({"rule": "zcdp", "delta": "1e-6"}, "delta must both"),
         ({"epsilon": 1, "delta": "1e-6"}, "delta must not"),
         ({"epsilon": 1, "rule": "zcdp", "delta": 1}, "between 0 and 1"),
+        ({"epsilon": 1, "rule": "zcdp", "delta": 0}, "between 0 and 1"),
     ],
 )
 def test_people_that_make_no_sense_are_refused(ledger, made, words):
