@@ -36,6 +36,9 @@ SECONDS = 180
 FOUND = 3
 """The status of a child whose fault a test has found."""
 
+QUICK = 0.5
+"""Seconds of a test that may be tried first."""
+
 PATIENCE = 5
 """Seconds that a test may take beyond ten times its own; a fault that never ends is found as well."""
 
@@ -167,7 +170,7 @@ class Planting:
             killer = self.killer(items, seconds, planted(self.module, tree))
             if killer is None:
                 self.survivors.append(what)
-            else:
+            elif seconds[items[killer].nodeid] < QUICK:
                 items.insert(0, items.pop(killer))  # what found one fault often finds the next
         return True
 
@@ -274,6 +277,7 @@ def survives_import(module: str, tree: ast.Module, tests: list[str]) -> bool:
 def _tested(tests: list[str], *plugins: object) -> int:
     import pytest
 
+    os.environ["HYPOTHESIS_PROFILE"] = "unshrunk"
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
