@@ -64,6 +64,7 @@ EQUIVALENT: dict[str, str] = {
     "inbounds.ledger.checking:4096 + 1 in maxsize=4096": "how many prices are remembered",
     "inbounds.trusted.bounds:4096 + 1 in maxsize=4096": "how many exponentials are remembered",
     "inbounds.trusted.bounds:8 + 1 in r = 8": "one squaring more: still at or below exp, within the error stated",
+    "inbounds.trusted.bounds:64 + 1 in EXP_BITS + 64": "one guard bit more: nearer to exp, still at or below it",
     "inbounds.ledger.people:Or in self.left is None or self.budget is None": "both are None where there is no cap",
     "inbounds.ledger.ledger:16 + 1 in secrets.token_hex(16)": "an id of more bytes is as good",
     "inbounds.ledger.ledger:1024 + 1 in maxsize=1024": "how many prices are remembered",

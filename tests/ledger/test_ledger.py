@@ -234,7 +234,7 @@ def test_unknown_people_are_refused(ledger):
 
 
 def test_parts_add_up_to_the_whole(ledger):
-    with pytest.raises(ValueError, match="add up to epsilon 1"):
+    with pytest.raises(ValueError, match="add up to epsilon 1, got 5/6"):
         ledger.charge("pupils", 1, parts=["1/2", "1/3"])
 
 
