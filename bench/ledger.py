@@ -9,8 +9,9 @@ from pathlib import Path
 
 from harness import OURS, Row, serve
 
+from inbounds.files import canonical, sha256
 from inbounds.ledger import Ledger
-from inbounds.ledger.entries import Entry, canonical, sha256
+from inbounds.ledger.entries import Entry
 
 PAIRS, ROUNDS = 2400, 8
 ENTRIES = 1_000_000

@@ -21,6 +21,8 @@ import pytest
 
 import inbounds as ib
 from inbounds import files
+from inbounds.mechanism import passport as passports
+from inbounds.mechanism import reading
 
 ROOT = Path(__file__).parents[1]
 FRONT = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -148,14 +150,14 @@ def test_the_auditors_own_checker_agrees_with_the_package():
     queries += [ib.interval(0, 24, 2, 24, holes=[(8, 16)]), ib.count(9, outputs=4)]
     for query, epsilon in product(queries, ["1/2", ib.alpha("10/11"), 3]):
         made = ib.catalog.exponential(query, epsilon) if query.ordered else ib.catalog.randomized_response(query, 1)
-        passport = files.passport(made)
+        passport = passports.passport(made)
         assert scope["check"](passport).startswith("private")
         lie = {**passport, "epsilon": str(Fraction(made.effective_epsilon()) * Fraction(999, 1000))}
         lie["sha256"] = files.digest(lie)
         with pytest.raises(ValueError, match="not private"):
             scope["check"](lie)
         with pytest.raises(ib.PassportError, match="not private"):
-            files.read(lie)
+            reading.read(lie)
 
 
 def test_the_pages_are_found():

@@ -11,7 +11,8 @@ import pytest
 
 import inbounds as ib
 from inbounds import files
-from inbounds.mechanism import Mechanism, Optimality, Origin
+from inbounds.mechanism import Mechanism, Optimality, Origin, reading
+from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Matrix, Noise, geometric_noise
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import TOTAL
@@ -121,7 +122,7 @@ def test_at_every_moment_of_saving_a_file_is_the_old_one_or_the_new_one(tmp_path
 
 
 def test_a_passport_says_what_the_design_promises():
-    content = files.passport(ib.catalog.truncated_geometric(ib.count(4), "1/2"))
+    content = passports.passport(ib.catalog.truncated_geometric(ib.count(4), "1/2"))
     assert content["format"] == "inbounds mechanism"
     assert content["version"] == 1
     assert content["epsilon"] == "1/2"
@@ -133,7 +134,7 @@ def test_a_passport_says_what_the_design_promises():
 
 
 def test_weights_are_written_as_text_so_that_no_reader_rounds_them():
-    content = json.loads(json.dumps(files.passport(ib.catalog.uniform(ib.count(2), 1))), parse_int=float)
+    content = json.loads(json.dumps(passports.passport(ib.catalog.uniform(ib.count(2), 1))), parse_int=float)
     rows = [[int(word) for word in row.split(" ")] for row in content["law"]["matrix"]]
     assert [sum(column) for column in zip(*rows, strict=True)] == [TOTAL] * 3
 
@@ -157,7 +158,7 @@ def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, saved
     """5,000 random edits each: refused, or the very same mechanism with a matching digest."""
     rng = random.Random(which)
     made = ib.catalog.truncated_geometric(ib.count(4), "1/2") if which == "matrix" else tables()[0]
-    original = json.dumps(files.passport(made), indent=1) + "\n"
+    original = json.dumps(passports.passport(made), indent=1) + "\n"
     places = [k for k, character in enumerate(original) if character.isdigit()]
     accepted = 0
     for _ in range(5000):
@@ -183,7 +184,7 @@ def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_privat
     """The attacker signs the edit: only the checker and the recomputed claims stand in the way."""
     rng = random.Random(which)
     made = ib.catalog.truncated_geometric(ib.count(4), "1/2") if which == "matrix" else tables()[0]
-    original = json.dumps(files.passport(made))
+    original = json.dumps(passports.passport(made))
     places = [k for k, character in enumerate(original) if character.isdigit()]
     for _ in range(1500):
         k = rng.choice(places)
@@ -193,12 +194,12 @@ def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_privat
         except ValueError:
             continue
         try:
-            back = files.read(signed(content))
+            back = reading.read(signed(content))
         except ib.PassportError as reason:
             assert str(reason)  # noqa: PT017 - thousands of cases in one test
             continue
         assert judge.certifies(back)
-        true, claimed = files.passport(back)["claims"], content["claims"]
+        true, claimed = passports.passport(back)["claims"], content["claims"]
         assert true["properties"] == claimed["properties"]
         for name, loss in true["losses"].items():
             assert float(claimed["losses"][name]) == pytest.approx(float(loss), rel=2e-9, abs=2e-9)
@@ -207,7 +208,7 @@ def test_a_changed_digit_under_a_fresh_digest_is_refused_or_still_exactly_privat
 @pytest.mark.parametrize("made", [ib.catalog.truncated_geometric(ib.count(3), 1), tables()[0]])
 def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judge, made):
     """Every value of the passport in turn, replaced by odd values and signed."""
-    original = files.passport(made)
+    original = passports.passport(made)
     odd = [None, True, 0, 1, -1, 10**30, 0.5, "", "0", "1", "-1", "1/0", "9" * 19, "0 0", "x", [], {}, [[]]]
     survived = 0
 
@@ -229,7 +230,7 @@ def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judg
             else:
                 spot[path[-1]] = replacement
             try:
-                back = files.read(signed(content) if isinstance(content, dict) else content)
+                back = reading.read(signed(content) if isinstance(content, dict) else content)
             except ib.PassportError as reason:
                 assert "\n" not in str(reason)  # noqa: PT017 - hundreds of cases in one test
                 continue
@@ -239,22 +240,22 @@ def test_any_field_replaced_by_anything_is_refused_or_still_exactly_private(judg
 
 
 def test_weights_that_are_not_private_are_refused_under_any_digest():
-    content = files.passport(ib.catalog.truncated_geometric(ib.count(1), 1))
+    content = passports.passport(ib.catalog.truncated_geometric(ib.count(1), 1))
     content["law"] = {"matrix": [f"{TOTAL} 0", f"0 {TOTAL}"]}
     with pytest.raises(ib.PassportError, match="the weights are not private: output 0 is inf times likelier"):
-        files.read(signed(content))
+        reading.read(signed(content))
     with pytest.raises(ib.PassportError, match="the digest does not match"):
-        files.read(content)
+        reading.read(content)
 
 
 def test_a_smaller_epsilon_or_a_wider_neighbourhood_than_the_weights_keep_is_refused():
-    content = files.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    content = passports.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
     with pytest.raises(ib.PassportError, match="the weights are not private"):
-        files.read(signed({**content, "epsilon": "99/100"}))
+        reading.read(signed({**content, "epsilon": "99/100"}))
     for wider in ({"everyone": True}, {"reach": 2}, {"metric": "2"}):
         query = {**content["query"], "neighbours": wider}
         with pytest.raises(ib.PassportError, match="the weights are not private"):
-            files.read(signed({**content, "query": query}))
+            reading.read(signed({**content, "query": query}))
 
 
 @pytest.mark.parametrize(
@@ -272,10 +273,10 @@ def test_a_smaller_epsilon_or_a_wider_neighbourhood_than_the_weights_keep_is_ref
     ],
 )
 def test_a_claim_that_does_not_follow_from_the_weights_is_refused(field, lie):
-    content = files.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    content = passports.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
     claims = {**content["claims"], field: lie}
     with pytest.raises(ib.PassportError, match="the claims do not follow from the weights"):
-        files.read(signed({**content, "claims": claims}))
+        reading.read(signed({**content, "claims": claims}))
 
 
 @pytest.mark.parametrize("objective", ["average absolute loss", "average absolute loss under a prior", "anything"])
@@ -283,12 +284,12 @@ def test_a_bound_above_the_value_it_bounds_is_refused_whatever_the_objective(obj
     made = ib.catalog.uniform(ib.count(2), 1)
     for excess, allowed in ((-1e-13, True), (0.0, True), (1e-13, False), (1.0, False)):
         best = {"objective": objective, "value": repr(made.loss()), "bound": repr(made.loss() + excess)}
-        content = signed({**files.passport(made), "optimality": best})
+        content = signed({**passports.passport(made), "optimality": best})
         if allowed:
-            assert files.read(content).optimality.bound == made.loss() + excess
+            assert reading.read(content).optimality.bound == made.loss() + excess
         else:
             with pytest.raises(ib.PassportError, match="the value of the objective does not follow"):
-                files.read(content)
+                reading.read(content)
 
 
 @pytest.mark.parametrize(
@@ -302,29 +303,29 @@ def test_a_bound_above_the_value_it_bounds_is_refused_whatever_the_objective(obj
 def test_odd_cells_in_a_passport_are_refused(cells, wrong):
     """Cells that overlap, or do not hold what is reported for them, would be nobody's idea of the outputs."""
     made = ib.catalog.uniform(ib.count(5, outputs=ib.cells("-1/2", "11/2", 3)), 1)
-    content = json.loads(json.dumps(files.passport(made)))
-    assert files.read(content) == made
+    content = json.loads(json.dumps(passports.passport(made)))
+    assert reading.read(content) == made
     for name, start in cells.items():
         content["query"]["outputs"][name]["start"] = start
     with pytest.raises(ib.PassportError, match=r"a cell must satisfy|cells must be disjoint"):
-        files.read(signed(content))
+        reading.read(signed(content))
 
 
 @pytest.mark.parametrize("name", ["absolute", "squared", "zero-one"])
 def test_a_loss_that_is_a_little_too_good_is_refused(name):
-    content = json.loads(json.dumps(files.passport(ib.catalog.truncated_geometric(ib.count(3), 1))))
+    content = json.loads(json.dumps(passports.passport(ib.catalog.truncated_geometric(ib.count(3), 1))))
     losses = content["claims"]["losses"]
     losses[name] = repr(float(losses[name]) - 1e-6)
     with pytest.raises(ib.PassportError, match="the claims do not follow from the weights"):
-        files.read(signed(content))
+        reading.read(signed(content))
 
 
 @pytest.mark.parametrize(("value", "bound"), [("nan", "0"), ("1", "inf"), ("-inf", "0"), ("x", "0"), ("1", None)])
 def test_an_optimality_that_is_no_number_is_refused(value, bound):
-    content = files.passport(ib.catalog.uniform(ib.count(2), 1))
+    content = passports.passport(ib.catalog.uniform(ib.count(2), 1))
     claim = {"objective": "absolute", "value": value, "bound": bound}
     with pytest.raises(ib.PassportError, match="malformed"):
-        files.read(signed({**content, "optimality": claim}))
+        reading.read(signed({**content, "optimality": claim}))
 
 
 # --- not a passport ---------------------------------------------------------------------------------------
@@ -332,29 +333,29 @@ def test_an_optimality_that_is_no_number_is_refused(value, bound):
 
 @pytest.mark.parametrize("version", [0, 3, 99, "1", None, "2.0", True])
 def test_an_unknown_version_is_refused_as_such(version):
-    content = files.passport(ib.catalog.uniform(ib.count(2), 1))
+    content = passports.passport(ib.catalog.uniform(ib.count(2), 1))
     with pytest.raises(ib.UnknownVersion, match="passport version must be 1 or 2, got"):
-        files.read(signed({**content, "version": version}))
+        reading.read(signed({**content, "version": version}))
 
 
 def test_a_version_that_does_not_fit_the_query_is_refused():
     """Version 1 had no allowance: a reader of that time would round differently from what is promised."""
-    plain = files.passport(ib.catalog.uniform(ib.count(2), 1))
-    spare = files.passport(ib.catalog.uniform(ib.interval(0, 2, 1, 2), 1))
+    plain = passports.passport(ib.catalog.uniform(ib.count(2), 1))
+    spare = passports.passport(ib.catalog.uniform(ib.interval(0, 2, 1, 2), 1))
     assert (plain["version"], spare["version"]) == (1, 2)
     for content, other in ((plain, 2), (spare, 1)):
         with pytest.raises(ib.PassportError, match="the version does not fit the query"):
-            files.read(signed({**content, "version": other}))
+            reading.read(signed({**content, "version": other}))
 
 
 @pytest.mark.parametrize("content", [None, [], "text", 5, {}, {"format": "something else"}])
 def test_json_of_another_format_is_refused(content):
     with pytest.raises(ib.PassportError, match="a passport must be a JSON object with the format"):
-        files.read(content)
+        reading.read(content)
 
 
 def test_a_file_cut_short_anywhere_is_refused(saved):
-    text = json.dumps(files.passport(ib.catalog.truncated_geometric(ib.count(2), 1)), indent=1)
+    text = json.dumps(passports.passport(ib.catalog.truncated_geometric(ib.count(2), 1)), indent=1)
     for end in range(0, len(text), 7):
         with pytest.raises(ib.PassportError):
             ib.load(saved(text[:end]))
@@ -371,7 +372,7 @@ def test_what_is_not_json_is_refused(text, saved):
 
 
 def test_a_repeated_field_is_refused(saved):
-    text = json.dumps(files.passport(ib.catalog.uniform(ib.count(2), 1)))
+    text = json.dumps(passports.passport(ib.catalog.uniform(ib.count(2), 1)))
     doubled = text.replace('"epsilon"', '"epsilon": "1/2", "epsilon"', 1)
     with pytest.raises(ib.PassportError, match="a passport must not repeat a field"):
         ib.load(saved(doubled))
@@ -401,9 +402,9 @@ def test_a_missing_file_is_the_usual_error(tmp_path):
     ],
 )
 def test_a_query_that_makes_no_sense_is_refused_with_the_reason(part, reason):
-    content = files.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
+    content = passports.passport(ib.catalog.truncated_geometric(ib.count(3), 1))
     with pytest.raises(ib.PassportError, match=reason):
-        files.read(signed({**content, "query": {**content["query"], **part}}))
+        reading.read(signed({**content, "query": {**content["query"], **part}}))
 
 
 def test_cells_that_overlap_or_do_not_match_are_refused():
@@ -414,7 +415,7 @@ def test_cells_that_overlap_or_do_not_match_are_refused():
         {"values": {"start": "50", "unit": "1", "size": 2}},
         {"lowers": {"start": "-1", "unit": "5/2", "size": 3}},
     ):
-        content = json.loads(json.dumps(files.passport(made)))
+        content = json.loads(json.dumps(passports.passport(made)))
         content["query"]["outputs"].update(cells)
         with pytest.raises(ib.PassportError, match=r"malformed|claims"):
-            files.read(signed(content))
+            reading.read(signed(content))

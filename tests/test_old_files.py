@@ -15,9 +15,9 @@ import pytest
 import inbounds as ib
 import inbounds.studies
 import inbounds.tables
-from inbounds import files
 from inbounds.attack import load_multilevel, load_record
 from inbounds.cli import main
+from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.tables import groups, read_plan
 from inbounds.tables.record import check, read
@@ -65,7 +65,7 @@ def test_a_passport_is_proved_again_and_says_what_it_said(judge, name):
     assert made.epsilon == epsilon
     assert type(made.law) is (Noise if name.startswith("noise") else Matrix)
     assert made.sha256 == content["sha256"]  # records name passports by it
-    assert files.passport(made) == content
+    assert passports.passport(made) == content
 
 
 def test_the_numbers_of_a_passport_are_those_that_were_written():

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds.cli import app
-from inbounds.files import passport
+from inbounds.mechanism.passport import passport
 from inbounds.numbers import decimal
 from inbounds.read.compare import compare
 from inbounds.report import figures, html, svg, words

@@ -16,10 +16,11 @@ import inbounds as ib
 from inbounds import files
 from inbounds.cli.verify import verify
 from inbounds.files.intake import from_json, from_toml
-from inbounds.files.spelling import read_fraction
-from inbounds.mechanism import Mechanism, Optimality, Origin, clamped
+from inbounds.mechanism import Mechanism, Optimality, Origin, clamped, reading
+from inbounds.mechanism import passport as passports
 from inbounds.mechanism.audit import log_above
 from inbounds.mechanism.law import Matrix, Noise, geometric_noise
+from inbounds.mechanism.spelling import read_fraction
 from inbounds.properties import holding, square
 from inbounds.query import Cells, Everyone, Metric, Query, Reach, Scale, with_neighbours
 from inbounds.report import words
@@ -36,7 +37,7 @@ def signed(content):
 
 def changed(made, **parts):
     """The passport with these parts replaced, and a digest to match."""
-    return signed({**json.loads(json.dumps(files.passport(made))), **parts})
+    return signed({**json.loads(json.dumps(passports.passport(made))), **parts})
 
 
 def even_noise(size: int, end: int = 2**40) -> Noise:
@@ -53,9 +54,9 @@ def test_a_noise_table_of_2_to_the_34_answers_is_read_or_refused_at_once(reach):
     law = {"noise": {"core": str(TOTAL - 2 * (2**34 - 2) - 2**41), "floor": "1", "end": str(2**40), "remap": None}}
     law["noise"]["size"] = str(2**34 - 1)
     made = GEOMETRIC(ib.count(3), 1)
-    query = {**files.passport(made)["query"], "answers": answers, "neighbours": {"reach": reach}}
+    query = {**passports.passport(made)["query"], "answers": answers, "neighbours": {"reach": reach}}
     with pytest.raises(ib.PassportError, match=r"too short for a reach|claims do not follow|times likelier"):
-        files.read(changed(made, query=query, law=law, epsilon="64"))
+        reading.read(changed(made, query=query, law=law, epsilon="64"))
 
 
 def test_a_count_of_2_to_the_40_people_is_sampled_saved_and_read(tmp_path):
@@ -77,11 +78,11 @@ def test_a_query_has_at_most_2_to_the_53_answers():
 
 def test_cells_that_are_not_one_per_answer_are_bounded_in_a_file():
     made = GEOMETRIC(ib.count(5, outputs=2), 1)
-    query = json.loads(json.dumps(files.passport(made)["query"]))
+    query = json.loads(json.dumps(passports.passport(made)["query"]))
     for part in query["outputs"].values():
         part["size"] = 2**34
     with pytest.raises(ib.PassportError, match="at most 8192 answers, and cells"):
-        files.read(changed(made, query=query))
+        reading.read(changed(made, query=query))
 
 
 def test_a_remap_of_many_steps_to_two_outputs_costs_no_square_of_the_steps():
@@ -103,10 +104,10 @@ def test_a_remap_of_many_steps_to_two_outputs_costs_no_square_of_the_steps():
 
 def test_ticks_far_apart_are_refused_in_a_file_and_cost_nothing_in_python():
     made = GEOMETRIC(ib.interval(0, 2, 1, 2), 1)
-    query = {**files.passport(made)["query"], "answers": {"start": "0", "unit": "1", "ticks": "0 1000000000000"}}
+    query = {**passports.passport(made)["query"], "answers": {"start": "0", "unit": "1", "ticks": "0 1000000000000"}}
     query["neighbours"] = {"reach": 10**12}
     with pytest.raises(ib.PassportError, match="must lie closer together"):
-        files.read(changed(made, query=query))
+        reading.read(changed(made, query=query))
     scale = Scale(Fraction(0), Fraction(1), (0, 10**12))
     wide = Query("interval", scale, Cells.around(scale), Reach(10**12), rounds=True)
     assert wide.index([0.25, 1e12]).tolist() == [0, 1]
@@ -331,7 +332,7 @@ def test_a_copy_of_a_multi_level_release_is_checked_anew():
 
 def test_an_extreme_whose_neighbours_are_one_step_apart_promises_nothing_whatever_the_record():
     made = GEOMETRIC(with_neighbours(ib.extreme(0, 5), Reach(1)), 1)
-    back = files.read(files.passport(made))
+    back = reading.read(passports.passport(made))
     assert "Whatever one person's record is" not in words.promise(back)
     assert "under another at most 1 away" in words.promise(back)
     assert "nothing says so of the kind 'extreme'" in words.promise(back)
@@ -382,15 +383,15 @@ def test_the_value_of_an_objective_with_a_name_is_recomputed(aim, loss):
     made = GEOMETRIC(ib.count(4), 1)
     value = made.loss(loss) if aim == "average" else made.worst_loss(loss)
     objective = f"{aim} {loss.name} loss"
-    true = files.read(files.passport(designed(objective, value)))
+    true = reading.read(passports.passport(designed(objective, value)))
     assert not any(objective in claim and "that its" in claim for claim in true.claimed)
     with pytest.raises(ib.PassportError, match="the value of the objective does not follow"):
-        files.read(files.passport(designed(objective, value + 1e-6)))
+        reading.read(passports.passport(designed(objective, value + 1e-6)))
 
 
 @pytest.mark.parametrize("objective", ["mean absolute loss", "average absolute loss under the given prior", "best"])
 def test_any_other_objective_is_claimed_and_not_checked(objective, tmp_path, capsys):
-    back = files.read(files.passport(designed(objective, 0.001)))
+    back = reading.read(passports.passport(designed(objective, 0.001)))
     assert f"that its {objective} is 0.001" in back.claimed
     back.save(tmp_path / "m.json")
     verify([tmp_path / "m.json"])
@@ -467,4 +468,4 @@ def test_a_noise_table_declared_at_64_says_what_it_really_loses():
     made = GEOMETRIC(ib.count(10**5), "0.1")
     declared = Mechanism(made.query, 64, made.law, made.origin)
     assert 0.0999 < declared.effective_epsilon() <= 0.1
-    assert files.read(files.passport(declared)) == declared
+    assert reading.read(passports.passport(declared)) == declared

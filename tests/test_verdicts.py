@@ -23,7 +23,9 @@ def test_a_passport_gives_the_mechanism_that_is_proved(passport):
     assert str(found) == f"proved {passport}: explicit_fair, epsilon 0.5"
     content = json.loads(passport.read_text())
     del content["law"]
-    assert found.to_json() == {"valid": True, **content}
+    more = {key: found.to_json()[key] for key in ("promise", "tight_epsilon", "claimed_not_checked")}
+    assert found.to_json() == {"valid": True, **content, **more}
+    assert more["claimed_not_checked"] == found.mechanism.claimed
 
 
 def test_a_changed_file_gives_the_reason_and_no_mechanism(passport):

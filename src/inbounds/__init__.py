@@ -21,10 +21,10 @@ from inbounds.errors import (
     TooLarge,
     UnknownVersion,
 )
-from inbounds.files import load
 from inbounds.loss import off_by_more_than, power
 from inbounds.mechanism import Mechanism, certify
 from inbounds.mechanism.audit import Audit, audit
+from inbounds.mechanism.reading import load
 from inbounds.numbers import alpha
 from inbounds.query import (
     Everyone,

@@ -6,6 +6,7 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 MOVED = {
     "inbounds.adapters": "inbounds.mechanism.adapters",
@@ -55,7 +56,20 @@ MOVED = {
     "inbounds.sample": "inbounds.trusted.sample",
     "inbounds.sensitivity": "inbounds.sideinfo.sensitivity",
     "inbounds.smooth": "inbounds.sideinfo.smooth",
-    "inbounds.spelling": "inbounds.files.spelling",
+    "inbounds.spelling": "inbounds.mechanism.spelling",
+    "inbounds.tables.csvfile": "inbounds.tables.sources.csvfile",
+    "inbounds.tables.digits": "inbounds.tables.sources.typed",
+    "inbounds.tables.drafting": "inbounds.tables.plan.drafting",
+    "inbounds.tables.expression": "inbounds.tables.condition.expression",
+    "inbounds.tables.frames": "inbounds.tables.sources.frames",
+    "inbounds.tables.grammar": "inbounds.tables.condition.grammar",
+    "inbounds.tables.inputs": "inbounds.tables.plan.reading",
+    "inbounds.tables.lines": "inbounds.tables.plan.lines",
+    "inbounds.tables.oneline": "inbounds.tables.plan.oneline",
+    "inbounds.tables.reading": "inbounds.tables.plan.reading",
+    "inbounds.tables.sizes": "inbounds.tables.keys",
+    "inbounds.tables.source": "inbounds.tables.sources.source",
+    "inbounds.tables.sqlitefile": "inbounds.tables.sources.sqlitefile",
     "inbounds.utility": "inbounds.mechanism.measures",
 }
 """Modules and packages, by the names they had."""
@@ -63,8 +77,22 @@ MOVED = {
 SPLIT = {
     "inbounds.exact": ("inbounds.numbers", "inbounds.trusted.bounds", "inbounds.mechanism.repair"),
     "inbounds.scale": ("inbounds.trusted.scale", "inbounds.query.cells"),
+    "inbounds.tables.facts": ("inbounds.tables.columns", "inbounds.tables.keys"),
 }
 """Modules whose contents went to several."""
+
+
+NAMES = {"inbounds.files": ("inbounds.mechanism.passport", "inbounds.mechanism.reading")}
+"""Modules that stayed while some of their names went elsewhere."""
+
+
+def old_name(module: str, name: str) -> Any:
+    """What a module's name stood for in version 0.1."""
+    for place in NAMES[module]:
+        found = getattr(import_module(place), name, None)
+        if found is not None and not name.startswith("_"):
+            return found
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 def new_name(name: str) -> str | None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inbounds.errors import LedgerError, PassportError
-from inbounds.files import format_of, load, summary
-from inbounds.files.spelling import Json
+from inbounds.files import Json, format_of
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.passport import summary
+from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal
 from inbounds.report.words import promise
 
@@ -85,10 +86,11 @@ def _proved_together(file: Path) -> Sequence[str] | None:
 
         return check(file)
     from inbounds.accounting import chain, record
+    from inbounds.accounting.multilevel import MULTILEVEL
 
-    for module in (record, chain):
-        if kind == module.FORMAT:
-            return [str(module.load(file))]
+    for known, load_it in ((record.COMPOSITION, record.load), (MULTILEVEL, chain.load)):
+        if kind == known.format:
+            return [str(load_it(file))]
     return None
 
 

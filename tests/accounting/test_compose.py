@@ -19,6 +19,7 @@ from inbounds.accounting.pairs import neighbours
 from inbounds.accounting.record import up
 from inbounds.attack import Composition, Record, answers_allowed, compose, enumerated, load_record
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
+from inbounds.mechanism import passport as passports
 
 SMALL = {
     "geometric": ib.catalog.truncated_geometric(ib.count(6), "0.5"),
@@ -251,7 +252,7 @@ def test_a_mechanism_released_twice_states_the_composed_guarantee(tmp_path):
     twice.save(tmp_path / "composition.json")
     content = json.loads((tmp_path / "composition.json").read_text("utf-8"))
     assert content["basic_epsilon"] == "2"
-    assert content["members"][0]["sha256"] == files.passport(SMALL["exponential"])["sha256"]
+    assert content["members"][0]["sha256"] == passports.passport(SMALL["exponential"])["sha256"]
     assert content["members"][0]["times"] == 2
     assert "2 answers about the same people are together 2-private" in content["statement"]
     back = load_record(tmp_path / "composition.json")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds import files
-from inbounds.accounting import MultiLevel, chain, load_multilevel, multilevel
+from inbounds.accounting import MultiLevel, load_multilevel, multilevel
 from inbounds.accounting.multilevel import check_private, degradation
 from inbounds.errors import NotADistribution, PassportError, PrivacyViolation, TooLarge, UnknownVersion
 
@@ -155,7 +155,7 @@ def test_a_release_survives_its_file(tmp_path):
     ],
 )
 def test_a_changed_file_is_refused_even_with_a_fitting_digest(tmp_path, change, reason):
-    forged = change(chain.content(RELEASE))
+    forged = change(RELEASE.content())
     forged["sha256"] = files.digest(forged)
     (tmp_path / "chain.json").write_text(json.dumps(forged), "utf-8")
     with pytest.raises(PassportError, match=reason):
@@ -163,7 +163,7 @@ def test_a_changed_file_is_refused_even_with_a_fitting_digest(tmp_path, change, 
 
 
 def test_a_file_with_another_digest_or_version_is_refused(tmp_path):
-    good = chain.content(RELEASE)
+    good = RELEASE.content()
     for name, text, kind in (
         ("a", json.dumps(good | {"sha256": "0"}), PassportError),
         ("b", json.dumps(good | {"version": 2}), UnknownVersion),

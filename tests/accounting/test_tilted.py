@@ -13,8 +13,8 @@ import pytest
 import inbounds as ib
 from inbounds.accounting import compose, epsilon_of_rho
 from inbounds.accounting.directed import exp_above, log_above
-from inbounds.accounting.dominating import Curve, Part, dominating, response
-from inbounds.accounting.tilted import Plan
+from inbounds.accounting.dominating import AnswerGroup, Curve, dominating, response
+from inbounds.accounting.tilted import TiltedPlan
 
 SURE, FAINT = Curve((10, 1, 189), (1, 10, 189)), Curve((110, 90), (90, 110))
 """A pair that rarely tells much, and one that always tells a little: neither dominates the other."""
@@ -73,7 +73,7 @@ def decimal(value: Fraction) -> Decimal:
 # --- bounds against the truth ---------------------------------------------------------------------------------
 
 
-def held(plan: Plan, atoms: Atoms, delta: Fraction, excess: float) -> None:
+def held(plan: TiltedPlan, atoms: Atoms, delta: Fraction, excess: float) -> None:
     """The plan's epsilon at delta is the truth or above it by at most a share, and so is its delta there."""
     found, least = decimal(plan.epsilon(delta)), true_epsilon(atoms, delta)
     assert least <= found <= least * (1 + Decimal(excess)) + Decimal("1e-9")
@@ -83,13 +83,13 @@ def held(plan: Plan, atoms: Atoms, delta: Fraction, excess: float) -> None:
             assert true_delta(atoms, exp_above(epsilon)) <= decimal(plan.delta(epsilon)) * (1 + Decimal("1e-80"))
 
 
-def one(upper: list[int], lower: list[int], times: int) -> Part:
+def one(upper: list[int], lower: list[int], times: int) -> AnswerGroup:
     """A part of one pair of columns, at the least epsilon it has."""
     largest = log_above(max(Fraction(p, q) for p, q in zip(upper, lower, strict=True)))
-    return Part((Curve(tuple(upper), tuple(lower)),), sum(upper), max(largest, Fraction(1, 10**9)), times)
+    return AnswerGroup((Curve(tuple(upper), tuple(lower)),), sum(upper), max(largest, Fraction(1, 10**9)), times)
 
 
-def random_response(rng: random.Random) -> tuple[Part, Fraction]:
+def random_response(rng: random.Random) -> tuple[AnswerGroup, Fraction]:
     epsilon = Fraction(round(10 ** rng.uniform(-4, 1.2), 6)).limit_denominator(10**6)
     return response(epsilon, int(10 ** rng.uniform(0, 3))), Fraction(1, 10 ** rng.randint(1, 40))
 
@@ -99,7 +99,7 @@ def check_responses(cases: int, seed: int) -> None:
     for _ in range(cases):
         part, delta = random_response(rng)
         a, b = part.curves[0].upper
-        held(Plan([part]), repeated(atoms_of((a, b), (b, a)), part.times), delta, 1e-8)
+        held(TiltedPlan([part]), repeated(atoms_of((a, b), (b, a)), part.times), delta, 1e-8)
 
 
 def test_randomized_response_is_met_to_eight_digits_down_to_delta_1e_40():
@@ -138,7 +138,7 @@ def check_pairs(cases: int, seed: int) -> None:
         k = int(10 ** rng.uniform(0, 2.3)) if outputs == 2 else rng.randint(1, 4)
         law = atoms_of(upper, lower)
         atoms = repeated(law, k) if outputs == 2 else together([law] * k)
-        held(Plan([one(upper, lower, k)]), atoms, Fraction(1, 10 ** rng.randint(1, 40)), 1e-3)
+        held(TiltedPlan([one(upper, lower, k)]), atoms, Fraction(1, 10 ** rng.randint(1, 40)), 1e-3)
 
 
 def test_adversarial_pairs_are_never_below_the_truth():
@@ -157,7 +157,7 @@ def test_different_mechanisms_are_met_by_brute_force(seed):
     laws = [columns(rng, rng.randint(2, 3)) for _ in range(rng.randint(2, 6))]
     laws = [law for law in laws if min(*law[0], *law[1]) > 0]
     atoms = together([atoms_of(*law) for law in laws])
-    plan = Plan([one(upper, lower, 1) for upper, lower in laws])
+    plan = TiltedPlan([one(upper, lower, 1) for upper, lower in laws])
     for delta in ("1e-2", "1e-6", "1e-12"):
         held(plan, atoms, Fraction(delta), 1e-3)
 
@@ -167,7 +167,7 @@ def test_two_large_losses_meet_on_a_grid_fine_enough(first, second):
     parts = [response(Fraction(first), 1), response(Fraction(second), 1)]
     laws = [atoms_of((a, b), (b, a)) for a, b in (p.curves[0].upper for p in parts)]
     for delta in ("0.3", "1e-2", "1e-5", "1e-9"):
-        held(Plan(parts), together(laws), Fraction(delta), 1e-3)
+        held(TiltedPlan(parts), together(laws), Fraction(delta), 1e-3)
 
 
 @pytest.mark.parametrize(("k", "delta", "epsilon"), [(1000, "1e-6", 19.3447), (1000, "1e-10", 24.4067)])
@@ -196,18 +196,20 @@ def test_a_hundred_thousand_answers_at_delta_1e_15():
 def test_no_worse_than_the_renyi_bound_and_the_sum():
     """The optimal conversion at any order, from the divergence of randomized response in closed form."""
     k, e, delta = 50, 0.7, 1e-12
-    found = Plan([response(Fraction("0.7"), k)]).epsilon(Fraction("1e-12"))
+    found = TiltedPlan([response(Fraction("0.7"), k)]).epsilon(Fraction("1e-12"))
     for t in (0.5, 1, 2, 4, 8):
         divergence = k * math.log(math.cosh((t + 0.5) * e) / math.cosh(e / 2))
         peak = t * math.log(t) - (1 + t) * math.log1p(t)
         assert float(found) <= (divergence + peak - math.log(delta)) / t
-    assert Plan([response(Fraction("0.7"), 2)]).epsilon(Fraction(1, 10**40)) <= Fraction("1.4") + Fraction(1, 10**15)
+    assert TiltedPlan([response(Fraction("0.7"), 2)]).epsilon(Fraction(1, 10**40)) <= Fraction("1.4") + Fraction(
+        1, 10**15
+    )
 
 
 def test_answers_chosen_as_one_goes_are_covered_where_fixed_answers_are_not_enough():
     """The best adversary picks the second pair of neighbours after the first answer: the value of the game."""
     laws = [atoms_of(c.upper, c.lower) for c in (SURE, FAINT)]
-    plan = Plan([Part((SURE, FAINT), 200, log_above(Fraction(10)), 2)])
+    plan = TiltedPlan([AnswerGroup((SURE, FAINT), 200, log_above(Fraction(10)), 2)])
     gained = []
     for epsilon in map(Fraction, ("0.1", "0.2", "0.3", "0.5", "1")):
         ratio = exp_above(epsilon)
@@ -229,13 +231,13 @@ def test_one_mechanism_with_a_huge_and_unlikely_loss_is_covered():
     for k in (1, 2, 30):
         atoms = repeated(atoms_of(upper, lower), k)
         for delta in ("1e-3", "1e-6", "1e-7", "1e-12", "1e-30"):
-            held(Plan([one(upper, lower, k)]), atoms, Fraction(delta), 1e-3)
+            held(TiltedPlan([one(upper, lower, k)]), atoms, Fraction(delta), 1e-3)
 
 
 def test_a_large_loss_does_not_coarsen_the_grid_of_many_small_ones():
     """Paid as a pure promise where that costs less: never more than its epsilon beside the others alone."""
-    small = Plan([response(Fraction("0.001"), 10**5)])
-    mixed = Plan([response(Fraction(50), 1), response(Fraction("0.001"), 10**5)])
+    small = TiltedPlan([response(Fraction("0.001"), 10**5)])
+    mixed = TiltedPlan([response(Fraction(50), 1), response(Fraction("0.001"), 10**5)])
     delta = Fraction(1, 10**9)
     assert small.epsilon(delta) < mixed.epsilon(delta) <= 50 + small.epsilon(delta) * Fraction(1001, 1000)
     assert mixed.delta(Fraction(51)) <= small.delta(Fraction(1)) * Fraction(1001, 1000)
@@ -243,7 +245,7 @@ def test_a_large_loss_does_not_coarsen_the_grid_of_many_small_ones():
 
 def test_more_answers_than_any_window_holds_keep_the_renyi_bound():
     """10^11 answers at 10^-9 are concentrated with rho = 5e-8; no transform is longer for it."""
-    found = Plan([response(Fraction(1, 10**9), 10**11)]).epsilon(Fraction(1, 10**9))
+    found = TiltedPlan([response(Fraction(1, 10**9), 10**11)]).epsilon(Fraction(1, 10**9))
     concentrated = epsilon_of_rho(5 * 10**7, Fraction(1, 10**9))
     assert concentrated * Fraction(7, 10) < found < concentrated * Fraction(101, 100)
 

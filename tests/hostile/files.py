@@ -12,10 +12,10 @@ import pyarrow as pa
 
 import inbounds as ib
 from inbounds import files
-from inbounds.accounting import chain
 from inbounds.accounting.record import Record
 from inbounds.local.collector import Collector
 from inbounds.mechanism import Mechanism, Optimality, Origin
+from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Noise, geometric_noise
 from inbounds.query import with_neighbours
 from inbounds.tables import release
@@ -148,9 +148,9 @@ def signed(content: Any, kind: str) -> Any:
 
 def json_bases(folder: Path) -> list[tuple[str, Any, dict[str, bytes]]]:
     made = honest_mechanisms()
-    bases: list[tuple[str, Any, dict[str, bytes]]] = [("passport", files.passport(m), {}) for m in made]
+    bases: list[tuple[str, Any, dict[str, bytes]]] = [("passport", passports.passport(m), {}) for m in made]
     bases.append(("record", Record.of(ib.compose(made[0], 3), "1/1000").content(), {}))
-    bases.append(("chain", chain.content(ib.multilevel(ib.count(2), [1, "1/2"])), {}))
+    bases.append(("chain", ib.multilevel(ib.count(2), [1, "1/2"]).content(), {}))
     collector = Collector(ib.catalog.truncated_geometric(ib.count(3), 1))
     collector.add([0, 1, 3])
     collector.save(folder / "collection.json")

@@ -19,13 +19,13 @@ import pyarrow.parquet  # noqa: F401
 import inbounds as ib
 from inbounds.accounting import chain
 from inbounds.accounting import record as attack_record
-from inbounds.cli.verify import _said
 from inbounds.errors import PassportError
 from inbounds.local.collector import Collector
 from inbounds.tables import record as release_record
 from inbounds.tables.errors import PlanError
-from inbounds.tables.inputs import read_plan
+from inbounds.tables.plan.reading import read_plan
 from inbounds.trusted.extent import MOST_CELLS
+from inbounds.verdicts import verify
 
 MEMORY = 50_000_000
 PATIENCE = 4
@@ -35,7 +35,7 @@ LEAST = 0.2
 def passport(path: Path) -> None:
     """As `inbounds verify --json` and `inbounds sample` do."""
     made = ib.load(path)
-    _said(made)
+    verify(path).to_json()
     answers = made.query.labels or [made.query.answers[0], made.query.answers[-1]]
     if made.query.rounds and len(made.query.answers) > MOST_CELLS:
         return  # drawing writes out the edges of all cells

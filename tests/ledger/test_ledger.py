@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds.accounting.filters import RHO_UNIT, epsilon_of_rho, rho_above, rho_cap
+from inbounds.files import canonical, sha256
 from inbounds.ledger import Head, Ledger
 from inbounds.ledger.amounts import cost
 from inbounds.ledger.checking import exported, load_export, verified
-from inbounds.ledger.entries import Entry, canonical, sha256
-from inbounds.ledger.ledger import Request, verify_ledger
+from inbounds.ledger.entries import Entry
+from inbounds.ledger.ledger import ChargeRequest, verify_ledger
 from inbounds.ledger.migrations import POSTGRES, SQLITE
 from inbounds.ledger.sqlite import Driver, Sqlite
 from inbounds.ledger.store import without_password
@@ -340,7 +341,7 @@ plain_values = st.recursive(
 
 @given(st.sampled_from(["", "why", 'a "quoted" é']), plain_values, st.lists(st.fractions(), max_size=3))
 def test_a_request_is_digested_as_canonical_json(purpose, question, parts):
-    request = Request.of("p", parts, "k", purpose, question)
+    request = ChargeRequest.of("p", parts, "k", purpose, question)
     facts = {"purpose": purpose, "parts": list(map(str, parts))}
     assert request.facts == canonical(facts)
     assert request.digest == sha256(canonical({**facts, "people": "p", "question": question}))

@@ -110,7 +110,7 @@ class Checks:
         import ibis
 
         from inbounds.tables import engine
-        from inbounds.tables.source import quiet
+        from inbounds.tables.sources.source import quiet
 
         with quiet():
             joined = engine._joined(plan, open_source(plan).table)

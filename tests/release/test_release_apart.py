@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from inbounds.tables import Plan, PlanError, Source, as_plan, groups, read_plan
-from inbounds.tables.apart import OWN_DATA
-from inbounds.tables.source import quiet
+from inbounds.tables.plan.apart import OWN_DATA
+from inbounds.tables.sources.source import quiet
 
 DATA = "school,answer\nNorth,yes\nSecret School,no\nSecret School,yes\n"
 FRAME = pa.table({"school": ["North", "South"], "answer": ["yes", "no"]})

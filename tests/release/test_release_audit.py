@@ -7,6 +7,7 @@ import pytest
 
 from inbounds.tables import answer as answering
 from inbounds.tables import engine
+from inbounds.tables.statistics import numbers
 from inbounds.trusted.sample import simulated
 
 COLUMNS = {"c": {"labels": ["p", "q"]}, "n": {"low": 0, "high": 3}}
@@ -82,12 +83,12 @@ def wrong_column(patch):
 def off_by_one_bound(patch):
     from dataclasses import replace
 
-    own = engine._step_number
-    patch.setattr(engine, "_step_number", lambda v, column: own(v, replace(column, high=column.high + column.step)))
+    own = numbers.step_number
+    patch.setattr(numbers, "step_number", lambda v, column: own(v, replace(column, high=column.high + column.step)))
 
 
 def missing_clamp(patch):
-    patch.setattr(engine, "_step_number", lambda values, column: values.fill_null(0).cast("int64"))
+    patch.setattr(numbers, "step_number", lambda values, column: values.fill_null(0).cast("int64"))
 
 
 def reused_draw(patch):

@@ -23,9 +23,9 @@ from inbounds.tables.condition import (
     type_of,
     used,
 )
-from inbounds.tables.expression import translated
-from inbounds.tables.grammar import parse
-from inbounds.tables.source import quiet
+from inbounds.tables.condition.expression import translated
+from inbounds.tables.condition.grammar import parse
+from inbounds.tables.sources.source import quiet
 
 TYPES = {"n": "number", "m": "number", "t": "text", "b": "boolean", "odd name": "text"}
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from inbounds.tables import as_plan, open_source, preview, release
-from inbounds.tables import engine as engines
 from inbounds.tables.consistent import filled, summing_to
+from inbounds.tables.statistics import histogram
 
 VALUES = ("p", "q", "r", "unknown")
 TABLES = [table for k in range(6) for table in combinations_with_replacement(VALUES, k)]
@@ -67,7 +67,7 @@ def test_the_check_finds_absent_records_that_count_twice(monkeypatch):
         full[other] += 2 * np.maximum(sizes - cells.sum(axis=0), 0)
         return np.minimum(full, sizes)
 
-    monkeypatch.setattr(engines, "filled", twice)
+    monkeypatch.setattr(histogram, "filled", twice)
     with pytest.raises(AssertionError):
         check_every_neighbour()
 

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from inbounds.tables import AggregationFailed, SourceError, as_plan, engine, open_source, release
-from inbounds.tables.source import Source
+from inbounds.tables.sources.source import Source
 
 PLAN = {
     "groups": {"by": ["g", "h"], "keys": [["B", 1], ["A", 2], ["A", 1], ["empty", 1]], "size": [2, 3, 1, 2]},

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from inbounds.tables import SourceError, as_plan, digits, open_source
-from inbounds.tables.source import quiet
+from inbounds.tables import SourceError, as_plan, open_source
+from inbounds.tables.sources import source
+from inbounds.tables.sources.source import quiet
 
 pandas = pytest.importorskip("pandas")
 
@@ -151,7 +152,7 @@ def test_a_collation_of_the_whole_connection_does_not_count_either():
 def test_an_engine_that_nobody_tried_may_have_collations_so_keys_must_differ_clearly(monkeypatch):
     import ibis
 
-    monkeypatch.setattr(digits, "ENGINES", ())
+    monkeypatch.setattr(source, "SPELLING", ())
     table = ibis.memtable(pa.table({"g": ["ab"]}))
     with pytest.raises(SourceError, match="texts that no database takes for the same"):
         truths({**by("ab", "AB"), **COUNT}, table)

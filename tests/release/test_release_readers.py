@@ -8,7 +8,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.errors import PassportError
-from inbounds.files.spelling import read_query
+from inbounds.mechanism.spelling import read_query
 from inbounds.tables import mechanism, preview, release
 from inbounds.tables.reopen import page_of
 from inbounds.tables.write import record_path

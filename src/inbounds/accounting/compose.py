@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inbounds.accounting.pairs import any_question, same_question
-from inbounds.accounting.tilted import LONGEST, Plan
+from inbounds.accounting.tilted import LONGEST, TiltedPlan
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Floats, Number, exact, float_above, whole
 from inbounds.query import Metric, Query
@@ -103,11 +103,11 @@ class Composition:
         return {}
 
     @cached_property
-    def _plans(self) -> list[Plan]:
+    def _plans(self) -> list[TiltedPlan]:
         """One plan for every group of neighbours that all answers may be about; for any questions, one in all."""
         if self.same_question:
-            return [Plan(parts) for parts in same_question(self.mechanisms, self.times)]
-        return [Plan([any_question(m, t) for m, t in zip(self.mechanisms, self.times, strict=True)])]
+            return [TiltedPlan(parts) for parts in same_question(self.mechanisms, self.times)]
+        return [TiltedPlan([any_question(m, t) for m, t in zip(self.mechanisms, self.times, strict=True)])]
 
     @cached_property
     def _enumeration(self) -> "Enumeration | None":

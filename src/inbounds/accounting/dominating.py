@@ -87,7 +87,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Part:
+class AnswerGroup:
     """What one mechanism may reveal in a plan: curves of its columns, over one total, and how often it answers."""
 
     curves: tuple[Curve, ...]
@@ -152,7 +152,7 @@ class Part:
         return top
 
 
-def response(epsilon: Fraction, times: int) -> Part:
+def response(epsilon: Fraction, times: int) -> AnswerGroup:
     """The pair that dominates every epsilon-private one, e^eps : 1 against 1 : e^eps, with e^eps rounded up.
 
     Every epsilon-private pair is a post-processing of it (Kairouz, Oh, Viswanath 2015), so it stands in where a
@@ -160,7 +160,7 @@ def response(epsilon: Fraction, times: int) -> Part:
     """
     one = 1 << 100
     high = math.ceil(exp_above(epsilon) * one)
-    return Part((Curve((high, one), (one, high)),), high + one, epsilon + Fraction(1, 1 << 90), times)
+    return AnswerGroup((Curve((high, one), (one, high)),), high + one, epsilon + Fraction(1, 1 << 90), times)
 
 
 def unlike(curves: Iterable[Curve]) -> tuple[Curve, ...]:

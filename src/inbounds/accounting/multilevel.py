@@ -26,9 +26,11 @@ import numpy as np
 from inbounds.catalog.geometric import truncated_geometric
 from inbounds.catalog.grid import decay, square
 from inbounds.errors import NotADistribution, PrivacyViolation, TooLarge
+from inbounds.files import Json, Kind, write
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.law import sealed
+from inbounds.mechanism.passport import passport
 from inbounds.numbers import Floats, Ints, Number, Wholes, as_epsilon
 from inbounds.query import Query
 from inbounds.trusted.bounds import TOTAL
@@ -42,6 +44,8 @@ LARGEST = 257
 """Answers up to which the whole-number products stay a matter of seconds."""
 
 REFERENCE = "Gupte, Sundararajan, Universally optimal privacy mechanisms for minimax agents, 2010"
+
+MULTILEVEL = Kind("multi-level release", "inbounds multi-level release")
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +168,16 @@ class MultiLevel:
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the release with everything needed to check and use it; `accounting.load_multilevel` reads it."""
-        from inbounds.accounting.chain import save
+        write(self.content(), path)
 
-        save(self, path)
+    def content(self) -> Json:
+        """The release as plain JSON values, with the digest of everything else in it."""
+        found: Json = {
+            "first": passport(self.first),
+            "epsilons": [str(epsilon) for epsilon in self.epsilons],
+            "remaps": [[" ".join(map(str, row)) for row in remap.tolist()] for remap in self.remaps],
+        }
+        return MULTILEVEL.sealed(found)
 
     @cached_property
     def _samplers(self) -> tuple[MatrixSampler, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inbounds.accounting.dominating import Curve, Part, response, unlike
+from inbounds.accounting.dominating import AnswerGroup, Curve, response, unlike
 from inbounds.errors import TooLarge
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.law import MATRIX_LIMIT
@@ -35,16 +35,16 @@ def neighbours(query: Query) -> list[Pair]:
     return sorted((j, k) for j, k in found if j != k)
 
 
-def any_question(mechanism: Mechanism, times: int) -> Part:
+def any_question(mechanism: Mechanism, times: int) -> AnswerGroup:
     """What a mechanism may reveal whatever its pair of neighbours."""
     weights = columns(mechanism)
     if weights is None:
         return response(mechanism.epsilon, times)
     curves = unlike(curve(weights, pair) for pair in neighbours(mechanism.query))
-    return Part(curves, TOTAL, mechanism.epsilon, times)
+    return AnswerGroup(curves, TOTAL, mechanism.epsilon, times)
 
 
-def same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list[tuple[Part, ...]]:
+def same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list[tuple[AnswerGroup, ...]]:
     """What all mechanisms may reveal about one true value: a plan for each group of like choices of neighbours."""
     weights = [columns(m) for m in mechanisms]
     if any(w is None for w in weights):
@@ -52,7 +52,8 @@ def same_question(mechanisms: Sequence[Mechanism], times: Sequence[int]) -> list
     found = choices([w for w in weights if w is not None], mechanisms[0].query)
     return [
         tuple(
-            Part(unlike(curves), TOTAL, m.epsilon, t) for m, t, *curves in zip(mechanisms, times, *group, strict=True)
+            AnswerGroup(unlike(curves), TOTAL, m.epsilon, t)
+            for m, t, *curves in zip(mechanisms, times, *group, strict=True)
         )
         for group in _groups(found, mechanisms)
     ]

@@ -11,15 +11,15 @@ from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from inbounds import files
 from inbounds.accounting.compose import Composition, as_delta
-from inbounds.errors import InboundsError, PassportError, UnknownVersion
-from inbounds.files.spelling import Json
+from inbounds.errors import InboundsError, PassportError
+from inbounds.files import Json, Kind, content_of, write
+from inbounds.mechanism import passport as passports
+from inbounds.mechanism import reading
 from inbounds.numbers import Number, exact
 from inbounds.trusted.extent import MOST_TIMES
 
-FORMAT = "inbounds release record"
-VERSION = 1
+COMPOSITION = Kind("release record", "inbounds release record")
 CLOSE = 1e-9
 """Tight epsilons are floats; another machine may round them differently by this share."""
 
@@ -54,12 +54,10 @@ class Record:
     def content(self) -> Json:
         """The record as plain JSON values, with the digest of everything else in it."""
         members = [
-            {"times": t, "sha256": digest, "passport": files.passport(m)}
+            {"times": t, "sha256": digest, "passport": passports.passport(m)}
             for m, t, digest in zip(self.composition.mechanisms, self.composition.times, self.digests, strict=True)
         ]
         found: Json = {
-            "format": FORMAT,
-            "version": VERSION,
             "members": members,
             "same_question": self.composition.same_question,
             "basic_epsilon": str(self.basic),
@@ -67,11 +65,11 @@ class Record:
             "epsilon_at_delta": repr(self.epsilon),
             "statement": str(self),
         }
-        return {**found, "sha256": files.digest(found)}
+        return COMPOSITION.sealed(found)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the record; the file appears whole or not at all."""
-        files.write(self.content(), path)
+        write(self.content(), path)
 
 
 def up(epsilon: float) -> str:
@@ -87,17 +85,12 @@ def up(epsilon: float) -> str:
 
 def load(path: str | os.PathLike[str]) -> Record:
     """Read a record, certify its mechanisms and compute the guarantee anew; any doubt is a `PassportError`."""
-    return read(files.content_of(path, "release record"))
+    return read(content_of(path, "release record"))
 
 
 def read(content: Any) -> Record:
     """A record from its JSON values, with everything in it computed again."""
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise PassportError(f"a release record must be a JSON object with the format {FORMAT!r}")
-    if content.get("version") != VERSION:
-        raise UnknownVersion(f"record version must be {VERSION}, got {str(content.get('version'))[:20]!r}")
-    if content.get("sha256") != files.digest(content):
-        raise PassportError("the digest does not match: the file was changed after it was written")
+    COMPOSITION.opened(content)
     try:
         found = _record(content)
         follows = _follows(content, found)
@@ -113,7 +106,7 @@ def read(content: Any) -> Record:
 
 
 def _record(content: Json) -> Record:
-    members = tuple(files.read(member["passport"]) for member in content["members"])
+    members = tuple(reading.read(member["passport"]) for member in content["members"])
     times = tuple(member["times"] for member in content["members"])
     if not all(type(t) is int and t > 0 for t in times) or sum(times) > MOST_TIMES:
         raise ValueError(f"a record must count whole numbers of answers, and at most {MOST_TIMES} of them")

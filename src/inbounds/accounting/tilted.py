@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.accounting.directed import ROUNDOFF, TINY, exp_above, exp_below, exponentials, log_above, log_below
-from inbounds.accounting.dominating import Part
+from inbounds.accounting.dominating import AnswerGroup
 from inbounds.accounting.transform import PRODUCT, Complexes, fourier, fourier_back, relative_error
 from inbounds.numbers import Floats, float_above
 
@@ -53,10 +53,10 @@ LIFT = 1 + Fraction(1, 1 << 50)
 """The last grid point lies this much above the largest loss, so that roundings do not bring it below."""
 
 
-class Plan:
+class TiltedPlan:
     """Answers declared beforehand, `parts[i].times` from each mechanism; one dominating pair stands for each."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[AnswerGroup]) -> None:
         self.parts = tuple(parts)
         self.cumulants = Cumulants(self.parts)
         self._masses: dict[tuple[Fraction, tuple[int, ...]], list[Floats]] = {}
@@ -89,12 +89,12 @@ class Plan:
         return min(found, rest.delta(epsilon - pure, longest))
 
     @cached_property
-    def _rest(self) -> "tuple[Fraction, Plan] | None":
+    def _rest(self) -> "tuple[Fraction, TiltedPlan] | None":
         """Parts with losses far larger than others, as a sum; and the plan of the others."""
         bound = max(p.top for p in self.parts) / UNLIKE
         small = [p for p in self.parts if p.top < bound]
         pure = sum((p.times * p.largest for p in self.parts if p.top >= bound), Fraction(0))
-        return (pure, Plan(small)) if small else None
+        return (pure, TiltedPlan(small)) if small else None
 
     def likely(self, delta: Fraction) -> float:
         """About what `epsilon` will be: the least Rényi bound, in plain floats."""
@@ -124,7 +124,7 @@ class Cumulants:
 
     COARSE = 100
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[AnswerGroup]) -> None:
         self._laws = []
         for part in parts:
             step = float(part.top) * (1 + 1e-12) / self.COARSE
@@ -170,7 +170,7 @@ def log_peak(t: float) -> float:
     return -t * math.log1p(1 / t) - math.log1p(t)
 
 
-def grid(parts: Sequence[Part], deviation: float, longest: int) -> tuple[Fraction, tuple[int, ...], int]:
+def grid(parts: Sequence[AnswerGroup], deviation: float, longest: int) -> tuple[Fraction, tuple[int, ...], int]:
     """A step that puts the largest losses as nearly as can be on grid points, the points of each part, the length."""
     tops, times = np.array([float(p.top) for p in parts]), np.array([p.times for p in parts])
     reach = np.array([float(p.top) + p.bottom for p in parts])

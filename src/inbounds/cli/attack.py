@@ -13,9 +13,9 @@ from inbounds.attack.collude import Estimator
 from inbounds.cli.app import MORE, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, patiently, weights_in
 from inbounds.cli.writing import PICTURE, Overwrite, check_target, out_option
-from inbounds.files import load
 from inbounds.loss import loss_named
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal, whole
 from inbounds.report import terminal, words
 

@@ -19,8 +19,8 @@ from inbounds.cli.design import (
 )
 from inbounds.cli.query_options import takes_query
 from inbounds.cli.writing import PAGE, PASSPORT, Overwrite, PassportOut, check_target, out_option
-from inbounds.files import load
 from inbounds.loss import loss_named
+from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal
 from inbounds.query import Query
 from inbounds.read import promise as promises

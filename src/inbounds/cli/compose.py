@@ -7,16 +7,17 @@ from typing import Annotated, Any
 import typer
 
 from inbounds.accounting.compose import Composition, answers_allowed, as_delta
-from inbounds.accounting.record import FORMAT, Record, up
+from inbounds.accounting.record import COMPOSITION, Record, up
 from inbounds.cli import ledger
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.attack import Figure, spread
 from inbounds.cli.design import patiently
 from inbounds.cli.records import add_up
 from inbounds.cli.writing import PICTURE, Overwrite, check_target, of_format, out_option
-from inbounds.files import format_of, load
+from inbounds.files import format_of
 from inbounds.ledger.sqlite import is_ledger
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.reading import load
 from inbounds.numbers import exact, whole
 from inbounds.report import terminal
 from inbounds.verdicts import RELEASE
@@ -39,7 +40,7 @@ Budget = Annotated[
     str | None, typer.Option(help="How many answers does this epsilon allow (one mechanism)?", metavar=NUMBER)
 ]
 RecordOut = Annotated[Path | None, out_option("Write the record of all answers here: composition.json.")]
-RECORD = of_format("record of several answers", FORMAT)
+RECORD = of_format("record of several answers", COMPOSITION.format)
 
 
 @app.command(rich_help_panel=MORE, former={"--save": "--out"})

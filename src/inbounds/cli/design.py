@@ -13,9 +13,9 @@ from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
 from inbounds.cli.query_options import takes_query
 from inbounds.cli.writing import PASSPORT, Overwrite, PassportOut, check_target
 from inbounds.errors import TooLarge
-from inbounds.files import objective_value, summary
 from inbounds.loss import LOSS_NAMES, loss_named
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.passport import objective_value, summary
 from inbounds.numbers import decimal
 from inbounds.query import Query
 from inbounds.report import terminal, words

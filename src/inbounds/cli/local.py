@@ -11,7 +11,7 @@ import typer
 
 from inbounds.cli.app import MORE, NUMBER, AsJson, Commands, app, err, out
 from inbounds.cli.writing import DISTRIBUTION, PASSPORT, Overwrite, PassportOut, check_target, out_option
-from inbounds.files import load, same_file
+from inbounds.files import same_file
 from inbounds.local import planner, tables
 from inbounds.local.client import Randomizer
 from inbounds.local.collector import Collector
@@ -20,6 +20,7 @@ from inbounds.local.reconstruct.reconstruction import Method
 from inbounds.local.spikes import smoother_steps, spiky
 from inbounds.local.statement import privacy
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.reading import load
 from inbounds.numbers import Floats
 from inbounds.query import ordinal
 from inbounds.report import terminal

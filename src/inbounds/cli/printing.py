@@ -102,7 +102,7 @@ def _print_spending(done: "Release") -> None:
     """What this cost, and the running total of these people in their ledger, by the ledger's own rule."""
     from inbounds.tables import ANEW
     from inbounds.tables.booking import standing
-    from inbounds.tables.words import number
+    from inbounds.tables.texts import number
 
     if done.stored:
         out.print(f"\nThis is the stored table of {done.record['time']}; nothing was drawn or spent now: {ANEW}.")

@@ -19,9 +19,10 @@ from inbounds.cli.records import (
     print_page,
 )
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
-from inbounds.files import format_of, load
+from inbounds.files import format_of
 from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.reading import load
 from inbounds.report import html
 from inbounds.verdicts import RELEASE
 

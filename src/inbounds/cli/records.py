@@ -9,9 +9,10 @@ import typer
 from rich.markup import escape
 
 from inbounds.cli.app import out
-from inbounds.files import format_of, load
+from inbounds.files import format_of
 from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.reading import load
 from inbounds.report import terminal
 from inbounds.verdicts import RELEASE
 

@@ -111,13 +111,14 @@ def release(
     Example: [bold]inbounds release survey.csv --count "answer = 'yes'" --by school --keys schools.txt --size 25
     --epsilon 1[/]
     """
+    from inbounds.files import naming
     from inbounds.ledger.ledger import fresh_id
     from inbounds.tables import Preview, Release, StoredTable, preview, read_plan
     from inbounds.tables import release as run
     from inbounds.tables.booking import Booking
-    from inbounds.tables.oneline import one_line
+    from inbounds.tables.plan.oneline import one_line
     from inbounds.tables.report import page
-    from inbounds.tables.write import check_report, naming, record_path
+    from inbounds.tables.write import check_report, record_path
 
     asked = {
         "count": count, "histogram": histogram, "mean": mean, "sum": sum_,
@@ -182,8 +183,8 @@ def init(
 
     Example: [bold]inbounds init survey.csv[/]
     """
-    from inbounds.tables.drafting import draft
-    from inbounds.tables.source import Source
+    from inbounds.tables.plan.drafting import draft
+    from inbounds.tables.sources.source import Source
 
     if same_file(output, source):
         raise ValueError(f"output must not be the data, got {output}; give another name")

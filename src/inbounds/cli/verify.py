@@ -11,8 +11,8 @@ from rich.markup import escape
 from inbounds.cli.app import MECHANISMS, AsJson, app, out, visible
 from inbounds.cli.design import describe
 from inbounds.errors import PassportError
-from inbounds.files import load
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal
 from inbounds.report import words
 from inbounds.verdicts import Verdict

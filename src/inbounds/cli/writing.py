@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from inbounds.files import format_of, same_file
-from inbounds.files.passports import FORMAT
+from inbounds.mechanism import passport
 
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace an existing file of the same kind, never one that is read.")
@@ -25,7 +25,7 @@ PassportOut = Annotated[Path | None, out_option("Write the mechanism's passport 
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileKind:
     """A kind of file that is written. known: whether a file is of it. endings: those its name must have, if any."""
 
     name: str
@@ -41,19 +41,19 @@ def _begins(*starts: bytes) -> Callable[[Path], bool]:
     return known
 
 
-def of_format(name: str, format_: str) -> Kind:
+def of_format(name: str, format_: str) -> FileKind:
     """JSON files that name their format."""
-    return Kind(name, lambda path: format_of(path) == format_)
+    return FileKind(name, lambda path: format_of(path) == format_)
 
 
-PASSPORT = of_format("mechanism passport", FORMAT)
-PAGE = Kind("HTML page", _begins(b"<!doctype html>"))
-PICTURE = Kind("picture", _begins(b"\x89png", b"%pdf", b"<?xml", b"<svg"), (".png", ".svg", ".pdf"))
-DISTRIBUTION = Kind("distribution", _begins(b"answer,probability"))
+PASSPORT = of_format("mechanism passport", passport.PASSPORT.format)
+PAGE = FileKind("HTML page", _begins(b"<!doctype html>"))
+PICTURE = FileKind("picture", _begins(b"\x89png", b"%pdf", b"<?xml", b"<svg"), (".png", ".svg", ".pdf"))
+DISTRIBUTION = FileKind("distribution", _begins(b"answer,probability"))
 
 
 def check_target(
-    target: Path, kind: Kind, *, overwrite: bool, reads: Iterable[Path | None] = (), option: str = "--out"
+    target: Path, kind: FileKind, *, overwrite: bool, reads: Iterable[Path | None] = (), option: str = "--out"
 ) -> None:
     """Refuse, before any work, what could not be written or would cost somebody a file.
 

@@ -1,41 +1,32 @@
-"""Files: passports and records, written whole or not at all, read without belief."""
+"""Files: one envelope, one canonical JSON, written whole or not at all, read without belief.
 
-from inbounds.files.passports import (
-    FORMAT,
-    VERSIONS,
-    average_loss,
-    claims,
-    content_of,
-    digest,
-    format_of,
-    load,
-    objective_value,
-    passport,
-    read,
-    same_file,
-    save,
-    settle,
-    summary,
-    version_of,
-    write,
-)
+What is inside belongs to the rooms above: a passport to the mechanism, a release record to the tables.
+"""
+
+from typing import Any
+
+from inbounds._moved import old_name
+from inbounds.files.envelope import Json, Kind, canonical, content_of, digest, format_of, sha256, write
+from inbounds.files.whole import appearing, naming, on_disk, same_file, settle, write_whole
 
 __all__ = [
-    "FORMAT",
-    "VERSIONS",
-    "average_loss",
-    "claims",
+    "Json",
+    "Kind",
+    "appearing",
+    "canonical",
     "content_of",
     "digest",
     "format_of",
-    "load",
-    "objective_value",
-    "passport",
-    "read",
+    "naming",
+    "on_disk",
     "same_file",
-    "save",
     "settle",
-    "summary",
-    "version_of",
+    "sha256",
     "write",
+    "write_whole",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What this was in version 0.1, when passports lived here."""
+    return old_name(__name__, name)

@@ -13,9 +13,9 @@ from os import PathLike
 from typing import Any
 
 from inbounds.errors import LedgerError, PassportError
-from inbounds.files import content_of
+from inbounds.files import content_of, sha256
 from inbounds.ledger.amounts import RULES, Rule, allowance, cost
-from inbounds.ledger.entries import KINDS, START, Entry, sha256
+from inbounds.ledger.entries import KINDS, START, Entry
 from inbounds.ledger.people import People
 
 FORMAT, VERSION = "inbounds ledger head", 1

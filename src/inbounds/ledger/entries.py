@@ -7,29 +7,18 @@ that nothing was changed, left out or put in before its head; only a head kept e
 off at the end.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
+from inbounds.files import canonical
+
 START = "0" * 64
 """What the first entry names as the one before it."""
 
 KINDS = ("ledger", "people", "budget", "charge", "answer")
-
-
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-def canonical(value: Any) -> str:
-    """The one way to write plain values as JSON."""
-    return _ENCODER.encode(value)
-
-
-def sha256(content: str | bytes) -> str:
-    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

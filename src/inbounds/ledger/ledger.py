@@ -23,10 +23,10 @@ from types import TracebackType
 from typing import Any
 
 from inbounds.errors import LedgerError, OverBudget
-from inbounds.files import format_of
+from inbounds.files import canonical, format_of, sha256
 from inbounds.ledger.amounts import MOST, RULES, UNITS, Rule, allowance, amount, cost
 from inbounds.ledger.checking import Head, Verified, load_export, verified
-from inbounds.ledger.entries import START, Entry, canonical, sha256
+from inbounds.ledger.entries import START, Entry
 from inbounds.ledger.people import People, as_name
 from inbounds.ledger.store import Run, Store
 from inbounds.numbers import Number, as_epsilon, exact
@@ -70,7 +70,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Request:
+class ChargeRequest:
     """What is asked of whom at what price, and its digest: all that must be equal when a key comes again.
 
     facts: canonical JSON of purpose and parts, as the entry has them. digest: of the canonical JSON of these, the
@@ -84,14 +84,14 @@ class Request:
     digest: str
 
     @staticmethod
-    def of(people: str, parts: Sequence[Fraction], key: str, purpose: str, question: Any) -> "Request":
+    def of(people: str, parts: Sequence[Fraction], key: str, purpose: str, question: Any) -> "ChargeRequest":
         names = as_name(people, "people"), as_name(key, "key")
         if purpose:
             as_name(purpose, "purpose")
         texts = _texts(tuple(parts))
         asked = f'"people":{quoted(people)},"purpose":{quoted(purpose)},"question":{canonical(question)}'
         facts = f'{{"parts":{texts},"purpose":{quoted(purpose)}}}'
-        return Request(names[0], tuple(parts), names[1], facts, sha256(f'{{"parts":{texts},{asked}}}'))
+        return ChargeRequest(names[0], tuple(parts), names[1], facts, sha256(f'{{"parts":{texts},{asked}}}'))
 
 
 @lru_cache(maxsize=1024)
@@ -234,7 +234,7 @@ class Ledger:
         each = (whole,) if parts is None else tuple(_epsilon(part) for part in parts)  # type: ignore[arg-type]
         if parts is not None and sum(each, Fraction(0)) != whole:
             raise ValueError(f"parts must add up to epsilon {whole}, got {sum(each, Fraction(0))}")
-        request = Request.of(people, each, self._ids() if key is None else key, purpose, question)
+        request = ChargeRequest.of(people, each, self._ids() if key is None else key, purpose, question)
         with self._store.writing() as run:
             return self._again(run, request) or self._charge(run, request)
 
@@ -272,7 +272,7 @@ class Ledger:
         kept = self.store(charge, content)
         return Answer(kept, charge, drawn=kept == content)
 
-    def _charge(self, run: Run, request: Request) -> Charge:
+    def _charge(self, run: Run, request: ChargeRequest) -> Charge:
         before = _known(run, request.people, self.place)
         units = cost(before.rule, request.parts)
         spent = run(
@@ -286,7 +286,7 @@ class Ledger:
         number, digest = self._append(run, "charge", request.people, units, request.key, request.digest, request.facts)
         return Charge(request.key, number, digest, before.having_spent(spent[0][0]), amount(before.rule, units))
 
-    def _again(self, run: Run, request: Request) -> Charge | None:
+    def _again(self, run: Run, request: ChargeRequest) -> Charge | None:
         """The charge that is there under the same key, if it is for the same."""
         found = run("SELECT digest FROM entries WHERE kind = 'charge' AND key = ?", request.key)
         if not found:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from inbounds.errors import LedgerError, UnknownVersion
-from inbounds.ledger.entries import sha256
+from inbounds.files import sha256
 from inbounds.ledger.store import Run
 
 

@@ -1,27 +1,22 @@
 """Collecting reports: how often each output was reported, whatever the batches and whoever counted them."""
 
 import hashlib
-import json
 import os
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.errors import PassportError, UnknownVersion
-from inbounds.files import digest
-from inbounds.files.intake import from_json, text_of
-from inbounds.files.spelling import whole_numbers
+from inbounds.errors import PassportError
+from inbounds.files import Json, Kind
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.spelling import whole_numbers
 from inbounds.numbers import Ints
 from inbounds.query import Query
 from inbounds.trusted.door import ON_GRID
 
-FORMAT = "inbounds collection"
-VERSION = 1
+COLLECTION = Kind("collection", "inbounds collection")
 
 
 class Collector:
@@ -110,14 +105,12 @@ class Collector:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts; the file appears whole or not at all, so a killed collection keeps its last save."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
+        content: Json = {
             "mechanism": fingerprint(self.mechanism),
             "reports": str(self.total),
             "counts": " ".join(map(str, self._counts.tolist())),
         }
-        _write_whole(Path(path), json.dumps({**content, "sha256": digest(content)}, indent=1) + "\n")
+        COLLECTION.write(content, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], mechanism: Mechanism) -> "Collector":
@@ -134,16 +127,7 @@ def _restored(mechanism: Mechanism, counts: Ints) -> Collector:
 
 
 def _read_counts(path: str | os.PathLike[str], collector: Collector) -> Ints:
-    try:
-        content = from_json(text_of(path))
-    except ValueError as reason:
-        raise PassportError(f"{path} is not a collection: it is not JSON text") from reason
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise PassportError(f"a collection must be a JSON object with the format {FORMAT!r}")
-    if content.get("version") != VERSION:
-        raise UnknownVersion(f"collection version must be {VERSION}, got {str(content.get('version'))[:20]!r}")
-    if content.get("sha256") != digest(content):
-        raise PassportError("the digest does not match: the file was changed after it was written")
+    content = COLLECTION.read(path)
     if content.get("mechanism") != fingerprint(collector.mechanism):
         raise PassportError("the collection was made with another mechanism; load that one")
     try:
@@ -153,14 +137,6 @@ def _read_counts(path: str | os.PathLike[str], collector: Collector) -> Ints:
     if counts.shape != collector._counts.shape or (counts < 0).any() or reports != [int(counts.sum(dtype=object))]:
         raise PassportError("the collection is malformed: its counts do not fit the mechanism")
     return counts
-
-
-def _write_whole(target: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, target)
 
 
 # --- which mechanism --------------------------------------------------------------------------------------

@@ -1,8 +1,6 @@
 """Tables in CSV and Parquet files, read by Arrow (extra `local`), batch by batch so that size does not matter."""
 
 import csv
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.extras import library
+from inbounds.files import appearing
 from inbounds.local.client import Randomizer
 from inbounds.trusted.incoming import as_array
 
@@ -46,7 +45,7 @@ def randomize_file(source: Path, target: Path, column: str, client: Randomizer, 
     Returns the number of rows. Other columns of the source are not copied.
     """
     rows = 0
-    with _appearing(target) as partial, _writer(partial, _is_parquet(target)) as write:
+    with appearing(target) as partial, _writer(partial, _is_parquet(target)) as write:
         for batch in read(source, [column, *keep]):
             values = batch.pop(column)
             write({column: client.array(values), **batch})
@@ -138,19 +137,6 @@ def _places(names: Sequence[str], columns: Sequence[str], path: Path) -> list[in
 
 
 # --- writing ----------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _appearing(target: Path) -> Iterator[Path]:
-    """A file beside the target that takes its name when all is written, and vanishes when something fails."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
-    try:
-        yield Path(name)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

@@ -6,12 +6,11 @@ from inbounds.mechanism.mechanism import (
     TOLERANCE,
     Holding,
     Mechanism,
-    Optimality,
-    Origin,
     certified,
     certify,
     near,
 )
+from inbounds.mechanism.origin import Optimality, Origin
 
 __all__ = [
     "PROPERTY_UNITS",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from inbounds.files import objective_value
+from inbounds.mechanism.passport import objective_value
 from inbounds.numbers import decimal
 from inbounds.query import Everyone, Metric, Query
 

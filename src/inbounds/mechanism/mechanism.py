@@ -1,8 +1,7 @@
 """Mechanism: probabilities that passed the checker. There is no other way to make one."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,12 @@ from numpy.typing import ArrayLike
 
 from inbounds.errors import PrivacyViolation
 from inbounds.loss import LossLike
-from inbounds.mechanism import bayes
+from inbounds.mechanism import bayes, passport
 from inbounds.mechanism import measures as utility
 from inbounds.mechanism.audit import COLUMN_SLACK, audit, noise_epsilon, transposed, worst_ratio
 from inbounds.mechanism.exactly import Exactly
 from inbounds.mechanism.law import Law, Matrix, Noise, refuse_beyond_limit, sealed
+from inbounds.mechanism.origin import Optimality, Origin
 from inbounds.mechanism.repair import mirrored_weights, weights_near
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above
 from inbounds.properties import Layout, holding, meaningful, square
@@ -35,41 +35,6 @@ SYMMETRY_SLACK = 1e-13
 
 TOLERANCE = 1e-5
 """Probability of an answer that rounding to integers may move before a float matrix counts as not private."""
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a mechanism comes from: the construction, its parameters, and where it is written up."""
-
-    name: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    reference: str = ""
-
-    def __str__(self) -> str:
-        inside = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
-        return f"{self.name}({inside})" if inside else self.name
-
-
-@dataclass(frozen=True)
-class Optimality:
-    """What its designer proved about a mechanism: its value of the objective and a bound no other can beat.
-
-    In a mechanism that was read from a file the bound is claimed, and so is a value that `Mechanism.claimed` names.
-    """
-
-    objective: str
-    value: float
-    bound: float
-
-    @property
-    def gap(self) -> float:
-        """The most that any other mechanism could still gain."""
-        return max(0.0, self.value - self.bound)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.objective} {self.value:.9g}; claimed, not checked: no private mechanism is below {self.bound:.9g}"
-        )
 
 
 @dataclass(frozen=True)
@@ -242,16 +207,12 @@ class Mechanism:
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""
-        from inbounds.files import save
-
-        save(self, path)
+        passport.save(self, path)
 
     @cached_property
     def sha256(self) -> str:
         """The digest of the passport: what an auditor or a release record knows the mechanism by."""
-        from inbounds.files import passport
-
-        return str(passport(self)["sha256"])
+        return str(passport.passport(self)["sha256"])
 
 
 def certify(

@@ -14,27 +14,32 @@ from pathlib import Path
 from typing import Any
 from warnings import warn
 
-from inbounds.tables.answer import Asked, Designed, Released, answered
-from inbounds.tables.booking import Booking, Kept, LedgerLike, StoredTable
+from inbounds.files import naming
+from inbounds.tables.answer import Asked, Designed, Mechanisms, Released, answered, mechanisms_of
+from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
+from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.designs import Progress, cache_folder, no_progress
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
-from inbounds.tables.facts import Column, Groups
-from inbounds.tables.inputs import PlanLike, as_plan, read_plan
-from inbounds.tables.keys import groups
-from inbounds.tables.passports import Mechanisms, mechanism, mechanisms_of, write_passports
+from inbounds.tables.keys import Groups, groups
+from inbounds.tables.passports import mechanism, write_passports
 from inbounds.tables.plan import Plan, Statistic
+from inbounds.tables.plan.reading import PlanLike, as_plan, read_plan
 from inbounds.tables.record import record as recorded
-from inbounds.tables.source import Source
+from inbounds.tables.sources.source import Source
+from inbounds.tables.texts import number
 from inbounds.tables.wishes import Wishes
-from inbounds.tables.words import composition, number, statement
-from inbounds.tables.write import check_report, check_target, naming, record_path, same_release
+from inbounds.tables.words import composition, statement
+from inbounds.tables.write import check_report, check_target, record_path, same_release
 from inbounds.tables.write import write as written
 
 __all__ = [
     "AggregationFailed",
+    "Category",
     "Column",
     "Groups",
+    "Number",
+    "Plain",
     "Plan",
     "PlanError",
     "Preview",
@@ -171,7 +176,7 @@ ANEW = "new data need a new edition, another draw a key of its own (--new on the
 
 def _drawn(
     plan: Plan, booking: Booking, target: Path | None, overwrite: bool, settings: tuple[Any, Any, Progress]
-) -> tuple[Kept, Designed]:
+) -> tuple[KeptTable, Designed]:
     """A new table: everything settled, then charged, then read, then drawn, then kept."""
 
     def check() -> None:

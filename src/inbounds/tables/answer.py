@@ -3,7 +3,7 @@
 The draw is the only step that sees a true answer. What follows it is post-processing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import InboundsError
+from inbounds.mechanism import Mechanism
 from inbounds.numbers import Ints
-from inbounds.tables.account import Entry, account, query_of
+from inbounds.tables.account import AccountLine, account
 from inbounds.tables.consistent import summing_to
 from inbounds.tables.credible import intervals
 from inbounds.tables.designs import Design, Progress, Request, kept, no_progress, prior_of
@@ -22,13 +23,16 @@ from inbounds.tables.errors import PlanError, at
 from inbounds.tables.plan import Plan
 from inbounds.trusted.sample import Draws, entropy, report
 
+Mechanisms = Mapping[tuple[str, int], Mechanism]
+"""The mechanism of every statistic and group size."""
+
 
 @dataclass(frozen=True)
 class Asked:
     """A plan's numbers before the data is looked at: for every statistic, the request of each distinct size."""
 
     plan: Plan
-    entries: tuple[Entry, ...]
+    entries: tuple[AccountLine, ...]
     sizes: tuple[int, ...]
     members: tuple[Ints, ...] = field(repr=False)
     requests: tuple[tuple[Request, ...], ...] = field(repr=False)
@@ -43,7 +47,8 @@ class Asked:
         for k, entry in enumerate(entries):
             with plan.located(), at("statistics", k, entry.statistic.kind):
                 wishes = plan.wishes_of(entry.statistic)
-                queries = [query_of(plan, entry.statistic, int(size)) for size in distinct]
+                subject, query = plan.subject(entry.statistic), entry.statistic.own.query
+                queries = [query(subject, int(size)) for size in distinct]
                 requests.append(tuple(Request(query, entry.drawn_at, wishes) for query in queries))
         return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests))
 
@@ -70,8 +75,14 @@ class Designed:
                         made[request] = _made(request, folder)
         progress("designing", distinct, distinct)
         designs = tuple(tuple(made[request] for request in row) for row in asked.requests)
-        errors = {request: _expected_error(design, request) for request, design in made.items()}
-        return cls(asked, designs, tuple(tuple(errors[request] for request in row) for row in asked.requests))
+        losses = [statistic.own.error for statistic in asked.plan.statistics]
+        errors = {}
+        for loss, row in zip(losses, asked.requests, strict=True):
+            for request in row:
+                if (request, loss) not in errors:
+                    errors[request, loss] = _expected_error(made[request], request, loss)
+        found = ((errors[request, loss] for request in row) for loss, row in zip(losses, asked.requests, strict=True))
+        return cls(asked, designs, tuple(map(tuple, found)))
 
 
 def _made(request: Request, folder: Path) -> Design:
@@ -81,9 +92,19 @@ def _made(request: Request, folder: Path) -> Design:
         raise PlanError(f"cannot be answered as wished: {error}") from error
 
 
-def _expected_error(design: Design, request: Request) -> float:
-    """Mean absolute error over the answers, to six digits: one number for all groups of a size."""
-    return float(f"{design.mechanism.loss('absolute', prior_of(request.wishes, request.query)):.6g}")
+def _expected_error(design: Design, request: Request, loss: str) -> float:
+    """The mean loss over the answers, to six digits: one number for all groups of a size."""
+    return float(f"{design.mechanism.loss(loss, prior_of(request.wishes, request.query)):.6g}")
+
+
+def mechanisms_of(designed: Designed) -> Mechanisms:
+    """All mechanisms of a release, by the statistic's name and the group's size."""
+    asked = designed.asked
+    return {
+        (statistic.name, size): made.mechanism
+        for statistic, row in zip(asked.plan.statistics, designed.designs, strict=True)
+        for size, made in zip(asked.sizes, row, strict=True)
+    }
 
 
 @dataclass(frozen=True)
@@ -130,7 +151,7 @@ def _spoken(designed: Designed, k: int, cells: dict[str, Ints]) -> list[Released
     errors = [np.array([error]) for error in designed.errors[k]]
     zeros = np.zeros(len(asked.plan.groups), dtype=np.int64)
     columns.append(Released(f"{statistic.name}_error", _by_size(asked, errors, zeros)))
-    if asked.plan.interval is not None:
+    if asked.plan.has_interval(statistic):
         for (name, outputs), published in zip(cells.items(), values, strict=True):
             low, high = _intervals(designed, k, outputs)
             if statistic.consistent:  # the published cell may lie outside the interval of the drawn one

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.extras import library
-from inbounds.files import same_file
-from inbounds.ledger.entries import canonical, sha256
+from inbounds.files import canonical, same_file, sha256
 from inbounds.ledger.ledger import Charge, Ledger
 from inbounds.ledger.people import LONGEST
 from inbounds.tables.plan import Plan
@@ -33,7 +32,7 @@ class StoredTable(UserWarning):
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptTable:
     """A released table and its record as the ledger keeps them. drawn: by this call, not by an earlier one."""
 
     table: Any
@@ -60,7 +59,7 @@ class Booking:
             _check_place(Path(place), (*plan.inputs, *((str(target),) if target else ())))
         return Booking(plan, place, key or sha256(canonical(question(plan))), bool(declared))
 
-    def found(self) -> Kept | None:
+    def found(self) -> KeptTable | None:
         """What was kept under the key before; nothing is charged."""
         if not self._there():
             return None
@@ -83,16 +82,16 @@ class Booking:
             with self._open() as ledger:
                 self._charge(ledger)
 
-    def keep(self, table: Any, record: Mapping[str, Any]) -> Kept:
+    def keep(self, table: Any, record: Mapping[str, Any]) -> KeptTable:
         """The table that may be given out: this one, kept now, or the one that somebody else kept first."""
         if self.place is None:
-            return Kept(table, {**record, "ledger": None}, drawn=True)
+            return KeptTable(table, {**record, "ledger": None}, drawn=True)
         with self._open() as ledger:
             charge = self._charge(ledger)
             full = {**record, "ledger": _reference(ledger, charge)}
             content = written(table, full)
             stored = ledger.store(charge, content)
-            return Kept(table, full, True) if stored == content else Kept(*read(stored), drawn=False)
+            return KeptTable(table, full, True) if stored == content else KeptTable(*read(stored), drawn=False)
 
     def _there(self) -> bool:
         """Whether there is a ledger to look into; one that was declared must be, and is refused if it is not."""
@@ -114,11 +113,11 @@ class Booking:
             question=question(self.plan),
         )
 
-    def _kept(self, ledger: Ledger, charge: Charge) -> Kept:
+    def _kept(self, ledger: Ledger, charge: Charge) -> KeptTable:
         """The charge must be for this very question: a key that somebody chose may be that of another."""
         assert charge.answer is not None
         self._charge(ledger)
-        return Kept(*read(charge.answer), drawn=False)
+        return KeptTable(*read(charge.answer), drawn=False)
 
     @contextmanager
     def _open(self) -> Iterator[Ledger]:

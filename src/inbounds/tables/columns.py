@@ -1,176 +1,181 @@
-"""The columns of a source as expressions of their declared type, the same on every engine.
+"""The declared columns: a number with bounds, one of several labels, or a plain value for conditions."""
 
-Nothing is guessed from the data: text is read by the declared type, record by record, and what cannot be read is
-missing.
-"""
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
 
-from collections.abc import Iterable
-from datetime import date
-from typing import Any
+from inbounds import numbers
+from inbounds.tables import condition
+from inbounds.tables.errors import PlanError, at
+from inbounds.tables.texts import folded, listed, near, written
 
-from inbounds.tables import digits
-from inbounds.tables.facts import Column
-from inbounds.tables.source import Source
-from inbounds.tables.texts import TRUTHS, is_date, is_truth, says_whole
+LARGEST = 1 << 53
+"""Bounds and group sizes lie below this, where floats are still exact."""
 
-LARGEST_NUMBER = 1e300
-"""Numbers beyond, infinities and NaN count as missing: engines disagree about their order."""
-
-MOST_DECIMALS = 38 - 19
-"""Decimals of at most 38 digits leave room for the 19 digits of a whole number, when both are compared."""
-
-TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
-"""How text says a declared boolean, in any case."""
-
-NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
-"""How text says a number. Engines by themselves also take 1_0, 1d or Infinity for one, each its own."""
-
-LONGEST_NUMBER = 400
-"""Letters of a text that says a number: of more, or of larger exponents, PostgreSQL would stop."""
-
-WHOLE = r"^-?[0-9]+[.]0$"
-"""How pandas writes a whole number whose column has gaps."""
-
-DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-
-SPELLED = {
-    NUMBER: r"^(2B|2D)?((3[0-9])+(2E(3[0-9])*)?|2E(3[0-9])+)((45|65)(2B|2D)?(3[0-9]){1,3})?$",
-    WHOLE: r"^(2D)?(3[0-9])+2E30$",
-    DATE: r"^(3[0-9]){4}2D(3[0-9]){2}2D(3[0-9]){2}$",
-}
-"""The same forms in the digits of `digits`."""
+WIDEST = 1 << 31
+"""Steps of a column's range: sums of up to 2**32 records then fit 64 bits in every engine."""
 
 
-def typed(column: Any, declared: Column, source: Source, texts: Iterable[str]) -> Any:
-    """A column as its declared type; texts: what it is compared with, in labels and conditions."""
-    if declared.type == "number":
-        return _finite(_number(digits.plain(column), source.decimal) if column.type().is_string() else column, source)
-    if declared.type == "boolean":
-        return _boolean(digits.plain(column)) if column.type().is_string() else column
-    said = list(texts)
-    dates = said and column.type().is_string() and all(map(is_date, said))
-    column = digits.plain(column) if source.spells else column
-    return _compared(_dates(column) if dates else text(column, said), source)
+@dataclass(frozen=True)
+class Number:
+    """A number in low..high.
 
-
-def _compared(texts: Any, source: Source) -> Any:
-    """Texts as they are compared: in any case byte by byte, so that no record is taken for two."""
-    if not source.spells:
-        return texts
-    return texts.notnull().ifelse(digits.column(texts), None)  # SQLite has digits, though none, for what is missing
-
-
-def _dates(column: Any) -> Any:
-    """A column that is compared with dates only: texts of their form have their order, on every engine."""
-    return ((column.length() == 10) & _says(column, DATE)).ifelse(column, None)
-
-
-def _says(column: Any, form: str) -> Any:
-    """Whether a text has this form. SQLite keeps any bytes as text and would stop at some, but not at their digits."""
-    if column.get_backend().name == "sqlite":
-        return digits.column(column).re_search(SPELLED[form])
-    return column.re_search(form)
-
-
-def key(column: Any, source: Source, texts: Iterable[str]) -> Any:
-    """A column of keys: whole numbers stay numbers, everything else is compared as text."""
-    kind = column.type()
-    if kind.is_unsigned_integer():
-        return column.try_cast("int64")  # what is too large is no key
-    if kind.is_integer():
-        return column.cast("int64")
-    return _compared(text(digits.plain(column) if source.spells else column, texts), source)
-
-
-def text(column: Any, texts: Iterable[str]) -> Any:
-    """A column as text, in the form of `texts.fitted`; a time that is not midnight is no date, so it is missing."""
-    import ibis
-
-    kind = column.type()
-    if kind.is_boolean():
-        return ibis.cases((column, "true"), (~column, "false"))
-    if kind.is_date():
-        return _near(column).strftime("%Y-%m-%d")
-    if kind.is_timestamp():
-        column = _near(column)
-        return (column.truncate("D") == column).ifelse(column.date().strftime("%Y-%m-%d"), None)
-    if not kind.is_string():
-        return column.cast("string")
-    return _folded(column, list(texts))
-
-
-def _near(times: Any) -> Any:
-    """Dates and times without those that the engine has but cannot write; no public date is among them."""
-    engine, kind = times.get_backend().name, times.type()
-    if engine == "postgres" and kind.is_date():
-        return times.between(date.min, date.max).ifelse(times, None)
-    if engine == "duckdb" and kind.is_timestamp() and kind.scale in (0, 3):
-        return times.try_cast("timestamp(6)")
-    return times
-
-
-def _folded(column: Any, texts: list[str]) -> Any:
-    """Text in the form of `texts.folded`, where a public text could match it: one form only, so one cell or group."""
-    if any(map(says_whole, texts)):
-        ends = column.endswith(".0")  # engines disagree whether $ matches before a line break
-        column = (ends & _says(column, WHOLE)).ifelse(column.replace(".0", ""), column)
-    if any(map(is_truth, texts)):
-        column = column.lower().isin(TRUTHS).ifelse(column.lower(), column)
-    return column
-
-
-def _number(column: Any, decimal: str) -> Any:
-    """Text as a number. With a decimal comma, a point is no part of a number: 1.234 might be thousands."""
-    import ibis
-
-    if decimal == ",":
-        column = column.contains(".").ifelse(None, column.replace(",", "."))
-    plain = column.strip()
-    return ibis.cases(((plain.length() <= LONGEST_NUMBER) & _says(plain, NUMBER), _parsed(plain)))
-
-
-def _parsed(number: Any) -> Any:
-    """A text of the form NUMBER as its number: PostgreSQL has no floats for all of them, SQLite no failing casts."""
-    engine = number.get_backend().name
-    if engine == "postgres":
-        return number.cast("decimal")
-    return number.cast("float64") if engine == "sqlite" else number.try_cast("float64")
-
-
-def _boolean(column: Any) -> Any:
-    word = column.strip().lower()
-    return word.isin(TRUE).ifelse(True, word.isin(FALSE).ifelse(False, None))
-
-
-def _finite(column: Any, source: Source) -> Any:
-    """NaN and infinities are missing; so is text, which SQLite may keep in columns of numbers and orders last.
-
-    NaN is asked for by name first: an engine that believes the statistics of a Parquet file, which leave NaN out, may
-    find that every number lies within the bounds and not look.
+    Values outside are moved to the nearer bound, and rounded to low, low + step, …, high. missing: what a record
+    without a usable value counts as.
     """
-    column = _comparable(column)
-    if column.type().is_floating() and source.kind != "sqlite":
-        column = (column.isnan() | column.isinf()).ifelse(None, column)
-    if column.type().is_floating() or source.kind == "sqlite":
-        return column.between(-LARGEST_NUMBER, LARGEST_NUMBER).ifelse(column, None)
-    return column
+
+    low: Fraction
+    high: Fraction
+    step: Fraction
+    missing: Fraction
+
+    type: ClassVar[condition.Type] = "number"
+
+    def __post_init__(self) -> None:
+        low, high, step, missing = self.low, self.high, self.step, self.missing
+        if not low < high:
+            raise PlanError(f"must be greater than low ({low}), got {high}", ("high",))
+        if max(abs(low), abs(high)) >= LARGEST:
+            raise PlanError("must lie below 2^53 in size, as low must", ("high",))
+        if not step > 0 or (high - low) % step:
+            raise PlanError(f"must be positive and divide high - low ({high - low}), got {step}", ("step",))
+        if (high - low) / step > WIDEST:
+            raise PlanError(f"must make at most {WIDEST} steps between low and high", ("step",))
+        if not low <= missing <= high or (missing - low) % step:
+            raise PlanError(f"must be one of the values {low}, {low + step}, … {high}, got {missing}", ("missing",))
+
+    @property
+    def width(self) -> int:
+        """high - low in steps."""
+        return int((self.high - self.low) / self.step)
+
+    @property
+    def default(self) -> int:
+        """The position, in steps from low, that a record without a value counts as."""
+        return int((self.missing - self.low) / self.step)
+
+    def summary(self) -> dict[str, Any]:
+        return {"type": self.type, **{name: str(getattr(self, name)) for name in ("low", "high", "step", "missing")}}
 
 
-def _comparable(column: Any) -> Any:
-    """Numbers that the engine can compare with any other: with negative ones, with large ones, as floats."""
-    kind = column.type()
-    if kind.is_unsigned_integer():
-        return column.cast("decimal(20, 0)")
-    if not kind.is_decimal():
-        return column
-    if column.get_backend().name == "postgres":
-        return _within(column)
-    return column.cast("float64") if (kind.scale or 0) > MOST_DECIMALS else column
+@dataclass(frozen=True)
+class Category:
+    """One of several labels. other: the label that every other value, and no value, counts as.
+
+    Without it such records are in no category.
+    """
+
+    labels: tuple[str, ...]
+    other: str | None = None
+
+    type: ClassVar[condition.Type] = "text"
+
+    def __post_init__(self) -> None:
+        if len(self.labels) < 2 or len(set(map(folded, self.labels))) < len(self.labels):
+            raise PlanError("must be at least two different texts", ("labels",))
+        if self.other is not None and self.other not in self.labels:
+            raise PlanError(f"must be one of the labels, got {self.other!r}", ("other",))
+
+    @property
+    def rest(self) -> int:
+        """The position of `other`; -1 for no category at all."""
+        return -1 if self.other is None else self.labels.index(self.other)
+
+    def summary(self) -> dict[str, Any]:
+        other = {"other": self.other} if self.other else {}
+        return {"type": self.type, **UNUSED, "labels": list(self.labels), **other}
 
 
-def _within(column: Any) -> Any:
-    """Numbers of any size without those that no float can hold: missing when too large, 0 when too small."""
-    import ibis
+@dataclass(frozen=True)
+class Plain:
+    """A number, text or boolean that only occurs in conditions."""
 
-    size = column.abs()
-    return ibis.cases((size.between(1 / LARGEST_NUMBER, LARGEST_NUMBER), column), (size < 1 / LARGEST_NUMBER, 0))
+    type: condition.Type
+
+    def __post_init__(self) -> None:
+        if self.type not in ("number", "text", "boolean"):
+            raise PlanError(f"must be number, text or boolean, got {self.type!r}", ("type",))
+
+    def summary(self) -> dict[str, Any]:
+        return {"type": self.type, **UNUSED}
+
+
+Declared = Number | Category | Plain
+
+UNUSED = {"step": "1"}
+"""Every column of a record has a step, also those that are no numbers: plans have kept this digest since version 1."""
+
+
+def number(
+    low: numbers.Number, high: numbers.Number, *, step: numbers.Number = 1, missing: numbers.Number | None = None
+) -> Number:
+    """A number in low..high in steps of `step`; a record without a value counts as low unless said otherwise."""
+    values = {"low": low, "high": high, "step": step, "missing": low if missing is None else missing}
+    return Number(**{name: exact_at(value, name) for name, value in values.items()})
+
+
+def category(labels: Sequence[Any], *, other: Any = None) -> Category:
+    """One of several labels: texts, or whole numbers, booleans and dates as their text."""
+    given = listed(labels)
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise PlanError("must be a list of texts", ("labels",))
+    with at("labels"):
+        texts = tuple(written(label) for label in given)
+    with at("other"):
+        rest = None if other is None else written(other)
+    return Category(texts, rest)
+
+
+class Column:
+    """A declared column by any of its forms: `Column.number(0, 10)`, `Column.category(labels)`, `Column("text")`."""
+
+    number = staticmethod(number)
+    category = staticmethod(category)
+
+    def __new__(  # type: ignore[misc]
+        cls,
+        type: condition.Type,  # noqa: A002 - its name in plans
+        low: Any = None,
+        high: Any = None,
+        step: Any = 1,
+        missing: Any = None,
+        labels: Sequence[Any] = (),
+        other: Any = None,
+    ) -> Declared:
+        """The column that these facts declare: with bounds a number, with labels a category."""
+        if low is not None:
+            return number(low, high, step=step, missing=missing)
+        return category(labels, other=other) if labels else Plain(type)
+
+
+def labels_of(column: Declared) -> tuple[str, ...]:
+    """The labels of a category; none for any other column."""
+    return column.labels if isinstance(column, Category) else ()
+
+
+def check_labels(texts: Iterable[tuple[str, str]], columns: Mapping[str, Declared]) -> None:
+    """A condition names labels of its column; where `other` is declared, the column may hold more than its labels.
+
+    Then only what is a label but for capitals and spaces is refused: that is a slip, not another value.
+    """
+    for name, text in texts:
+        column = columns[name]
+        if not isinstance(column, Category) or folded(text) in map(folded, column.labels):
+            continue
+        close = near(text, column.labels)
+        if close or column.other is None:
+            way = f"did you mean {close[0]!r}?" if close else f"its labels are {', '.join(column.labels)}"
+            raise ValueError(f"must compare {name} with one of its labels, got {text!r}; {way}")
+
+
+def exact_at(value: numbers.Number, name: str) -> Fraction:
+    with at(name):
+        return numbers.exact(value, name)
+
+
+def positive_at(value: numbers.Number, name: str) -> Fraction:
+    number = exact_at(value, name)
+    if not number > 0:
+        raise PlanError(f"must be positive, got {value}", (name,))
+    return number

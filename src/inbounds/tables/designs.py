@@ -13,18 +13,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from inbounds import priors
-from inbounds.catalog.geometric import GHOSH
 from inbounds.catalog.registry import REGISTRY
+from inbounds.catalog.wide import median_geometric, wide_geometric
 from inbounds.errors import InboundsError
-from inbounds.files import digest, load, passport, save
+from inbounds.files import digest
 from inbounds.files.intake import from_json, text_of
-from inbounds.loss import as_prior, loss_named
-from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import geometric_noise, noise_steps
-from inbounds.numbers import Floats, Ints
+from inbounds.loss import loss_named
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.passport import passport, save
+from inbounds.mechanism.reading import load
+from inbounds.numbers import Floats
 from inbounds.query import Query, Reach
 from inbounds.tables.wishes import Wishes
 
@@ -66,6 +65,8 @@ class Request:
             "epsilon": str(self.epsilon),
             "wishes": [wishes.loss, list(wishes.properties), _said(wishes.prior), wishes.aim, wishes.mechanism],
         }
+        if query.labels is not None:
+            content["labels"] = list(query.labels)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -131,31 +132,16 @@ def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
 
 
 def wide(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
-    """Geometric noise as a table, every noisy value reported as the median of what it may have been.
+    """Geometric noise as a table, with the best report for every noisy value where the wishes have one.
 
-    With b = exp(-epsilon / reach), the noisy value s has likelihood b^|s - j| under answer j, at the ends too, so
-    the report that loses least on average is the median of prior[j]·b^|s - j|. Only for absolute loss, and up to
-    LARGEST_REMAP answers: the remap matters near the ends. Cost: O(answers²).
+    Only for absolute loss, and up to LARGEST_REMAP answers: the remap matters near the ends.
     """
     if not query.steps <= MOST_REACH * epsilon:
         least = -(-query.steps // (MOST_REACH * epsilon))
         raise ValueError(f"is too fine for this epsilon; give the column a step at least {least} times larger")
-    remap, how = None, {}
     if wishes.loss == "absolute" and wishes.aim == "average" and len(query.answers) <= LARGEST_REMAP:
-        remap, how = _medians(query, epsilon, prior_of(wishes, query)), {"reported as": "posterior median"}
-    origin = Origin("truncated_geometric", how, GHOSH)
-    return Mechanism(query, epsilon, geometric_noise(query, epsilon, remap), origin)
-
-
-def _medians(query: Query, epsilon: Fraction, prior: Floats | None) -> Ints:
-    reach, distance = noise_steps(query)
-    steps = np.arange(len(query.answers))
-    rate, weights = float(epsilon * distance) / reach, as_prior(prior, query)
-    found = np.empty(len(steps), dtype=np.int64)
-    for s in steps:
-        upto = np.cumsum(weights * np.exp(-rate * np.abs(steps - s)))
-        found[s] = np.searchsorted(upto, upto[-1] / 2)
-    return found
+        return median_geometric(query, epsilon, prior_of(wishes, query))
+    return wide_geometric(query, epsilon)
 
 
 def named(name: str) -> Callable[..., Mechanism]:

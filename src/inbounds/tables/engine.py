@@ -1,7 +1,7 @@
 """Aggregation: the engine reduces the data to one row of whole numbers per declared group; those become positions.
 
 Every record is first turned into small whole numbers of its own (does it meet the condition, which label, which
-step of the range), so whatever a record holds, it moves an aggregate by no more than `account` allows. The
+step of the range), so whatever a record holds, it moves an aggregate by no more than `statistics` allows. The
 declared keys go to the engine and join the data there: nothing about any other group comes back.
 """
 
@@ -12,17 +12,14 @@ from typing import Any
 import numpy as np
 
 from inbounds.numbers import Ints
-from inbounds.tables import columns as reading
-from inbounds.tables import condition as language
-from inbounds.tables import csvfile, digits
-from inbounds.tables.account import open_grid
-from inbounds.tables.consistent import filled
 from inbounds.tables.errors import AggregationFailed
-from inbounds.tables.expression import translated
-from inbounds.tables.facts import Column
 from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.schema import check_schema, texts_of, used_columns
-from inbounds.tables.source import opened, quiet
+from inbounds.tables.sources import csvfile
+from inbounds.tables.sources import typed as reading
+from inbounds.tables.sources.source import opened, quiet
+from inbounds.tables.statistics import Aggregates
+from inbounds.tables.statistics.kind import Fit
 from inbounds.tables.texts import fitted
 
 
@@ -82,10 +79,14 @@ def open_source(plan: Plan) -> Opened:
 
 def _raw(plan: Plan, table: Any) -> dict[str, Ints]:
     """For every measure, one whole number per declared group; groups without records have the neutral 0."""
-    joined = _joined(plan, table)
-    measures = {name: value for k in range(len(plan.statistics)) for name, value in _measures(plan, k, joined).items()}
+    joined, kinds = _joined(plan, table), [statistic.own for statistic in plan.statistics]
+    measures = {
+        _measure(k, suffix): value
+        for k, statistic in enumerate(plan.statistics)
+        for suffix, value in kinds[k].measures(plan.subject(statistic), joined[f"v{k}"]).items()
+    }
     rows = [joined.group_by("group_").agg(rows_=joined.count().cast("int64"), **measures)]
-    rows += [_median_rows(joined, k) for k, s in enumerate(plan.statistics) if s.kind == "median"]
+    rows += [kind.rows(joined, f"v{k}", _measure(k, "")) for k, kind in enumerate(kinds) if kind.rows is not None]
     found: dict[str, Ints] = {}
     for expression in rows:
         arrow = expression.to_pyarrow()
@@ -94,6 +95,11 @@ def _raw(plan: Plan, table: Any) -> dict[str, Ints]:
             found[name] = np.zeros(len(plan.groups), dtype=np.int64)
             found[name][groups] = arrow[name].to_numpy()
     return found
+
+
+def _measure(k: int, suffix: str) -> str:
+    """What a measure of the k-th statistic is called in the engine."""
+    return f"m{k}{suffix}"
 
 
 def _joined(plan: Plan, table: Any) -> Any:
@@ -107,7 +113,7 @@ def _joined(plan: Plan, table: Any) -> Any:
         for name in used_columns(plan)
     }
     fit = _Fit({name: table[name].type() for name in columns}, plan.source.spells)
-    own = {f"v{k}": _number_of(plan, s, columns, fit) for k, s in enumerate(plan.statistics)}
+    own = {f"v{k}": _number(plan, statistic, columns, fit) for k, statistic in enumerate(plan.statistics)}
     keys = {
         f"k{k}": reading.key(table[name], plan.source, (key[k] for key in plan.groups.keys))
         for k, name in enumerate(plan.groups.by)
@@ -119,16 +125,21 @@ def _joined(plan: Plan, table: Any) -> Any:
     return declared.inner_join(records, [declared[name] == records[name] for name in keys]).select("group_", *own)
 
 
+def _number(plan: Plan, statistic: Statistic, columns: dict[str, Any], fit: Fit) -> Any:
+    """The whole number that a record contributes: never missing, always in its range."""
+    return statistic.own.domain.number(statistic.of, plan.subject(statistic).declared, columns, fit)
+
+
 @dataclass(frozen=True)
 class _Fit:
-    """Public texts as their columns write them: see `texts.fitted`, and `digits`."""
+    """Public texts as their columns write them: see `texts.fitted`, and `typed.spelled`."""
 
     kinds: dict[str, Any]
     spells: bool
 
     def __call__(self, name: str, text: str) -> str:
         form = fitted(text, self.kinds[name])
-        return digits.spelled(form) if self.spells else form
+        return reading.spelled(form) if self.spells else form
 
 
 def _declared(plan: Plan, table: Any) -> Any:
@@ -144,108 +155,11 @@ def _declared(plan: Plan, table: Any) -> Any:
     return pyarrow.table(arrays)
 
 
-def _number_of(plan: Plan, statistic: Statistic, columns: dict[str, Any], fit: _Fit) -> Any:
-    """The whole number that a record contributes: never missing, always in its range."""
-    if statistic.kind == "count":
-        return _one_if(translated(language.retold(statistic.where, fit), columns))
-    column = plan.columns[statistic.of]
-    if statistic.kind == "histogram":
-        return _label_number(columns[statistic.of], column, [fit(statistic.of, label) for label in column.labels])
-    return _step_number(columns[statistic.of], column)
-
-
-def _one_if(condition: Any) -> Any:
-    """1 where the condition is true, 0 where it is false or cannot be told."""
-    import ibis
-
-    return ibis.cases((condition, ibis.literal(1, "int64")), else_=ibis.literal(0, "int64"))
-
-
-def _label_number(values: Any, column: Column, forms: list[str]) -> Any:
-    """The position of the label; every other value is `other`, or -1 for no cell at all."""
-    import ibis
-
-    other = column.labels.index(column.other) if column.other is not None else -1
-    branches = [(values == label, ibis.literal(k, "int64")) for k, label in enumerate(forms)]
-    return ibis.cases(*branches, else_=ibis.literal(other, "int64"))
-
-
-def _step_number(values: Any, column: Column) -> Any:
-    """The nearest step of the range, a whole number of 0..width; a missing value counts as the default.
-
-        clamp(floor((clamp(v, low, high) - low + step/2) / step), 0, width)
-
-    Clamped before the division, so that no engine overflows, and after the floor, because the floats nearest to the
-    bounds may lie beside them. Half a step is added before the division: PostgreSQL stops where a quotient
-    underflows.
-    """
-    import ibis
-
-    assert column.low is not None
-    assert column.high is not None
-    low, high, step = float(column.low), float(column.high), float(column.step)
-    inside = _within(values.cast("float64"), low, high)
-    nearest = _within(((inside - low + step / 2) / step).floor(), 0.0, float(column.width))
-    return ibis.cases((values.notnull(), nearest.cast("int64")), else_=ibis.literal(column.default, "int64"))
-
-
-def _within(values: Any, low: float, high: float) -> Any:
-    import ibis
-
-    return ibis.least(ibis.greatest(values, ibis.literal(low, "float64")), ibis.literal(high, "float64"))
-
-
-def _measures(plan: Plan, k: int, joined: Any) -> dict[str, Any]:
-    """What the engine computes per group from a statistic's own numbers."""
-    statistic, own = plan.statistics[k], joined[f"v{k}"]
-    if statistic.kind == "histogram":
-        labels = plan.columns[statistic.of].labels
-        return {f"m{k}_{i}": _one_if(own == i).sum().cast("int64") for i in range(len(labels))}
-    if statistic.kind in ("min", "max"):
-        return {f"m{k}": own.min() if statistic.kind == "min" else own.max()}
-    return {} if statistic.kind == "median" else {f"m{k}": own.sum().cast("int64")}
-
-
-def _median_rows(joined: Any, k: int) -> Any:
-    """The lower median: the least step that at least half of the group's records do not exceed."""
-    import ibis
-
-    name = f"v{k}"
-    steps = joined.group_by("group_", name).agg(n=joined.count())
-    upto = steps.n.sum().over(ibis.cumulative_window(group_by="group_", order_by=name))
-    everyone = steps.n.sum().over(ibis.window(group_by="group_"))
-    halves = steps.mutate(upto=upto, everyone=everyone)
-    half = halves.filter(halves.upto * 2 >= halves.everyone)
-    return half.group_by("group_").agg(**{f"m{k}": half[name].min()})
-
-
 # --- whole numbers as positions ---------------------------------------------------------------------------
 
 
 def _placed(plan: Plan, k: int, raw: dict[str, Ints]) -> list[Ints]:
-    """Positions in the query's answers, as `account` defines them; always within the range."""
-    statistic, sizes, rows = plan.statistics[k], plan.groups.sizes, raw["rows_"]
-    if statistic.kind == "count":
-        return [np.minimum(raw[f"m{k}"], sizes)]
-    column = plan.columns[statistic.of]
-    if statistic.kind == "histogram":
-        cells = np.array([raw[f"m{k}_{i}"] for i in range(len(column.labels))])
-        if statistic.consistent and column.other is not None:
-            return list(filled(cells, column.labels.index(column.other), sizes))
-        return list(np.minimum(cells, sizes))
-    own = raw[f"m{k}"]
-    if statistic.kind in ("min", "max", "median"):
-        return [np.where(rows > 0, own, column.default).clip(0, column.width)]
-    own, sizes, rows = (array.astype(object) for array in (own, sizes, rows))  # whole numbers of any size
-    if plan.groups.public:
-        return [_clamped(own + (sizes - rows) * column.default, 0, sizes * column.width)]
-    if statistic.kind == "sum":
-        grid = open_grid(column)
-        first, last = np.minimum(0, sizes * grid.low), np.maximum(0, sizes * grid.high)
-        return [_clamped(rows * grid.low + own * grid.step - first, 0, last - first)]
-    nearest = (2 * own + rows) // np.maximum(2 * rows, 1)
-    return [_clamped(np.where(rows > 0, nearest, column.default), 0, column.width)]
-
-
-def _clamped(values: Any, low: Any, high: Any) -> Ints:
-    return np.asarray(np.minimum(np.maximum(values, low), high), dtype=np.int64)
+    """Positions in the query's answers, as the statistic's kind defines them; always within the range."""
+    statistic, prefix = plan.statistics[k], _measure(k, "")
+    own = {name.removeprefix(prefix): found for name, found in raw.items() if name.startswith(prefix)}
+    return statistic.own.positions(plan.subject(statistic), Aggregates(raw["rows_"], plan.groups.sizes, own))

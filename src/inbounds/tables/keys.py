@@ -1,18 +1,58 @@
-"""Public keys: which groups are answered, from a list, a product of lists, a frame, or a public file."""
+"""The declared groups: public keys from a list, a product of lists, a frame or a public file, and their sizes."""
 
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from inbounds.numbers import Ints, whole
 from inbounds.tables import register
+from inbounds.tables.columns import LARGEST
 from inbounds.tables.errors import PlanError, at
-from inbounds.tables.facts import Groups
 from inbounds.tables.register import KeyTable
-from inbounds.tables.sizes import sizes
 from inbounds.tables.texts import listed, written
 from inbounds.trusted.extent import MOST_GROUPS_PER_VALUE
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The declared groups, in the order in which they are answered.
+
+    by: the columns whose values name a group; none means that the whole table is one group. keys: one row per
+    group. sizes: how many records each group has (public) or can have at most. public: which of the two. register: the
+    file or frame that the keys were read from, if any.
+    """
+
+    by: tuple[str, ...]
+    keys: tuple[tuple[str, ...], ...] = field(repr=False)
+    sizes: Ints = field(repr=False)
+    public: bool
+    register: Any = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if len(set(self.by)) < len(self.by):
+            raise PlanError("must name different columns", ("by",))
+        if any(len(key) != len(self.by) for key in self.keys):
+            raise PlanError(f"must give one value for each of: {', '.join(self.by)}", ("keys",))
+        if len(set(self.keys)) < len(self.keys):
+            raise PlanError("must be different, but one is listed twice", ("keys",))  # it may be data, so not which
+        sizes = np.asarray(self.sizes, dtype=np.int64)
+        if sizes.shape != (len(self.keys),) or not len(sizes) or sizes.min() < 1:
+            name = "size" if self.public else "maximum"
+            raise PlanError(f"must be a whole number of at least 1 for each of {len(self.keys)} groups", (name,))
+        object.__setattr__(self, "sizes", np.frombuffer(sizes.tobytes(), dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @property
+    def file(self) -> str:
+        """The file of the register, or nothing."""
+        return self.register if isinstance(self.register, str) else ""
 
 
 def groups(
@@ -96,3 +136,62 @@ def key_row(key: Any, width: int) -> tuple[str, ...]:
     if len(parts) != width:
         raise ValueError(f"must give {width} values for each group, got {len(parts)}")
     return tuple(written(part) for part in parts)
+
+
+# --- sizes: one number for all groups, one for each in order, one for each by its key, or a column ---------
+
+
+def sizes(given: Any, table: KeyTable, name: str) -> Ints:
+    """How many records each group of the table has, in its order."""
+    if hasattr(given, "columns"):
+        raise ValueError("must be a column of the register: give the frame as keys, and here the name of its column")
+    if isinstance(given, str) and given not in table.columns:
+        raise ValueError(f"must be a number, a list, or a column of the keys' file, got {given!r}{_columns_of(table)}")
+    if isinstance(given, str):
+        numbers = table.columns[given]
+    elif isinstance(given, Mapping) or hasattr(given, "to_dict"):
+        numbers = _by_key(given if isinstance(given, Mapping) else given.to_dict(), table)
+    else:
+        numbers = listed(given)
+    if not isinstance(numbers, Sequence):
+        return np.full(len(table.keys), _people(numbers, (), name), dtype=np.int64)
+    if len(numbers) != len(table.keys):
+        raise ValueError(f"must be one number, or one for each of {len(table.keys)} groups, got {len(numbers)}")
+    return np.array([_people(n, key, name) for n, key in zip(numbers, table.keys, strict=True)], dtype=np.int64)
+
+
+def _columns_of(table: KeyTable) -> str:
+    return f"; it has: {', '.join(table.columns)}" if table.columns else "; a list of keys has no columns"
+
+
+def _by_key(given: Mapping[Any, Any], table: KeyTable) -> list[Any]:
+    numbers = {_key_of(key): number for key, number in given.items()}
+    for key in table.keys:
+        if key not in numbers:
+            raise ValueError(
+                f"must give a number for every key, but has none for {_named(key)}; sizes in the order of the keys "
+                "are a list: .tolist()"
+            )
+    for key in numbers.keys() - set(table.keys):
+        raise ValueError(f"must give numbers for keys only, but {_named(key)} is none")
+    return [numbers[key] for key in table.keys]
+
+
+def _key_of(key: Any) -> tuple[str, ...]:
+    return tuple(map(written, key)) if isinstance(key, tuple) else (written(key),)
+
+
+def _named(key: tuple[str, ...]) -> str:
+    return repr(" / ".join(key))
+
+
+def _people(value: Any, key: tuple[str, ...], name: str) -> int:
+    """A whole number of people; an error names the key it belongs to."""
+    try:
+        number = whole(value, name, 1)
+    except (ValueError, TypeError):
+        of = f" for {_named(key)}" if key else ""
+        raise ValueError(f"must be a whole number of at least 1, the people of a group, got {value!r}{of}") from None
+    if number >= LARGEST:
+        raise ValueError("must lie below 2^53")
+    return number

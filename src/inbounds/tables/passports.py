@@ -10,28 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.errors import InboundsError, PassportError
-from inbounds.files import content_of, save
-from inbounds.files import read as read_passport
-from inbounds.files.spelling import read_fraction, read_query
+from inbounds.files import content_of
 from inbounds.mechanism import Mechanism
-from inbounds.tables.answer import Designed
+from inbounds.mechanism.passport import save
+from inbounds.mechanism.reading import read as read_passport
+from inbounds.mechanism.spelling import read_fraction, read_query
+from inbounds.tables.answer import Mechanisms
 from inbounds.tables.designs import designed as design
 from inbounds.tables.record import read as read_record
+from inbounds.tables.statistics import KINDS
 from inbounds.tables.wishes import Wishes
-
-Mechanisms = Mapping[tuple[str, int], Mechanism]
-"""The mechanism of every statistic and group size."""
-
-
-def mechanisms_of(designed: Designed) -> Mechanisms:
-    """All mechanisms of a release, by the statistic's name and the group's size."""
-    asked = designed.asked
-    return {
-        (statistic.name, size): made.mechanism
-        for statistic, row in zip(asked.plan.statistics, designed.designs, strict=True)
-        for size, made in zip(asked.sizes, row, strict=True)
-    }
-
 
 # --- to files ---------------------------------------------------------------------------------------------
 
@@ -161,7 +149,8 @@ def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> Mech
     (own,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
     try:
         query, epsilon = read_query(line["query"]), read_fraction(line["epsilon"])
-        made = design(query, epsilon, _wishes(own.get("wishes", plan["wishes"])))
+        wishes = KINDS[own["kind"]].wishes(_wishes(own.get("wishes", plan["wishes"])))
+        made = design(query, epsilon, wishes)
     except (ValueError, ArithmeticError):  # a record may say anything
         return None
     return made if made.sha256 == line["sha256"] else None

@@ -16,11 +16,14 @@ from typing import Any
 from inbounds import __version__
 from inbounds.errors import PassportError, UnknownVersion
 from inbounds.files import content_of
-from inbounds.files.spelling import query_json, read_fraction, read_query
+from inbounds.mechanism.spelling import query_json, read_fraction, read_query
+from inbounds.query import Query
+from inbounds.tables.account import drawn
 from inbounds.tables.answer import Designed
 from inbounds.tables.designs import Design
 from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
-from inbounds.tables.words import RECORD_BEFORE, composition, handling, number, promised, record_of, statement
+from inbounds.tables.texts import number
+from inbounds.tables.words import RECORD_BEFORE, composition, handling, promised, record_of, statement
 from inbounds.tables.write import own_digest
 
 FORMAT, VERSION = "inbounds release", 2
@@ -82,11 +85,17 @@ def _line(design: Design) -> dict[str, Any]:
     return {
         "sha256": design.sha256,
         "epsilon": str(made.epsilon),
-        "answers": f"{made.query.answers[0]}..{made.query.answers[-1]}, {len(made.query.answers)} values",
+        "answers": _answers(made.query),
         "neighbours": str(made.query.neighbours),
         "origin": str(made.origin),
         "query": query_json(made.query),
     }
+
+
+def _answers(query: Query) -> str:
+    if query.labels is not None:
+        return ", ".join(query.labels)
+    return f"{query.answers[0]}..{query.answers[-1]}, {len(query.answers)} values"
 
 
 def _merged(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -219,8 +228,8 @@ def _check_mechanisms(content: Mapping[str, Any]) -> None:
     plan, answered = content["plan"], dict.fromkeys((s["name"] for s in content["plan"]["statistics"]), 0)
     allowed = {}
     for line, statistic in zip(content["account"], plan["statistics"], strict=True):
-        half = plan["neighbours"] == CHANGE and (plan["sizes"] != "public" or statistic["kind"] == "histogram")
-        allowed[statistic["name"]] = read_fraction(line["spent"]) / (2 if half else 1)
+        spent, public = read_fraction(line["spent"]), plan["sizes"] == "public"
+        allowed[statistic["name"]], _ = drawn(statistic["kind"], public, plan["neighbours"], spent)
         if read_fraction(line["drawn_at"]) != allowed[statistic["name"]]:
             raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
     for made in content["mechanisms"]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.files.intake import text_of
-from inbounds.tables.csvfile import DELIMITERS
-from inbounds.tables.source import is_ibis, quiet
+from inbounds.tables.sources.csvfile import DELIMITERS
+from inbounds.tables.sources.source import is_ibis, quiet
 from inbounds.tables.texts import FLOATS, folded, looks_like_float, written
 from inbounds.trusted.extent import MOST_ROWS_PER_BYTE, MOST_UNFOLDED
 

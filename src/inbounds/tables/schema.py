@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from inbounds.tables import condition as language
+from inbounds.tables.columns import Declared, Number, labels_of
 from inbounds.tables.errors import Path, SourceError
-from inbounds.tables.facts import Column
 from inbounds.tables.plan import Plan
 from inbounds.tables.texts import FLOATS, fitted, is_date, near
 
@@ -22,8 +22,7 @@ def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
     for name in plan.groups.by:
         _check_present(plan, name, schema, ("groups", "by"))
     _check_keys(plan, schema)
-    counts = [statistic.where for statistic in plan.statistics if statistic.kind == "count"]
-    right = set().union(*map(language.compared_with, counts))
+    right = set().union(*map(language.compared_with, plan.conditions))
     for name in used_columns(plan):
         hint = f"; {language.text_hint(name)}" if name in right else ""
         _check_present(plan, name, schema, ("columns", name), hint)
@@ -36,16 +35,14 @@ def used_columns(plan: Plan) -> list[str]:
     """The declared columns that some statistic reads."""
     names: dict[str, None] = {}
     for statistic in plan.statistics:
-        found = language.used(statistic.where) if statistic.kind == "count" else {statistic.of: None}
-        names.update(dict.fromkeys(found))
+        names.update(dict.fromkeys(statistic.own.domain.reads(statistic.of)))
     return list(names)
 
 
 def texts_of(plan: Plan, name: str) -> list[str]:
     """Every text that a column is compared with: its labels, and those of conditions."""
-    counts = [statistic.where for statistic in plan.statistics if statistic.kind == "count"]
-    said = [text for where in counts for column, text in language.texts(where) if column == name]
-    return [*plan.columns[name].labels, *said]
+    said = [text for where in plan.conditions for column, text in language.texts(where) if column == name]
+    return [*labels_of(plan.columns[name]), *said]
 
 
 # --- names ------------------------------------------------------------------------------------------------
@@ -107,17 +104,22 @@ def _key_way_out(name: str, kind: Any) -> str:
 def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
     """Labels and texts of conditions are such as their columns can hold."""
     for k, statistic in enumerate(plan.statistics):
-        if statistic.kind == "histogram":
-            name = statistic.of
-            path = ("columns", name, "labels")
-            forms = [_fitted(label, name, schema[name], path) for label in plan.columns[name].labels]
-            if len(set(forms)) < len(forms):
-                raise SourceError(f"must be different values of a column of {schema[name]}", path)
-        elif statistic.kind == "count":
+        if statistic.own.domain.compares_labels:
+            _check_labels(labels_of(plan.columns[statistic.of]), statistic.of, schema[statistic.of])
+        if statistic.where is not None:
+            path = ("statistics", k, statistic.kind)
             for name, text in language.texts(statistic.where):
-                _fitted(text, name, schema[name], ("statistics", k, "count"), f"compare {name} with")
+                _fitted(text, name, schema[name], path, f"compare {name} with")
             for name in language.ordered(statistic.where):
-                _check_dates(plan, name, schema[name], ("statistics", k, "count"))
+                _check_dates(plan, name, schema[name], path)
+
+
+def _check_labels(labels: tuple[str, ...], name: str, kind: Any) -> None:
+    """No record of the column can have two of its labels."""
+    path = ("columns", name, "labels")
+    forms = [_fitted(label, name, kind, path) for label in labels]
+    if len(set(forms)) < len(forms):
+        raise SourceError(f"must be different values of a column of {kind}", path)
 
 
 def _check_dates(plan: Plan, name: str, kind: Any, path: Path) -> None:
@@ -161,9 +163,9 @@ def _check_type(plan: Plan, name: str, kind: Any) -> None:
         raise SourceError(said + way, ("columns", name))
 
 
-def _check_step(column: Column, kind: Any, name: str) -> None:
+def _check_step(column: Declared, kind: Any, name: str) -> None:
     """Records become steps by floats: below their spacing at the bounds, steps would be of the floats' making."""
-    if column.low is None or column.high is None:
+    if not isinstance(column, Number):
         return
     bound = float(max(abs(column.low), abs(column.high)))
     single = kind.is_floating() and kind.nbytes < 8

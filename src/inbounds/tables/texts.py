@@ -5,9 +5,10 @@ schema is public, so such a text is refused, or brought into the one form that t
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date, datetime, time
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 TRUTHS = ("true", "false")
@@ -118,17 +119,11 @@ def plain(name: str) -> str:
     return "".join(name.casefold().replace("_", " ").split())
 
 
-def check_labels(texts: Iterable[tuple[str, str]], columns: Mapping[str, Any]) -> None:
-    """A condition names labels of its column; where `other` is declared, the column may hold more than its labels.
+def number(value: Fraction) -> str:
+    """An exact number as people write it: a decimal where it ends soon, else a fraction.
 
-    Then only what is a label but for capitals and spaces is refused: that is a slip, not another value.
+    >>> number(Fraction(1, 4)), number(Fraction(1, 3))
+    ('0.25', '1/3')
     """
-    for name, text in texts:
-        column = columns[name]
-        labels = column.labels
-        if not labels or folded(text) in map(folded, labels):
-            continue
-        close = near(text, labels)
-        if close or column.other is None:
-            way = f"did you mean {close[0]!r}?" if close else f"its labels are {', '.join(labels)}"
-            raise ValueError(f"must compare {name} with one of its labels, got {text!r}; {way}")
+    short = f"{float(value):.6g}"
+    return short if Fraction(short) == value else str(value)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.tables.plan import CHANGE
-from inbounds.tables.words import number
+from inbounds.tables.texts import number
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,15 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 from inbounds.tables import condition
-from inbounds.tables.account import Entry
-from inbounds.tables.csvfile import WELL_FORMED
-from inbounds.tables.plan import CHANGE, NUMERIC, Plan
+from inbounds.tables.account import AccountLine
+from inbounds.tables.plan import CHANGE, Plan
 from inbounds.tables.schema import texts_of, used_columns
-from inbounds.tables.texts import is_date
+from inbounds.tables.sources.csvfile import WELL_FORMED
+from inbounds.tables.statistics import DOMAINS
+from inbounds.tables.texts import is_date, number
 
 
 def statement(plan: Plan) -> str:
@@ -57,20 +59,19 @@ def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
 
 def handling(plan: Plan) -> list[str]:
     """For every column that is answered: what becomes of values outside its bounds or labels, and of none at all."""
-    kinds: dict[str, set[str]] = {}
+    together: dict[Any, list[Any]] = {}
     for statistic in plan.statistics:
-        if statistic.kind in NUMERIC:
-            kinds.setdefault(statistic.of, set()).add(statistic.kind)
-    cells = {s.of: False for s in plan.statistics if s.kind == "histogram"}
-    cells |= {s.of: True for s in plan.statistics if s.consistent}
-    numbers = [_handled(plan, name, asked) for name, asked in kinds.items()]
-    return numbers + [_sorted(plan, name, full) for name, full in cells.items()] + _dated(plan) + _encoded(plan)
+        kind = statistic.own
+        shared = DOMAINS.index(kind.domain), kind.words, statistic.of
+        together.setdefault(shared, []).append((kind, plan.subject(statistic)))
+    in_order = sorted(together.items(), key=lambda item: item[0][0])
+    lines = [line for (_, words, _), members in in_order for line in words(members, plan.source)]
+    return lines + _dated(plan) + _encoded(plan)
 
 
 def _dated(plan: Plan) -> list[str]:
     """Columns of text that are compared with dates, where a time of day is data and cannot be refused."""
-    counts = [statistic.where for statistic in plan.statistics if statistic.kind == "count"]
-    names = dict.fromkeys(name for where in counts for name, _ in condition.texts(where))
+    names = dict.fromkeys(name for where in plan.conditions for name, _ in condition.texts(where))
     dated = [name for name in names if all(map(is_date, texts_of(plan, name)))] if plan.source.textual else []
     return [f"{name}: what is not a date alone, such as 2024-01-31 10:30, is missing; cut off times" for name in dated]
 
@@ -86,40 +87,7 @@ def _encoded(plan: Plan) -> list[str]:
     return [] if strange is None else [said]
 
 
-def _sorted(plan: Plan, name: str, full: bool) -> str:
-    other = plan.columns[name].other
-    if other is None:
-        return f"{name}: a record with any other value than a label, or none, is in no cell"
-    short = " and where cells add up each record short of the size," if full else ""
-    drawn = "; the expected error is that of cells as drawn, before they are made to add up" if full else ""
-    return f"{name}: a record with any other value than a label, or none,{short} counts as {other} (other){drawn}"
-
-
-def _handled(plan: Plan, name: str, kinds: set[str]) -> str:
-    column, added = plan.columns[name], kinds & {"sum", "mean"}
-    assert column.low is not None
-    assert column.high is not None
-    assert column.missing is not None
-    steps = "" if column.step == 1 else f" in steps of {number(column.step)}"
-    if plan.groups.public and added:
-        short = f"and {'for sums and means ' if kinds - added else ''}each record short of the size, "
-    else:
-        short = "and a group without records, " if kinds - {"sum"} else ""
-    return (
-        f"{name}: values are moved into {number(column.low)}..{number(column.high)}{steps}; a record without a value"
-        f"{_unread(plan)}{', ' if short else ' '}{short}counts as {number(column.missing)} (missing)"
-    )
-
-
-def _unread(plan: Plan) -> str:
-    """Which texts of a CSV file are no numbers: a decimal comma that nobody declared is the usual reason."""
-    if not plan.source.textual:
-        return ""
-    one, none = ("4,5", "4.5") if plan.source.decimal == "," else ("4.5", "4,5")
-    return f" or with text that is no number ({one} is one, {none} is not)"
-
-
-def composition(plan: Plan, entries: list[Entry] | tuple[Entry, ...]) -> list[str]:
+def composition(plan: Plan, entries: list[AccountLine] | tuple[AccountLine, ...]) -> list[str]:
     """The account, line by line: what is spent where, and why the sum is the whole."""
     lines = [
         f"{entry.statistic.name}: epsilon {number(entry.spent)}; each number is drawn at {number(entry.drawn_at)} "
@@ -132,13 +100,3 @@ def composition(plan: Plan, entries: list[Entry] | tuple[Entry, ...]) -> list[st
         f"of the same group add up: {number(plan.spent)} of {number(plan.epsilon)} spent"
     )
     return lines
-
-
-def number(value: Fraction) -> str:
-    """An exact number as people write it: a decimal where it ends soon, else a fraction.
-
-    >>> number(Fraction(1, 4)), number(Fraction(1, 3))
-    ('0.25', '1/3')
-    """
-    short = f"{float(value):.6g}"
-    return short if Fraction(short) == value else str(value)

@@ -11,12 +11,11 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from inbounds.files import same_file, settle
+from inbounds.files import on_disk, same_file, settle
 from inbounds.tables.formulas import neutral
 
 FORMATS = (".csv", ".parquet", ".json")
@@ -89,7 +88,7 @@ def write(
     full = {**record, "table": {"file": target.name, "rows": table.num_rows, "sha256": _digest(content)}}
     full["sha256"] = own_digest(full)
     text = json.dumps(full, indent=1, ensure_ascii=False) + "\n"
-    with _part(target, content) as table_part, _part(record_path(target), text.encode("utf-8")) as record_part:
+    with on_disk(target, content) as table_part, on_disk(record_path(target), text.encode("utf-8")) as record_part:
         if overwrite:
             target.unlink(missing_ok=True)
             settle(target.parent)
@@ -126,40 +125,6 @@ def _line(row: Iterable[Any]) -> bytes:
     texts = ("" if value is None else str(neutral(value)) for value in row)
     quoted = ('"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text for text in texts)
     return (",".join(quoted) + "\n").encode("utf-8")
-
-
-@contextmanager
-def _part(target: Path, content: bytes) -> Iterator[Path]:
-    """A temporary file beside the target, on the disk before its name is used; gone afterwards if not renamed."""
-    handle, name = _new_file(target)
-    try:
-        with naming(target), open(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        yield name
-    finally:
-        name.unlink(missing_ok=True)
-
-
-@contextmanager
-def naming(target: Path) -> Iterator[None]:
-    """A disk that is full does not say which file it was full for."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(target)) from error
-
-
-def _new_file(target: Path) -> tuple[int, Path]:
-    """A file of ours under a name that nobody has, with the rights that the system gives to new files."""
-    attempt = 0
-    while True:
-        name = target.with_name(f".{target.name}.{os.getpid()}.{attempt}")
-        try:
-            return os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666), name
-        except FileExistsError:  # left by a process that was killed, or another writer's
-            attempt += 1
 
 
 def _digest(content: bytes) -> str:

@@ -9,23 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from inbounds.ledger.people import as_name
 from inbounds.numbers import as_epsilon
-from inbounds.tables import condition
-from inbounds.tables.apart import check_apart
+from inbounds.tables.columns import Declared, positive_at
+from inbounds.tables.condition import Condition
 from inbounds.tables.errors import PlanError, at
-from inbounds.tables.facts import LARGEST, Column, Groups, positive_at
-from inbounds.tables.grammar import parse
-from inbounds.tables.lines import Lines
-from inbounds.tables.source import Source
-from inbounds.tables.texts import check_labels
+from inbounds.tables.keys import Groups
+from inbounds.tables.plan.apart import check_apart
+from inbounds.tables.plan.lines import Lines
+from inbounds.tables.sources.source import Source
+from inbounds.tables.statistics import KINDS, StatisticKind, Subject
 from inbounds.tables.wishes import Wishes
-
-Kind = Literal["count", "histogram", "sum", "mean", "min", "max", "median"]
-KINDS: tuple[Kind, ...] = ("count", "histogram", "sum", "mean", "min", "max", "median")
-NUMERIC: tuple[Kind, ...] = ("sum", "mean", "min", "max", "median")
 
 CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
@@ -41,7 +37,7 @@ class Statistic:
     record short of the size is then in the cell `other` of its column.
     """
 
-    kind: Kind
+    kind: str
     of: str
     name: str = ""
     epsilon: Fraction | None = None
@@ -57,16 +53,20 @@ class Statistic:
                 object.__setattr__(self, name, positive_at(getattr(self, name), name))
         if self.epsilon is not None and self.share is not None:
             raise PlanError("and epsilon must not both be given", ("share",))
-        if self.consistent and self.kind != "histogram":
+        if self.consistent and not self.own.adds_up:
             raise PlanError("is meant for histograms", ("consistent",))
         if not self.name:
-            names = {"count": "count", "histogram": self.of}
-            object.__setattr__(self, "name", names.get(self.kind, f"{self.of}_{self.kind}"))
+            object.__setattr__(self, "name", self.own.name(self.of))
+
+    @property
+    def own(self) -> StatisticKind[Any]:
+        """What all statistics of its kind share."""
+        return KINDS[self.kind]
 
     @cached_property
-    def where(self) -> condition.Condition:
-        """The condition of a count."""
-        return parse(self.of)
+    def where(self) -> Condition | None:
+        """The condition of a count; nothing for a statistic of a column."""
+        return self.own.domain.condition(self.of)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Plan:
 
     source: Source
     groups: Groups
-    columns: Mapping[str, Column]
+    columns: Mapping[str, Declared]
     statistics: tuple[Statistic, ...]
     epsilon: Fraction
     neighbours: str = ""
@@ -138,35 +138,19 @@ class Plan:
         for k, statistic in enumerate(self.statistics):
             with at("statistics", k):
                 with at(statistic.kind):
-                    self._check_subject(statistic)
+                    statistic.own.check(self.subject(statistic), self.groups)
+                self.wishes_of(statistic)
                 cells = self.cells(statistic)
-                more = [f"{name}_{end}" for name in cells for end in ("low", "high") if self.interval is not None]
+                more = [f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)]
                 own = {*cells, *more, f"{statistic.name}_error"}
                 if own & names:
                     raise PlanError(f"must make different output columns, got {min(own & names)!r} again", ("name",))
                 names |= own
 
-    def _check_subject(self, statistic: Statistic) -> None:
-        if statistic.kind == "count":
-            condition.check(statistic.where, {name: column.type for name, column in self.columns.items()})
-            check_labels(condition.texts(statistic.where), self.columns)
-            return
-        column = self.columns.get(statistic.of)
-        if column is None:
-            raise PlanError(f"must name a declared column, got {statistic.of!r}; add [columns.{statistic.of}]")
-        if statistic.kind in NUMERIC and not column.bounded:
-            raise PlanError(f"needs low and high of the column {statistic.of!r}")
-        if statistic.kind in ("sum", "mean") and column.width * int(self.groups.sizes.max()) >= LARGEST:
-            raise PlanError("has too many possible answers; give the column a larger step")
-        if statistic.kind == "histogram" and not column.labels:
-            raise PlanError(f"needs the labels of the column {statistic.of!r}")
-        if statistic.consistent and not self.groups.public:
-            raise PlanError("can be made consistent only with public sizes; give groups.size instead of groups.maximum")
-        if statistic.consistent and not column.other:
-            raise PlanError(
-                "can be made consistent only when every record is in a cell; give those without an answer a label of "
-                f'their own under [columns.{statistic.of}]: add "no answer" to labels, and other = "no answer"'
-            )
+    def subject(self, statistic: Statistic) -> Subject[Any]:
+        """A statistic with what the plan declares about what it is computed of."""
+        declared = statistic.own.domain.declared(statistic.of, self.columns)
+        return Subject(statistic.name, statistic.of, declared, self.groups.public, statistic.consistent)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -182,9 +166,16 @@ class Plan:
 
     def cells(self, statistic: Statistic) -> list[str]:
         """The output columns of a statistic's answers: its name, or its name and label for every cell."""
-        if statistic.kind != "histogram":
-            return [statistic.name]
-        return [f"{statistic.name}: {label}" for label in self.columns[statistic.of].labels]
+        return statistic.own.cells(self.subject(statistic))
+
+    def has_interval(self, statistic: Statistic) -> bool:
+        """Whether the ends of credible intervals stand beside its answers."""
+        return self.interval is not None and statistic.own.has_order
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """The conditions of its statistics."""
+        return [statistic.where for statistic in self.statistics if statistic.where is not None]
 
     def located(self) -> Any:
         """A context in which errors name the line of the plan's file."""
@@ -212,7 +203,8 @@ class Plan:
         return sum(self.epsilons, Fraction(0))
 
     def wishes_of(self, statistic: Statistic) -> Wishes:
-        return statistic.wishes or self.wishes
+        """How its mechanisms are chosen."""
+        return statistic.own.wishes(statistic.wishes or self.wishes)
 
     def with_output(self, output: str) -> "Plan":
         return replace(self, output=output)
@@ -231,7 +223,7 @@ class Plan:
             "groups": len(self.groups),
             "keys_sha256": hashlib.sha256(keys.encode()).hexdigest(),
             "sizes": "public" if self.groups.public else "maximum",
-            "columns": {name: _plain(column) for name, column in self.columns.items()},
+            "columns": {name: column.summary() for name, column in self.columns.items()},
             "statistics": [_plain(statistic) for statistic in self.statistics],
             "epsilon": str(self.epsilon),
             "neighbours": self.neighbours,

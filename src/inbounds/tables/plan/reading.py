@@ -3,6 +3,7 @@
 import difflib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
@@ -10,13 +11,14 @@ from typing import Any, get_args
 from inbounds.files.intake import from_toml, text_of
 from inbounds.numbers import exact
 from inbounds.tables import condition
-from inbounds.tables.apart import check_apart
+from inbounds.tables.columns import Declared, Plain, category, number
 from inbounds.tables.errors import PlanError, at
-from inbounds.tables.facts import Column
 from inbounds.tables.keys import groups, register_of
-from inbounds.tables.lines import Lines, lines_of
-from inbounds.tables.plan import KINDS, Plan, Protected, Statistic
-from inbounds.tables.source import Source
+from inbounds.tables.plan import Plan, Protected, Statistic
+from inbounds.tables.plan.apart import check_apart
+from inbounds.tables.plan.lines import Lines, lines_of
+from inbounds.tables.sources.source import Source
+from inbounds.tables.statistics import CONDITIONS, KINDS
 from inbounds.tables.wishes import Wishes
 
 Values = Mapping[str, Any]
@@ -35,6 +37,19 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 
+PlanLike = Plan | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def as_plan(plan: PlanLike, frame: Any = None) -> Plan:
+    """A plan from any of its forms, its source replaced by a frame if there is one."""
+    if isinstance(plan, Plan):
+        reads = (*plan.reads, plan.source.path)
+        return replace(plan, source=Source(frame=frame), reads=reads) if frame is not None else plan
+    if isinstance(plan, Mapping):
+        return replace(plan_from(plan, frame=frame), reads=named_source(plan, Path()))
+    return read_plan(plan, frame=frame)
+
+
 def read_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
     """The plan in a TOML file; files it names are relative to its folder. A frame takes the place of its source."""
     file = Path(path)
@@ -46,7 +61,8 @@ def read_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
         content = from_toml(text)
     except ValueError as error:
         raise PlanError(f"is not TOML: {error}", place=file.name) from None
-    return plan_from(content, folder=file.parent, lines=lines_of(text, file.name), frame=frame)
+    plan = plan_from(content, folder=file.parent, lines=lines_of(text, file.name), frame=frame)
+    return replace(plan, reads=(str(file), *named_source(content, file.parent)))
 
 
 def plan_from(content: Values, *, folder: Path | None = None, lines: Lines | None = None, frame: Any = None) -> Plan:
@@ -112,7 +128,7 @@ def named_source(content: Values, folder: Path) -> tuple[str, ...]:
     return (str(folder / path),) if isinstance(path, str | Path) else ()
 
 
-def columns_from(values: Any) -> dict[str, Column]:
+def columns_from(values: Any) -> dict[str, Declared]:
     """The declared columns; low and high make a number, labels a category, type anything else."""
     if not isinstance(values, Mapping):
         raise PlanError("must be tables such as [columns.age]", ("columns",))
@@ -123,7 +139,7 @@ def columns_from(values: Any) -> dict[str, Column]:
     return found
 
 
-def column_from(values: Any) -> Column:
+def column_from(values: Any) -> Declared:
     if not isinstance(values, Mapping):
         raise PlanError("must be a table such as { low = 0, high = 10 }")
     known("column", values, FIELDS["column"])
@@ -131,13 +147,13 @@ def column_from(values: Any) -> Column:
     if values.get("type", implied) != implied:
         raise PlanError(f"must be {implied} beside what else is declared, got {values['type']!r}", ("type",))
     if "low" in values or "high" in values:
-        return Column.number(**{name: values[name] for name in _only(values, "low", "high", "step", "missing", "type")})
+        return number(**{name: values[name] for name in _only(values, "low", "high", "step", "missing", "type")})
     if "labels" in values:
-        return Column.category(**{name: values[name] for name in _only(values, "labels", "other", "type")})
+        return category(**{name: values[name] for name in _only(values, "labels", "other", "type")})
     if values.get("type") not in get_args(condition.Type):
         raise PlanError('must give low and high, or labels, or type = "number", "text" or "boolean"')
     _only(values, "type")
-    return Column(values["type"])
+    return Plain(values["type"])
 
 
 def _only(values: Values, *names: str) -> list[str]:
@@ -178,8 +194,8 @@ def _statistic(values: Values, wishes: Wishes) -> Statistic:
 
 
 def _subject(value: Any, kind: str) -> str:
-    if kind == "count" and value is True:
-        raise PlanError('must be a condition in quotes; count = "true" counts all records', (kind,))
+    if KINDS[kind].domain is CONDITIONS and value is True:
+        raise PlanError(f'must be a condition in quotes; {kind} = "true" counts all records', (kind,))
     return _text(value, kind)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.mechanism import Optimality
+from inbounds.files import Json
 from inbounds.mechanism.law import Law, Matrix, Noise
+from inbounds.mechanism.origin import Optimality
 from inbounds.numbers import Ints
 from inbounds.query import Cells, Everyone, Metric, Neighbours, Query, Reach, Scale
 from inbounds.trusted.extent import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_LISTED, MOST_ROUNDED
 
-Json = dict[str, Any]
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,18}")
 _EXACT = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
 

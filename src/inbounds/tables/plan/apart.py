@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from inbounds.files import same_file
 from inbounds.tables.errors import PlanError
-from inbounds.tables.source import SERVERS, Source, is_ibis
+from inbounds.tables.sources.source import SERVERS, Source, is_ibis
 
 OWN_DATA = (
     "must be a public list of groups, got the data itself, which would publish who is there; list the groups that are "

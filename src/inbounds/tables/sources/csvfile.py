@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from inbounds.tables.errors import SourceError
 
 if TYPE_CHECKING:
-    from inbounds.tables.source import Source
+    from inbounds.tables.sources.source import Source
 
 WHERE = ("source", "path")
 
@@ -34,8 +34,8 @@ WELL_FORMED = (
 )
 
 ILL_FORMED = (
-    f"must be a well-formed CSV file ({WELL_FORMED}), so that no record runs into the next; nothing was released or "
-    "spent; write the file again with a CSV writer"
+    f"must be a well-formed CSV file ({WELL_FORMED}), so that no record runs into the next; nothing was released; "
+    "write the file again with a CSV writer and release it with the same plan, which costs nothing more"
 )
 """Said of the file, never of a place in it."""
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inbounds.tables import condition
+from inbounds.tables.condition import used
 from inbounds.tables.errors import at
-from inbounds.tables.grammar import parse
-from inbounds.tables.plan import NUMERIC, Plan
-from inbounds.tables.reading import plan_from
+from inbounds.tables.plan import Plan
+from inbounds.tables.plan.reading import plan_from
+from inbounds.tables.statistics import KINDS, LABELS, NUMBERS
 
 Options = Mapping[str, Any]
 
@@ -25,17 +25,17 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
     if facts["epsilon"] is None:
         raise ValueError("release needs --epsilon, the privacy parameter of the whole release")
     _check_groups(facts)
-    _check_one_column(statistics, column)
+    _check_one_column(asked, column)
     columns: dict[str, Any] = {}
     for k, statistic in enumerate(statistics):
         ((kind, of),) = statistic.items()
-        if kind == "count":
-            with at("statistics", k, "count"):
-                hints = condition.used(parse(of))
-            columns = {**{name: {"type": hint or "text"} for name, hint in hints.items()}, **columns}
-            statistic["name"] = "count" if len(asked["count"] or ()) == 1 else of
+        with at("statistics", k, kind):
+            where = KINDS[kind].domain.condition(of)
+        if where is not None:
+            columns = {**{name: {"type": hint or "text"} for name, hint in used(where).items()}, **columns}
+            statistic["name"] = KINDS[kind].name(of) if len(asked[kind] or ()) == 1 else of
         else:
-            columns[of] = _declared(kind, column)
+            columns[of] = KINDS[kind].domain.column_from(kind, {name: v[0] for name, v in column.items() if v})
     given = {name: value for name, value in facts.items() if value is not None}
     return plan_from(
         {
@@ -60,35 +60,21 @@ def _check_groups(facts: Options) -> None:
         raise ValueError("release needs --size, the public size of each group, or --maximum if sizes are not public")
 
 
-def _check_one_column(statistics: Sequence[Mapping[str, str]], column: Options) -> None:
+def _check_one_column(asked: Mapping[str, Sequence[str] | None], column: Options) -> None:
     """Bounds typed once say nothing about a second column, and of bounds typed twice nobody knows which is whose."""
-    for names, kinds, said in (
-        (("low", "high", "step", "missing"), NUMERIC, "--low and --high describe one column"),
-        (("labels",), ("histogram",), "--labels describes one column"),
+    for domain, said, facts in (
+        (NUMBERS, "--low and --high describe one column", "bounds"),
+        (LABELS, "--labels describes one column", "labels"),
     ):
-        subjects = {of for statistic in statistics for kind, of in statistic.items() if kind in kinds}
-        if len(subjects) > 1 or any(len(column[name] or ()) > 1 for name in names):
-            other = "labels" if names == ("labels",) else "bounds"
-            raise ValueError(f"{said}; columns with different {other} need a plan: inbounds init FILE")
-        idle = [f"--{name}" for name in names if column[name]]
+        kinds = [kind for kind in KINDS if kind in asked and KINDS[kind].domain is domain]
+        subjects = {of for kind in kinds for of in asked[kind] or ()}
+        if len(subjects) > 1 or any(len(column[name] or ()) > 1 for name in domain.options):
+            raise ValueError(f"{said}; columns with different {facts} need a plan: inbounds init FILE")
+        idle = [f"--{name}" for name in domain.options if column[name]]
         if idle and not subjects:
             verb = "describes" if len(idle) == 1 else "describe"
-            raise ValueError(f"{' and '.join(idle)} {verb} a column; name it with {' or '.join(map(_flag, kinds))}")
-
-
-def _flag(kind: str) -> str:
-    return f"--{kind}"
-
-
-def _declared(kind: str, column: Options) -> dict[str, Any]:
-    given = {name: values[0] for name, values in column.items() if values}
-    if kind == "histogram":
-        if "labels" not in given:
-            raise ValueError("--histogram needs --labels, separated by commas")
-        return {"labels": [label.strip() for label in given["labels"].split(",")]}
-    if "low" not in given or "high" not in given:
-        raise ValueError(f"--{kind} needs --low and --high, the public bounds of the column")
-    return _only(given, "low", "high", "step", "missing")
+            ways = " or ".join(f"--{kind}" for kind in kinds)
+            raise ValueError(f"{' and '.join(idle)} {verb} a column; name it with {ways}")
 
 
 def _number(value: Any) -> Any:

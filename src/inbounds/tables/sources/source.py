@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from inbounds.ledger.store import without_password
-from inbounds.tables import csvfile, digits, frames, sqlitefile
 from inbounds.tables.errors import PlanError, SourceError
+from inbounds.tables.sources import csvfile, frames, sqlitefile
 
 FILES = {
     ".csv": "csv", ".tsv": "csv", ".parquet": "parquet",
@@ -28,6 +28,10 @@ PATIENCE = 10
 SERVERS = ("postgres", "postgresql")
 ENGINES = ("duckdb", "spark")
 """What may aggregate files; databases aggregate themselves."""
+
+
+SPELLING = ("duckdb", "postgres", "pyspark", "sqlite")
+"""Engines, by their names in Ibis, that are known to write a text's bytes in UTF-8 as digits."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ class Source:
     @property
     def spells(self) -> bool:
         """Texts are compared in digits, because the engine might compare them by a collation: see `digits`."""
-        known = self.kind != "frame" or (is_ibis(self.frame) and self.frame.get_backend().name in digits.ENGINES)
+        known = self.kind != "frame" or (is_ibis(self.frame) and self.frame.get_backend().name in SPELLING)
         return not self.bytewise and known
 
     @property

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.tables.errors import SourceError
-from inbounds.tables.source import Source, opened, quiet
+from inbounds.tables.sources.source import Source, opened, quiet
 
 HEAD = """\
 # A release plan for {name}, drafted from its columns. Everything in this file is public: take no bound, key or

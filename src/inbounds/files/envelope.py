@@ -1,0 +1,103 @@
+"""The envelope of our JSON files: what kind a file is of, which version, its content, and a digest of all of that.
+
+A digest is the sha256 of the canonical JSON of every field but itself. Fields may be added to a kind, never
+redefined; a change of meaning is a new version, and every version is read for ever.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inbounds.errors import PassportError, UnknownVersion
+from inbounds.files.intake import from_json, text_of
+from inbounds.files.whole import write_whole
+from inbounds.trusted.extent import DEEPEST
+
+Json = dict[str, Any]
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def canonical(value: Any) -> str:
+    """The one way to write plain values as JSON: keys in order, no spaces, ASCII."""
+    return _CANONICAL.encode(value)
+
+
+def sha256(content: str | bytes) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+def digest(content: Json) -> str:
+    """sha256 of the canonical JSON of all fields but the digest itself."""
+    return sha256(canonical({key: value for key, value in content.items() if key != "sha256"}))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file. name: what people call it; format: what the file calls itself; versions: those that are read."""
+
+    name: str
+    format: str
+    versions: tuple[int, ...] = (1,)
+
+    def sealed(self, content: Json, version: int | None = None) -> Json:
+        """The content in its envelope, of the newest version unless an older one says all of it."""
+        named = {"format": self.format, "version": version or self.versions[-1], **content}
+        return {**named, "sha256": digest(named)}
+
+    def opened(self, content: Any) -> Json:
+        """The content of an envelope that was not changed; a `PassportError` otherwise."""
+        if not isinstance(content, dict) or content.get("format") != self.format:
+            raise PassportError(f"a {self.name} must be a JSON object with the format {self.format!r}")
+        version = content.get("version")
+        if type(version) is not int or version not in self.versions:
+            known = " or ".join(map(str, self.versions))
+            raise UnknownVersion(f"{self.name} version must be {known}, got {str(version)[:20]!r}")
+        if content.get("sha256") != digest(content):
+            raise PassportError("the digest does not match: the file was changed after it was written")
+        return content
+
+    def read(self, path: str | os.PathLike[str]) -> Json:
+        """The content of a file of this kind."""
+        return self.opened(content_of(path, self.name))
+
+    def write(self, content: Json, path: str | os.PathLike[str]) -> None:
+        """The content in its envelope under `path`; what is there is replaced only if it is of the same kind."""
+        write(self.sealed(content), path)
+
+
+def content_of(path: str | os.PathLike[str], what: str) -> Any:
+    """The JSON values of a file, none of them named twice; `what` names the kind of file in the error."""
+    try:
+        return from_json(text_of(path), _no_repeats)
+    except ValueError as reason:
+        raise PassportError(f"{path} is not a {what}: it is not JSON text nested at most {DEEPEST} deep") from reason
+
+
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """What a file says it is; None if it is no JSON object with a format."""
+    try:
+        found = from_json(text_of(path))["format"]
+    except (ValueError, LookupError, TypeError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def write(content: Json, path: str | os.PathLike[str]) -> None:
+    """JSON text under `path`, whole or not at all; what is there is replaced only if it is of the same format.
+
+    A mistyped name must not cost anybody a survey, or the record of a release.
+    """
+    target = Path(path)
+    if target.exists() and format_of(target) != content["format"]:
+        raise ValueError(f"{target} exists and is no file of the format {content['format']!r}; give another name")
+    write_whole(target, (json.dumps(content, indent=1) + "\n").encode("utf-8"))
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> Json:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise PassportError("a passport must not repeat a field")
+    return dict(pairs)

@@ -1,0 +1,85 @@
+"""Writing: a file appears whole or not at all, with the rights that the system gives to new files."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def unfinished(target: Path) -> Iterator[Path]:
+    """An empty file of ours beside the target, gone afterwards unless it took another name."""
+    name = _new_file(target)
+    try:
+        yield name
+    finally:
+        name.unlink(missing_ok=True)
+
+
+@contextmanager
+def on_disk(target: Path, content: bytes) -> Iterator[Path]:
+    """The content in such a file, on the disk before its name is used."""
+    with unfinished(target) as name:
+        with naming(target), name.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        yield name
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """Write, then rename: whoever looks sees the old file or the new one."""
+    with on_disk(target, content) as name:
+        name.replace(target)
+        settle(target.parent)
+
+
+@contextmanager
+def appearing(target: Path) -> Iterator[Path]:
+    """A file to be written part by part; it takes the target's name at the end, unless something failed."""
+    with unfinished(target) as name:
+        yield name
+        name.replace(target)
+        settle(target.parent)
+
+
+@contextmanager
+def naming(target: Path) -> Iterator[None]:
+    """A disk that is full does not say which file it was full for."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
+
+
+def settle(folder: Path) -> None:
+    """Make a new name in a folder survive a loss of power, where the system can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """The same file by any of its names, links included; or the same name of a file that is not there yet."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _new_file(target: Path) -> Path:
+    """A file under a name that nobody has."""
+    attempt = 0
+    while True:
+        name = target.with_name(f".{target.name}.{os.getpid()}.{attempt}")
+        try:
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666))
+        except FileExistsError:  # left by a process that was killed, or another writer's
+            attempt += 1
+        else:
+            return name

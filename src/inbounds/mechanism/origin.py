@@ -1,0 +1,39 @@
+"""Where a mechanism comes from, and what is proved about its usefulness."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a mechanism comes from: the construction, its parameters, and where it is written up."""
+
+    name: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    reference: str = ""
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
+        return f"{self.name}({inside})" if inside else self.name
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """What its designer proved about a mechanism: its value of the objective and a bound no other can beat.
+
+    In a mechanism that was read from a file the bound is claimed, and so is a value that `Mechanism.claimed` names.
+    """
+
+    objective: str
+    value: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """The most that any other mechanism could still gain."""
+        return max(0.0, self.value - self.bound)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.objective} {self.value:.9g}; claimed, not checked: no private mechanism is below {self.bound:.9g}"
+        )

@@ -1,0 +1,112 @@
+"""The mechanism passport: a JSON file that carries a mechanism, its claims and a digest of both.
+
+Reading (`reading`) believes nothing. Integers are written as decimal text, because JSON
+readers elsewhere round numbers beyond 2**53. Fields may be added, never redefined. Version 1 is what 0.1 wrote;
+version 2 says that the query has an allowance for the arithmetic behind real answers, which a reader must know.
+"""
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from inbounds.errors import TooLarge
+from inbounds.files import Json, Kind, write
+from inbounds.loss import NAMED, ErrorLoss, off_by_more_than, power
+from inbounds.mechanism import clamped
+from inbounds.mechanism.law import Noise
+from inbounds.mechanism.spelling import law_json, optimality_json, query_json
+from inbounds.trusted.extent import MOST_RECOMPUTED
+
+if TYPE_CHECKING:
+    from inbounds.mechanism.mechanism import Mechanism
+
+PASSPORT = Kind("passport", "inbounds mechanism", (1, 2))
+
+
+def save(mechanism: "Mechanism", path: str | os.PathLike[str]) -> None:
+    """Write the passport; the file appears whole or not at all."""
+    write(passport(mechanism), path)
+
+
+def passport(mechanism: "Mechanism") -> Json:
+    """The mechanism as plain JSON values, with the digest of everything else in it."""
+    content: Json = {
+        "query": query_json(mechanism.query),
+        "epsilon": str(mechanism.epsilon),
+        "law": law_json(mechanism.law),
+        "origin": {
+            "name": mechanism.origin.name,
+            "parameters": dict(mechanism.origin.parameters),
+            "reference": mechanism.origin.reference,
+        },
+        "claims": claims(mechanism),
+        "optimality": optimality_json(mechanism.optimality),
+    }
+    return PASSPORT.sealed(content, version_of(mechanism))
+
+
+def summary(mechanism: "Mechanism") -> Json:
+    """The passport without its weights: what people and machines read of it."""
+    return {key: value for key, value in passport(mechanism).items() if key != "law"}
+
+
+def version_of(mechanism: "Mechanism") -> int:
+    """The oldest version that can say all of it, so that old readers read what they can and refuse the rest."""
+    return 2 if mechanism.query.allowance else 1
+
+
+def claims(mechanism: "Mechanism") -> Json:
+    """What follows from the weights: losses under the uniform prior, properties in units, the tight epsilon."""
+    named = NAMED if mechanism.query.ordered else {"zero-one": NAMED["zero-one"]}
+    found: Json = {"losses": {}, "properties": {}}
+    try:
+        found["losses"] = {name: f"{average_loss(mechanism, name):.12g}" for name in named}
+        found["properties"] = {name: str(held.units) for name, held in mechanism.properties().items()}
+    except TooLarge:
+        pass
+    found["effective_epsilon"] = f"{_stated_epsilon(mechanism):.12g}"
+    return found
+
+
+def _stated_epsilon(mechanism: "Mechanism") -> float:
+    """Format 1 states the tight epsilon of a matrix, and of a noise table what it was made for; `verify` says both."""
+    return float(mechanism.epsilon) if isinstance(mechanism.law, Noise) else mechanism.effective_epsilon()
+
+
+def average_loss(mechanism: "Mechanism", name: str) -> float:
+    """The named loss under the uniform prior; of a long noise table in closed form."""
+    law, unit = mechanism.law, mechanism.query.answers.unit
+    if isinstance(law, Noise) and law.remap is None and law.size > MOST_RECOMPUTED:
+        return float(clamped.average(law, name) * unit ** {"absolute": 1, "squared": 2, "zero-one": 0}[name])
+    return mechanism.loss(name)
+
+
+def objective_value(mechanism: "Mechanism") -> float | None:
+    """What the objective of a designed mechanism really is; None where its words do not say how to compute it.
+
+    They do for the losses with a name, on average under the uniform prior or for the worst answer. Whatever else an
+    objective says, such as a prior or a loss table of the designer, is claimed and not checked.
+    """
+    best = mechanism.optimality
+    words = None if best is None else _OBJECTIVE.fullmatch(best.objective)
+    if words is None:
+        return None
+    law, loss = mechanism.law, _loss(words)
+    long = isinstance(law, Noise) and law.remap is None and law.size > MOST_RECOMPUTED
+    if long and (words["aim"] == "worst" or words["name"] is None):
+        return None
+    if words["aim"] == "worst":
+        return mechanism.worst_loss(loss)
+    return average_loss(mechanism, loss.name) if words["name"] else mechanism.loss(loss)
+
+
+_OBJECTIVE = re.compile(
+    r"(?P<aim>average|worst) (?:(?P<name>absolute|squared|zero-one)"
+    r"|off by more than (?P<distance>[0-9]{1,40}(?:/[0-9]{1,40})?)|power (?P<power>[0-9]{1,3}(?:/[0-9]{1,3})?)) loss"
+)
+
+
+def _loss(words: re.Match[str]) -> ErrorLoss:
+    if words["name"]:
+        return NAMED[words["name"]]
+    return off_by_more_than(words["distance"]) if words["distance"] else power(words["power"])

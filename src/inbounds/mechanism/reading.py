@@ -1,0 +1,79 @@
+"""Reading a passport without belief: the weights are certified anew, and every claim computed again."""
+
+import os
+from typing import Any
+
+from inbounds.errors import InboundsError, PassportError
+from inbounds.files import Json, content_of
+from inbounds.mechanism.law import Matrix, Noise
+from inbounds.mechanism.mechanism import Mechanism
+from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.passport import PASSPORT, claims, objective_value, version_of
+from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_optimality, read_query
+from inbounds.trusted.extent import MOST_CELLS, MOST_DIGITS
+
+
+def load(path: str | os.PathLike[str]) -> Mechanism:
+    """Read and re-certify a passport; any doubt is a `PassportError` that says what is wrong."""
+    return read(content_of(path, "mechanism passport"))
+
+
+def read(content: Any) -> Mechanism:
+    """A mechanism from a passport's JSON values, certified anew."""
+    PASSPORT.opened(content)
+    try:
+        mechanism = _mechanism(content)
+        follows = _same_claims(content.get("claims"), claims(mechanism))
+    except InboundsError as reason:
+        raise PassportError(f"the weights are not private: {reason}") from reason
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
+        raise PassportError(f"the passport is malformed: {reason}") from reason
+    if content["version"] != version_of(mechanism):
+        raise PassportError("the version does not fit the query: only version 2 has an allowance, and always one")
+    if not follows:
+        raise PassportError("the claims do not follow from the weights")
+    if not _same_objective(mechanism):
+        raise PassportError("the value of the objective does not follow from the weights")
+    return mechanism
+
+
+def _same_objective(mechanism: Mechanism) -> bool:
+    """The stated value, where the objective can be recomputed; a bound above the value is a lie anyway."""
+    best = mechanism.optimality
+    if best is None:
+        return True
+    found = objective_value(mechanism)
+    true = best.bound <= best.value
+    return true and (found is None or abs(found - best.value) <= 1e-9 * max(1.0, abs(best.value)))
+
+
+def _same_claims(written: Any, computed: Json) -> bool:
+    """Properties to the unit; floats to 1e-9, because sums may round differently on another machine."""
+
+    def close(a: str, b: str) -> bool:
+        return len(a) <= MOST_DIGITS and abs(float(a) - float(b)) <= 1e-9 * max(1.0, abs(float(b)))
+
+    try:
+        return (
+            set(written) >= set(computed)
+            and written["properties"] == computed["properties"]
+            and set(written["losses"]) == set(computed["losses"])
+            and all(close(written["losses"][name], value) for name, value in computed["losses"].items())
+            and close(written["effective_epsilon"], computed["effective_epsilon"])
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+
+
+def _mechanism(content: Json) -> Mechanism:
+    origin, law = content["origin"], read_law(content["law"])
+    parameters = {read_line(key): read_line(value) for key, value in origin["parameters"].items()}
+    remap = law.remap if isinstance(law, Noise) else None
+    written = max(law.weights.shape) if isinstance(law, Matrix) else 0 if remap is None else len(remap)
+    return Mechanism(
+        read_query(content["query"], max(MOST_CELLS, written)),
+        read_fraction(content["epsilon"]),
+        law,
+        Origin(read_line(origin["name"]), parameters, read_line(origin["reference"])),
+        read_optimality(content["optimality"]),
+    )

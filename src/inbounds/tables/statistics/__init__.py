@@ -1,0 +1,24 @@
+"""The kinds of statistics, one file each. A plan names them by their word; nothing else tells them apart."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from inbounds.tables.statistics.count import CONDITIONS, COUNT
+from inbounds.tables.statistics.extreme import MAX, MEDIAN, MIN
+from inbounds.tables.statistics.histogram import HISTOGRAM, LABELS
+from inbounds.tables.statistics.kind import Aggregates, Domain, StatisticKind, Subject
+from inbounds.tables.statistics.mean import MEAN
+from inbounds.tables.statistics.mode import MODE
+from inbounds.tables.statistics.numbers import NUMBERS
+from inbounds.tables.statistics.sum import SUM
+
+__all__ = ["CONDITIONS", "DOMAINS", "KINDS", "LABELS", "NUMBERS", "Aggregates", "Domain", "StatisticKind", "Subject"]
+
+KINDS: Mapping[str, StatisticKind[Any]] = MappingProxyType(
+    {kind.word: kind for kind in (COUNT, HISTOGRAM, SUM, MEAN, MIN, MAX, MEDIAN, MODE)}
+)
+"""Every kind of statistic, by its word."""
+
+DOMAINS: tuple[Domain[Any], ...] = (NUMBERS, LABELS, CONDITIONS)
+"""What statistics are computed of, in the order in which a release speaks of them."""

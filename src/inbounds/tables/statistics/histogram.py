@@ -1,0 +1,106 @@
+"""The number of records with each label.
+
+    cell: min(records with the label, n)       answers 0..n
+    one record added or removed: one cell moves by 1; one record changed: two cells move by 1
+
+n is the group's size, public or at most. Consistent: records short of n are in the cell `other`; see
+`consistent.filled`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from inbounds.numbers import Ints
+from inbounds.query import count
+from inbounds.tables.columns import Category, Declared
+from inbounds.tables.consistent import filled
+from inbounds.tables.errors import PlanError
+from inbounds.tables.keys import Groups
+from inbounds.tables.sources.source import Source
+from inbounds.tables.statistics.kind import Aggregates, Domain, Fit, StatisticKind, Subject, declared_column, one_if
+
+
+def _labelled(of: str, columns: Mapping[str, Declared]) -> Category:
+    column = declared_column(of, columns)
+    if not isinstance(column, Category):
+        raise PlanError(f"needs the labels of the column {of!r}")
+    return column
+
+
+def _label_number(of: str, column: Category, columns: Mapping[str, Any], fit: Fit) -> Any:
+    """The position of the label; every other value is `other`, or -1 for no cell at all."""
+    import ibis
+
+    branches = [(columns[of] == fit(of, label), ibis.literal(k, "int64")) for k, label in enumerate(column.labels)]
+    return ibis.cases(*branches, else_=ibis.literal(column.rest, "int64"))
+
+
+def _labels_given(word: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    if "labels" not in options:
+        raise ValueError(f"--{word} needs --labels, separated by commas")
+    return {"labels": [label.strip() for label in options["labels"].split(",")]}
+
+
+LABELS = Domain(
+    declared=_labelled,
+    reads=lambda of: [of],
+    number=_label_number,
+    options=("labels",),
+    column_from=_labels_given,
+    compares_labels=True,
+)
+
+
+def records_by_label(subject: Subject[Category], own: Any) -> dict[str, Any]:
+    """How many records have each label."""
+    return {f"_{i}": one_if(own == i).sum().cast("int64") for i in range(len(subject.declared.labels))}
+
+
+def cells_of(subject: Subject[Category], found: Aggregates) -> Ints:
+    """Labels × groups."""
+    return np.array([found.measures[f"_{i}"] for i in range(len(subject.declared.labels))])
+
+
+def _positions(subject: Subject[Category], found: Aggregates) -> list[Ints]:
+    cells, sizes = cells_of(subject, found), found.sizes
+    if subject.consistent:
+        return list(filled(cells, subject.declared.rest, sizes))
+    return list(np.minimum(cells, sizes))
+
+
+def _check(subject: Subject[Category], groups: Groups) -> None:
+    if subject.consistent and not groups.public:
+        raise PlanError("can be made consistent only with public sizes; give groups.size instead of groups.maximum")
+    if subject.consistent and not subject.declared.other:
+        raise PlanError(
+            "can be made consistent only when every record is in a cell; give those without an answer a label of "
+            f'their own under [columns.{subject.of}]: add "no answer" to labels, and other = "no answer"'
+        )
+
+
+def _words(members: Sequence[tuple[StatisticKind[Category], Subject[Category]]], source: Source) -> list[str]:
+    _, subject = members[0]
+    other, full = subject.declared.other, any(own.consistent for _, own in members)
+    if other is None:
+        return [f"{subject.of}: a record with any other value than a label, or none, is in no cell"]
+    short = " and where cells add up each record short of the size," if full else ""
+    drawn = "; the expected error is that of cells as drawn, before they are made to add up" if full else ""
+    any_other = "a record with any other value than a label, or none,"
+    return [f"{subject.of}: {any_other}{short} counts as {other} (other){drawn}"]
+
+
+HISTOGRAM = StatisticKind(
+    word="histogram",
+    domain=LABELS,
+    query=lambda subject, size: count(size),
+    measures=records_by_label,
+    positions=_positions,
+    words=_words,
+    named=lambda of: of,
+    cells=lambda subject: [f"{subject.name}: {label}" for label in subject.declared.labels],
+    check=_check,
+    in_cells=True,
+    adds_up=True,
+)

@@ -1,0 +1,143 @@
+"""What a kind of statistic is: all that the plan, the engine, the table and the record need to know about it.
+
+A new one is a value of `StatisticKind` in a file of its own, and its name in the registry.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from inbounds.numbers import Ints
+from inbounds.query import Query
+from inbounds.tables.columns import Declared
+from inbounds.tables.condition import Condition
+from inbounds.tables.errors import PlanError
+from inbounds.tables.keys import Groups
+from inbounds.tables.sources.source import Source
+from inbounds.tables.wishes import Wishes
+
+D = TypeVar("D")
+"""What is declared about the subject of a statistic: a condition, a `Number` or a `Category`."""
+
+Fit = Callable[[str, str], str]
+"""A public text as its column, the first argument, writes it."""
+
+
+@dataclass(frozen=True)
+class Domain(Generic[D]):
+    """What a statistic is computed of: a condition, a column of numbers, or a column of labels.
+
+    declared: what the plan says about it, or an error. reads: the columns it needs. number: the whole number that a
+    record contributes, never missing, always in its range. condition: the parsed condition, None for a column.
+    options: what the command line takes about the column, and an error with their names unless it was enough.
+    """
+
+    declared: Callable[[str, Mapping[str, Declared]], D]
+    reads: Callable[[str], list[str]]
+    number: Callable[[str, D, Mapping[str, Any], Fit], Any]
+    condition: Callable[[str], Condition | None] = lambda of: None
+    options: tuple[str, ...] = ()
+    column_from: Callable[[str, Mapping[str, Any]], dict[str, Any]] = lambda word, options: {}
+    compares_labels: bool = False
+
+
+@dataclass(frozen=True)
+class Subject(Generic[D]):
+    """One statistic of a plan with the public facts it may use.
+
+    name: its column in the output. of: the condition or column as written. declared: what the plan says about that.
+    public: whether group sizes are public. consistent: whether its cells are made to add up.
+    """
+
+    name: str
+    of: str
+    declared: D
+    public: bool
+    consistent: bool = False
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """What the engine found: per declared group, the records, the declared size, and the measures by their suffix."""
+
+    rows: Ints = field(repr=False)
+    sizes: Ints = field(repr=False)
+    measures: Mapping[str, Ints] = field(repr=False)
+
+    @property
+    def own(self) -> Ints:
+        """The only measure."""
+        return self.measures[""]
+
+
+def one_name(subject: Subject[Any]) -> list[str]:
+    """One column, of the statistic's name."""
+    return [subject.name]
+
+
+def as_wished(wishes: Wishes) -> Wishes:
+    """Numbers take any loss and prior."""
+    return wishes
+
+
+def nothing_more(subject: Subject[Any], groups: Groups) -> None:
+    """What the domain asks for is enough."""
+
+
+@dataclass(frozen=True)
+class StatisticKind(Generic[D]):
+    """One kind of statistic.
+
+    word: its name in plans. domain: what it is computed of. query: the query that answers it in a group of a size,
+    public or at most. measures: what the engine computes per group from the records' numbers, by suffix. rows: an
+    aggregation of its own, where one look at the records is not enough; its column has the given name. positions:
+    from what the engine found to positions in the query's answers, one row per cell, always within the range.
+
+    words: what becomes of values outside bounds or labels and of none at all, for one column and all statistics of it
+    that share these words. named: its column unless the plan names one. cells: the columns of its answers. check:
+    what it needs beyond its domain. adds_up: whether cells can be made to sum to the public size.
+
+    in_cells: whether it has several numbers per group, and a record is in one of them, so that a changed record moves
+    two and any other change one; otherwise it has one number. error: the loss that the error column states.
+    has_order: whether answers lie between others, so that an interval means something. wishes: how its mechanism is
+    chosen, from what the plan wishes. short: with public sizes, a record short of the size counts as `missing`.
+    empty: a group without records counts as `missing`.
+    """
+
+    word: str
+    domain: Domain[D]
+    query: Callable[[Subject[D], int], Query]
+    positions: Callable[[Subject[D], Aggregates], list[Ints]]
+    words: Callable[[Sequence[tuple["StatisticKind[D]", Subject[D]]], Source], list[str]]
+    measures: Callable[[Subject[D], Any], dict[str, Any]] = lambda subject, own: {}
+    rows: Callable[[Any, str, str], Any] | None = None
+    named: Callable[[str], str] | None = None
+    cells: Callable[[Subject[D]], list[str]] = one_name
+    check: Callable[[Subject[D], Groups], None] = nothing_more
+    wishes: Callable[[Wishes], Wishes] = as_wished
+    in_cells: bool = False
+    error: str = "absolute"
+    has_order: bool = True
+    adds_up: bool = False
+    short: bool = False
+    empty: bool = False
+
+    def name(self, of: str) -> str:
+        """Its column in the output, unless the plan names one."""
+        return f"{of}_{self.word}" if self.named is None else self.named(of)
+
+
+# --- what several of them share ---------------------------------------------------------------------------
+
+
+def one_if(condition: Any) -> Any:
+    """1 where the condition is true, 0 where it is false or cannot be told."""
+    import ibis
+
+    return ibis.cases((condition, ibis.literal(1, "int64")), else_=ibis.literal(0, "int64"))
+
+
+def declared_column(of: str, columns: Mapping[str, Declared]) -> Declared:
+    if of not in columns:
+        raise PlanError(f"must name a declared column, got {of!r}; add [columns.{of}]")
+    return columns[of]

@@ -1,0 +1,122 @@
+"""A column of numbers, and what all statistics of it share.
+
+Write v in 0..w for a record's value in steps from low, d for the step that a record without a value counts as, n for
+the group's size, public or at most.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from inbounds.numbers import Ints
+from inbounds.query import Cells, Everyone, Neighbours, Query, Scale
+from inbounds.tables.columns import LARGEST, Declared, Number
+from inbounds.tables.errors import PlanError
+from inbounds.tables.keys import Groups
+from inbounds.tables.sources.source import Source
+from inbounds.tables.statistics.kind import Domain, StatisticKind, Subject, declared_column
+from inbounds.tables.texts import number
+
+
+def _bounded(of: str, columns: Mapping[str, Declared]) -> Number:
+    column = declared_column(of, columns)
+    if not isinstance(column, Number):
+        raise PlanError(f"needs low and high of the column {of!r}")
+    return column
+
+
+def step_number(values: Any, column: Number) -> Any:
+    """The nearest step of the range, a whole number of 0..width; a missing value counts as the default.
+
+        clamp(floor((clamp(v, low, high) - low + step/2) / step), 0, width)
+
+    Clamped before the division, so that no engine overflows, and after the floor, because the floats nearest to the
+    bounds may lie beside them. Half a step is added before the division: PostgreSQL stops where a quotient
+    underflows.
+    """
+    import ibis
+
+    low, high, step = float(column.low), float(column.high), float(column.step)
+    inside = _within(values.cast("float64"), low, high)
+    nearest = _within(((inside - low + step / 2) / step).floor(), 0.0, float(column.width))
+    return ibis.cases((values.notnull(), nearest.cast("int64")), else_=ibis.literal(column.default, "int64"))
+
+
+def _within(values: Any, low: float, high: float) -> Any:
+    import ibis
+
+    return ibis.least(ibis.greatest(values, ibis.literal(low, "float64")), ibis.literal(high, "float64"))
+
+
+def _bounds_given(word: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    if "low" not in options or "high" not in options:
+        raise ValueError(f"--{word} needs --low and --high, the public bounds of the column")
+    return {name: options[name] for name in NUMBERS.options if name in options}
+
+
+NUMBERS = Domain(
+    declared=_bounded,
+    reads=lambda of: [of],
+    number=lambda of, column, columns, fit: step_number(columns[of], column),
+    options=("low", "high", "step", "missing"),
+    column_from=_bounds_given,
+)
+
+
+def asked(kind: str, answers: Scale, neighbours: Neighbours) -> Query:
+    return Query(kind, answers, Cells.around(answers), neighbours)
+
+
+def anywhere(kind: str, column: Number) -> Query:
+    """One of the column's values, which one record may move anywhere."""
+    return asked(kind, Scale(column.low, column.step, range(column.width + 1)), Everyone())
+
+
+def summed(subject: Subject[Number], own: Any) -> dict[str, Any]:
+    """The records' steps, added up."""
+    return {"": own.sum().cast("int64")}
+
+
+def filled_up(column: Number, own: Any, sizes: Any, rows: Any) -> Ints:
+    """The sum with n public: n·d + sum of (v - d), clamped to 0..n·w."""
+    return clamped(own + (sizes - rows) * column.default, 0, sizes * column.width)
+
+
+def clamped(values: Any, low: Any, high: Any) -> Ints:
+    return np.asarray(np.minimum(np.maximum(values, low), high), dtype=np.int64)
+
+
+def of_any_size(*arrays: Ints) -> list[Any]:
+    """Whole numbers that no sum overflows."""
+    return [array.astype(object) for array in arrays]
+
+
+def check_answers(subject: Subject[Number], groups: Groups) -> None:
+    if subject.declared.width * int(groups.sizes.max()) >= LARGEST:
+        raise PlanError("has too many possible answers; give the column a larger step")
+
+
+def words(members: Sequence[tuple[StatisticKind[Number], Subject[Number]]], source: Source) -> list[str]:
+    """What becomes of values outside the bounds, and of none at all, in all statistics of one column."""
+    (_, subject), kinds = members[0], [kind for kind, _ in members]
+    column = subject.declared
+    steps = "" if column.step == 1 else f" in steps of {number(column.step)}"
+    if subject.public and any(kind.short for kind in kinds):
+        some = "" if all(kind.short for kind in kinds) else "for sums and means "
+        short = f"and {some}each record short of the size, "
+    else:
+        short = "and a group without records, " if any(kind.empty for kind in kinds) else ""
+    return [
+        f"{subject.of}: values are moved into {number(column.low)}..{number(column.high)}{steps}; "
+        f"a record without a value{_unread(source)}{', ' if short else ' '}{short}"
+        f"counts as {number(column.missing)} (missing)"
+    ]
+
+
+def _unread(source: Source) -> str:
+    """Which texts of a CSV file are no numbers: a decimal comma that nobody declared is the usual reason."""
+    if not source.textual:
+        return ""
+    one, none = ("4,5", "4.5") if source.decimal == "," else ("4.5", "4,5")
+    return f" or with text that is no number ({one} is one, {none} is not)"
