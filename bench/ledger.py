@@ -1,6 +1,7 @@
 """The ledger: charges beside bare durable inserts in the same run, and a million entries verified."""
 
 import sqlite3
+import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -8,38 +9,60 @@ from pathlib import Path
 
 from harness import OURS, Row, serve
 
+from inbounds.files import canonical, sha256
 from inbounds.ledger import Ledger
-from inbounds.ledger.entries import Entry, canonical, sha256
+from inbounds.ledger.entries import Entry
 
-BATCH, ROUNDS = 200, 8
+PAIRS, ROUNDS = 2400, 8
 ENTRIES = 1_000_000
 CHARGE = "one charge on one connection, durable"
 ANSWERED = "one charge and its answer of 1 kB, durable"
+BARE = "bare SQLite insert"
 VERIFY = "10^6 entries verified"
 
 
 def charging() -> list[Row]:
-    """A charge and a bare insert in turn, on the same disk, so that both meet the same moments of it."""
+    """A charge and a bare insert one by one on the same disk, the other first in every other pair."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
         ledger.create_people("people", 10**6)
         bare = bare_insert(Path(folder) / "bare.db")
         sides: dict[tuple[str, str], Callable[[str], object]] = {
             (CHARGE, OURS): lambda key: ledger.charge("people", "0.001", key=key),
-            (CHARGE, "bare SQLite insert"): bare,
+            (CHARGE, BARE): bare,
             (ANSWERED, OURS): lambda key: ledger.answered("people", "0.001", lambda _: bytes(1000), key=f"{key} a"),
         }
         times: dict[tuple[str, str], list[float]] = {side: [] for side in sides}
-        for turn in range(ROUNDS):
-            spent = dict.fromkeys(sides, 0.0)
-            for k in range(BATCH):
-                for side, run in sides.items():
-                    start = time.perf_counter()
-                    run(f"{turn} {k}")
-                    spent[side] += time.perf_counter() - start
-            for side in sides:
-                times[side].append(spent[side])
-    notes = {OURS: "request, budget, entry, chain", "bare SQLite insert": "one row, the same two indexes"}
-    return [Row(task, who, found, note=notes[who], amount=BATCH, per="charge") for (task, who), found in times.items()]
+        for k in range(PAIRS):
+            for side in [*sides] if k % 2 else [*sides][::-1]:
+                start = time.perf_counter()
+                sides[side](f"question {k}")
+                times[side].append(time.perf_counter() - start)
+    notes = {
+        (CHARGE, OURS): rates(times[CHARGE, OURS], times[CHARGE, BARE]),
+        (CHARGE, BARE): "one row, the same two indexes",
+        (ANSWERED, OURS): "two transactions",
+    }
+    return [
+        Row(task, who, in_rounds(found), note=notes[task, who], amount=PAIRS // ROUNDS, per="charge")
+        for (task, who), found in times.items()
+    ]
+
+
+def rates(charges: list[float], inserts: list[float]) -> str:
+    """The rate of charges as a part of that of inserts: a disk's slow moments are in the sums, not in the medians."""
+    medians = statistics.median(inserts) / statistics.median(charges)
+    pairs = statistics.median(bare / charge for charge, bare in zip(charges, inserts, strict=True))
+    total = sum(inserts) / sum(charges)
+    return (
+        f"{medians:.0%} of the rate of bare inserts by the medians of {len(charges)} pairs, {pairs:.0%} by the median "
+        f"pair, {total:.0%} in total"
+    )
+
+
+def in_rounds(times: list[float]) -> list[float]:
+    """Seconds of every round."""
+    size = len(times) // ROUNDS
+    return [sum(times[k : k + size]) for k in range(0, len(times), size)]
 
 
 def bare_insert(path: Path) -> Callable[[str], object]:

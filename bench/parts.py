@@ -124,10 +124,11 @@ PARTS = {
     "ledger": Part(
         "The ledger",
         "Charges on one connection, each on the disk before it is acknowledged, beside bare inserts of one row into a "
-        "table with the same indexes, in turns on the same disk in the same mode; and the whole of a ledger verified.",
+        "table with the same indexes, one by one on the same disk in the same mode; and the whole of a ledger "
+        "verified.",
         "The disk decides: on one that says it has written what it has not, both are faster and neither is safe. A "
         "charge does more than an insert (it looks for the key, adds to the budget's total, hashes the chain), and "
-        "waits for the disk just once.",
+        "waits for the disk just once: the faster the disk, the more of a charge is that work.",
         ((OURS,), (f"{OURS}, verifying",)),
         ("one charge on one connection, durable",),
     ),

@@ -20,6 +20,10 @@ import pytest
 
 # The same examples on every run: a failure is the change's, not the draw's. HYPOTHESIS_PROFILE=default explores.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
+# The first counterexample will do: for whoever asks only whether there is one.
+hypothesis.settings.register_profile(
+    "unshrunk", derandomize=True, deadline=None, phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate)
+)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 PRECISION = 500

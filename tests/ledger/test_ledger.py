@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import shutil
 import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from inbounds.ledger import Head, Ledger
 from inbounds.ledger.amounts import cost
 from inbounds.ledger.checking import exported, load_export, verified
 from inbounds.ledger.entries import Entry
+from inbounds.ledger.ledger import ChargeRequest, verify_ledger
 from inbounds.ledger.migrations import POSTGRES, SQLITE
 from inbounds.ledger.sqlite import Driver, Sqlite
 from inbounds.ledger.store import without_password
@@ -132,6 +132,23 @@ def test_the_same_key_with_other_content_is_refused(ledger, other):
     assert ledger.people() == before
 
 
+def test_a_charge_is_found_under_its_own_key_only(ledger):
+    charges = {key: ledger.charge("pupils", price, key=key) for key, price in (("a", "0.1"), ("b", "0.2"))}
+    ledger.store(charges["a"], b"of a")
+    assert ledger.find("c") is None
+    for key, content in (("a", b"of a"), ("b", None)):
+        found = ledger.find(key)
+        assert (found.number, found.amount, found.answer) == (charges[key].number, charges[key].amount, content)
+
+
+def test_entries_are_read_page_by_page(ledger, monkeypatch):
+    monkeypatch.setattr("inbounds.ledger.ledger.PAGE", 2)
+    for k in range(3):
+        ledger.charge("pupils", "0.1", key=f"{k}")
+    assert [entry.number for entry in ledger.entries()] == [1, 2, 3, 4, 5]
+    assert ledger.verify().charges == 3
+
+
 def test_a_charge_without_a_key_is_its_own(ledger):
     assert ledger.charge("pupils", "0.1").key != ledger.charge("pupils", "0.1").key
     assert ledger.people()[0].spent == Fraction(1, 5)
@@ -177,6 +194,7 @@ def test_the_same_people_again_are_those_who_are_there_and_others_are_refused(le
         ({"rule": "zcdp", "delta": "1e-6"}, "delta must both"),
         ({"epsilon": 1, "delta": "1e-6"}, "delta must not"),
         ({"epsilon": 1, "rule": "zcdp", "delta": 1}, "between 0 and 1"),
+        ({"epsilon": 1, "rule": "zcdp", "delta": 0}, "between 0 and 1"),
     ],
 )
 def test_people_that_make_no_sense_are_refused(ledger, made, words):
@@ -193,13 +211,31 @@ def test_names_and_keys_are_one_printable_line(ledger, name):
         ledger.charge("pupils", 1, key=name)
 
 
+def test_a_name_may_have_200_characters(ledger):
+    assert ledger.create_people("x" * 200, epsilon=1).name == ledger.about("x" * 200).name
+
+
+def test_people_are_returned_as_they_are_in_the_ledger(ledger):
+    assert ledger.create_people("few", epsilon=1) == ledger.about("few")
+    assert ledger.about("few").spent == 0
+
+
+def test_people_say_what_is_spent_and_what_it_promises(ledger):
+    made = (("few", 1, "sum", None), ("many", 1, "zcdp", "1e-6"), ("visitors", None, "sum", None))
+    few, many, visitors = (str(ledger.create_people(*words)) for words in made)
+    assert few == "few: epsilon 0 of 1 spent, 1 left"
+    assert many.startswith("many: rho 0 of 0.0")
+    assert many.endswith(" left (epsilon 1 at delta 0.000001, by zCDP)")
+    assert visitors == "visitors: epsilon 0 spent, counted without a cap"
+
+
 def test_unknown_people_are_refused(ledger):
     with pytest.raises(ib.LedgerError, match="must be in the ledger, got 'pupil'"):
         ledger.charge("pupil", 1, key="a")
 
 
 def test_parts_add_up_to_the_whole(ledger):
-    with pytest.raises(ValueError, match="add up to epsilon 1"):
+    with pytest.raises(ValueError, match="add up to epsilon 1, got 5/6"):
         ledger.charge("pupils", 1, parts=["1/2", "1/3"])
 
 
@@ -298,6 +334,19 @@ def test_an_entry_is_written_as_canonical_json(people, key, digest, units, facts
     assert (signed.content, signed.sha256) == (entry.content, sha256(entry.content))
 
 
+plain_values = st.recursive(
+    st.none() | st.text() | st.integers(), lambda some: st.lists(some) | st.dictionaries(st.text(), some)
+)
+
+
+@given(st.sampled_from(["", "why", 'a "quoted" é']), plain_values, st.lists(st.fractions(), max_size=3))
+def test_a_request_is_digested_as_canonical_json(purpose, question, parts):
+    request = ChargeRequest.of("p", parts, "k", purpose, question)
+    facts = {"purpose": purpose, "parts": list(map(str, parts))}
+    assert request.facts == canonical(facts)
+    assert request.digest == sha256(canonical({**facts, "people": "p", "question": question}))
+
+
 def test_a_ledger_is_verified_in_sentences(ledger):
     ledger.answered("pupils", 1, lambda charge: b"x", key="a")
     found = ledger.verify(ledger.head())
@@ -378,17 +427,21 @@ def test_a_missing_guard_is_found(ledger, file, guard):
         ledger.verify()
 
 
+def chained(entries) -> list[Entry]:
+    """Entries numbered, linked and signed anew, as by a forger who knows the format."""
+    made, previous = [], "0" * 64
+    for number, entry in enumerate(entries, start=1):
+        unsigned = changed(entry, number=number, previous=previous, sha256="")
+        previous = sha256(unsigned.content)
+        made.append(changed(unsigned, sha256=previous))
+    return made
+
+
 def rewritten(file: Path, change) -> None:
-    """A forger who knows the format: entries changed, and every digest after them made anew."""
+    """The whole chain of a file replaced by a changed one that is signed anew."""
     with Ledger.open(file) as ledger:
         old = list(ledger.entries())
-    rows, previous = [], "0" * 64
-    for entry in change(old):
-        values = {name: getattr(entry, name) for name in Entry.__slots__}
-        values |= {"number": len(rows) + 1, "previous": previous, "sha256": ""}
-        made = Entry(**values)
-        previous = sha256(made.content)
-        rows.append((*(getattr(made, name) for name in Entry.__slots__[:-1]), previous))
+    rows = [tuple(getattr(entry, name) for name in Entry.__slots__) for entry in chained(change(old))]
     raw = sqlite3.connect(file)
     for statement in (*WITHOUT_GUARDS, "DELETE FROM answers", "DELETE FROM entries"):
         raw.execute(statement)
@@ -403,36 +456,37 @@ def changed(entry: Entry, **values) -> Entry:
     return Entry(**{**{name: getattr(entry, name) for name in Entry.__slots__}, **values})
 
 
-FORGERIES = {
-    "does not say what": lambda e: [*e[:2], changed(e[2], facts="{}"), *e[3:]],
-    "charges other units": lambda e: [*e[:2], changed(e[2], units=1), *e[3:]],
-    "spends more than the budget": lambda e: [*e, *(changed(e[2], key=f"k{k}") for k in range(2))],
-    "under the key of an earlier": lambda e: [*e, e[2]],
-    "cannot be of the kind": lambda e: [e[1]],
-    "other units than its epsilon": lambda e: [e[0], changed(e[1], units=9 * 10**9), *e[2:]],
-    "makes people who are there": lambda e: [*e, e[1]],
-    "does not raise a budget": lambda e: [
-        *e, changed(e[1], kind="budget", facts=canonical({"epsilon": "2"}))
-    ],
-    "answers without a charge": lambda e: [*e, changed(e[2], kind="answer", key="z")],
-    "does not say what an entry of its kind": lambda e: [*e, changed(e[2], people="nobody", key="y")],
-}  # fmt: skip
+UNSAID = "does not say what an entry of its kind must say"
+FORGERIES = [
+    (UNSAID, lambda e: [changed(e[0], key=None), *e[1:]]),
+    (UNSAID, lambda e: [*e[:2], changed(e[2], facts="{}"), *e[3:]]),
+    (UNSAID, lambda e: [*e, changed(e[2], people="nobody", key="y")]),
+    (UNSAID, lambda e: [*e[:2], changed(e[2], key=None)]),
+    (UNSAID, lambda e: [*e[:3], changed(e[3], digest=None)]),
+    ("charges other units", lambda e: [*e[:2], changed(e[2], units=1), *e[3:]]),
+    ("spends more than the budget", lambda e: [*e, *(changed(e[2], key=f"k{k}") for k in range(2))]),
+    ("under the key of an earlier", lambda e: [*e, e[2]]),
+    ("cannot be of the kind", lambda e: [e[1]]),
+    ("cannot be of the kind", lambda e: [*e, e[0]]),
+    ("cannot be of the kind", lambda e: [*e, changed(e[2], kind="take", key="y")]),
+    ("other units than its epsilon", lambda e: [e[0], changed(e[1], units=9 * 10**9), *e[2:]]),
+    ("makes people who are there", lambda e: [*e, e[1]]),
+    ("makes people who are there", lambda e: [e[0], changed(e[1], people=None)]),
+    ("under no known rule", lambda e: [e[0], changed(e[1], facts=e[1].facts.replace("sum", "max"))]),
+    ("does not raise a budget", lambda e: [*e, changed(e[1], kind="budget", facts=canonical({"epsilon": "2"}))]),
+    ("answers without a charge", lambda e: [*e, changed(e[3], key="z")]),
+    ("answers without a charge", lambda e: [*e, e[3]]),
+    ("answers without a charge", lambda e: [*e[:3], changed(e[3], people="others")]),
+]
 
 
-@pytest.mark.parametrize("words", FORGERIES)
-def test_a_chain_made_anew_must_still_make_sense(ledger, file, words, tmp_path):
-    ledger.charge("pupils", 1, key="a")
-    ledger.close()
-    rewritten_file = tmp_path / "forged.db"
-    shutil.copy(file, rewritten_file)
-    raw = sqlite3.connect(rewritten_file)
-    raw.execute("PRAGMA journal_mode = WAL")
-    raw.execute("DROP INDEX entries_key")
-    raw.commit()
-    raw.close()
-    rewritten(rewritten_file, FORGERIES[words])
-    with Ledger.open(rewritten_file) as forged, pytest.raises(ib.LedgerError, match=words):
-        verified("it", forged.entries(), forged.people(), None)
+@pytest.mark.parametrize(("words", "forgery"), FORGERIES)
+def test_a_chain_made_anew_must_still_make_sense(ledger, words, forgery):
+    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    honest = list(ledger.entries())
+    assert chained(honest) == honest
+    with pytest.raises(ib.LedgerError, match=words):
+        verified("it", chained(forgery(honest)), ledger.people(), None)
 
 
 def test_a_chain_cut_off_and_made_to_agree_is_found_by_a_head_kept_elsewhere(ledger, file):
@@ -542,9 +596,23 @@ def test_a_ledger_of_an_older_version_is_brought_forward_with_all_it_holds(file)
     assert list(new.taken) == [2]
     with Ledger(new) as ledger:
         assert ledger.verify().people[0].spent == 1
+        assert ledger.brought_forward == f"{file} was a ledger of version 1 and was brought forward to 2"
     again = Sqlite(file, create=False)
     assert list(again.taken) == []
-    again.close()
+    with Ledger(again) as ledger:
+        assert ledger.brought_forward == ""
+
+
+def test_a_new_ledger_was_not_brought_forward(ledger):
+    assert ledger.brought_forward == ""
+
+
+def test_whoever_verifies_an_older_ledger_hears_that_it_was_brought_forward(file):
+    Ledger(Sqlite(file, create=True, steps=SQLITE[:1])).close()
+    heard = []
+    assert verify_ledger(str(file), tell=heard.append).head.entries == 1
+    assert verify_ledger(str(file), tell=heard.append).whole
+    assert heard == [f"{file} was a ledger of version 1 and was brought forward to 2"]
 
 
 def test_a_ledger_of_a_later_version_and_one_of_another_hand_are_refused(ledger, file):
@@ -593,6 +661,7 @@ def test_an_exported_ledger_is_checked_like_the_ledger_itself(ledger, tmp_path):
     path = tmp_path / "ledger.json"
     path.write_text(json.dumps(content))
     assert load_export(path, ledger.head()) == replace(ledger.verify(ledger.head()), whole=False)
+    assert verify_ledger(str(path)) == load_export(path)
     for change in (
         lambda c: c["entries"].pop(),
         lambda c: c["entries"][1].update(units="1"),
@@ -613,9 +682,10 @@ def test_a_head_is_read_back_from_its_file(ledger, tmp_path):
     path.write_text(json.dumps(ledger.head().plain()))
     assert Head.load(path) == ledger.head()
     assert (ledger.head().plain()["format"], ledger.head().plain()["version"]) == ("inbounds ledger head", 1)
-    path.write_text('{"format": "other"}')
-    with pytest.raises(ib.PassportError, match="not a ledger's head"):
-        Head.load(path)
+    for other in ({"format": "other"}, {**ledger.head().plain(), "version": 2}):
+        path.write_text(json.dumps(other))
+        with pytest.raises(ib.PassportError, match="not a ledger's head"):
+            Head.load(path)
 
 
 def test_no_message_holds_the_password_of_a_server():

@@ -38,6 +38,12 @@ def unit_of(rule: Rule) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
+def amount(rule: Rule, units: int) -> Fraction:
+    """What so many units are, in epsilon or rho."""
+    return units * unit_of(rule)
+
+
+@lru_cache(maxsize=4096)
 def cost(rule: Rule, parts: tuple[Fraction, ...]) -> int:
     """The units that parts cost together, rounded up; each part is a pure epsilon mechanism, drawn by itself.
 

@@ -149,7 +149,7 @@ class _Account:
 
     def totals(self) -> list[People]:
         """Everybody with what the charges add up to, in the order of their names."""
-        everybody = [replace(who, spent_units=self.spent[name]) for name, who in self.people.items()]
+        everybody = [who.having_spent(self.spent[name]) for name, who in self.people.items()]
         return sorted(everybody, key=_name)
 
 

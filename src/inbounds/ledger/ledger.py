@@ -11,11 +11,12 @@ refunded.
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii as quoted
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,7 @@ from typing import Any
 
 from inbounds.errors import LedgerError, OverBudget
 from inbounds.files import canonical, format_of, sha256
-from inbounds.ledger.amounts import MOST, RULES, UNITS, Rule, allowance, cost, unit_of
+from inbounds.ledger.amounts import MOST, RULES, UNITS, Rule, allowance, amount, cost
 from inbounds.ledger.checking import Head, Verified, load_export, verified
 from inbounds.ledger.entries import START, Entry
 from inbounds.ledger.people import People, as_name
@@ -70,12 +71,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class ChargeRequest:
-    """What is asked of whom at what price, and its digest: all that must be equal when a key comes again."""
+    """What is asked of whom at what price, and its digest: all that must be equal when a key comes again.
+
+    facts: canonical JSON of purpose and parts, as the entry has them. digest: of the canonical JSON of these, the
+    people and the question; both written out because a charge does little else.
+    """
 
     people: str
     parts: tuple[Fraction, ...]
     key: str
-    purpose: str
+    facts: str
     digest: str
 
     @staticmethod
@@ -83,8 +88,16 @@ class ChargeRequest:
         names = as_name(people, "people"), as_name(key, "key")
         if purpose:
             as_name(purpose, "purpose")
-        asked = {"people": people, "parts": list(map(str, parts)), "purpose": purpose, "question": question}
-        return ChargeRequest(names[0], tuple(parts), names[1], purpose, sha256(canonical(asked)))
+        texts = _texts(tuple(parts))
+        asked = f'"people":{quoted(people)},"purpose":{quoted(purpose)},"question":{canonical(question)}'
+        facts = f'{{"parts":{texts},"purpose":{quoted(purpose)}}}'
+        return ChargeRequest(names[0], tuple(parts), names[1], facts, sha256(f'{{"parts":{texts},{asked}}}'))
+
+
+@lru_cache(maxsize=1024)
+def _texts(parts: tuple[Fraction, ...]) -> str:
+    """Canonical JSON of the parts of a price; most questions cost one of a few."""
+    return canonical(list(map(str, parts)))
 
 
 def now() -> datetime:
@@ -123,7 +136,7 @@ class Ledger:
             if begun is not None:  # somebody else was faster
                 return begun
             made = as_name(self._ids(), "id")
-            self._append(run, "ledger", key=made, facts={"format": FORMAT, "version": VERSION})
+            self._append(run, "ledger", key=made, facts=canonical({"format": FORMAT, "version": VERSION}))
             return made
 
     @property
@@ -169,7 +182,7 @@ class Ledger:
             facts = (str(made.epsilon) if made.epsilon else None, str(made.delta) if made.delta else None)
             run("INSERT INTO people VALUES (?, ?, ?, ?, ?, 0)", name, rule, *facts, made.budget_units)
             said = {"rule": rule, "epsilon": facts[0], "delta": facts[1]}
-            self._append(run, "people", people=name, units=made.budget_units, facts=said)
+            self._append(run, "people", people=name, units=made.budget_units, facts=canonical(said))
         return made
 
     def raise_budget(self, people: str, epsilon: Number, *, purpose: str = "") -> People:
@@ -186,7 +199,7 @@ class Ledger:
                 values = after.budget_units, str(after.epsilon), people
                 run("UPDATE people SET budget = ?, epsilon = ? WHERE name = ?", *values)
                 said = {"epsilon": str(after.epsilon), "purpose": purpose and as_name(purpose, "purpose")}
-                self._append(run, "budget", people=people, units=after.budget_units, facts=said)
+                self._append(run, "budget", people=people, units=after.budget_units, facts=canonical(said))
             return _known(run, people, self.place)
 
     def people(self) -> list[People]:
@@ -241,7 +254,7 @@ class Ledger:
                 raise LedgerError(f"{self.place} lost a charge that it had acknowledged; no answer is given out")
             if there.answer is not None:
                 return there.answer
-            number = self._append(run, "answer", charge.people.name, key=charge.key, digest=sha256(content)).number
+            number, _ = self._append(run, "answer", charge.people.name, key=charge.key, digest=sha256(content))
             run("INSERT INTO answers VALUES (?, ?)", number, content)
         return content
 
@@ -266,14 +279,12 @@ class Ledger:
             "UPDATE people SET spent = spent + ? WHERE name = ? AND coalesce(budget, ?) - spent >= ? RETURNING spent",
             *(units, request.people, MOST, units),
         )
-        unit = unit_of(before.rule)
         if not spent:
-            budget = (before.budget_units or MOST) * unit
-            raise OverBudget(request.people, units * unit, budget - before.spent, budget, UNITS[before.rule])
-        facts = {"purpose": request.purpose, "parts": list(map(str, request.parts))}
-        entry = self._append(run, "charge", request.people, units, request.key, request.digest, facts)
-        after = replace(before, spent_units=spent[0][0])
-        return Charge(request.key, entry.number, entry.sha256, after, units * unit)
+            budget = amount(before.rule, before.budget_units or MOST)
+            asked = amount(before.rule, units)
+            raise OverBudget(request.people, asked, budget - before.spent, budget, UNITS[before.rule])
+        number, digest = self._append(run, "charge", request.people, units, request.key, request.digest, request.facts)
+        return Charge(request.key, number, digest, before.having_spent(spent[0][0]), amount(before.rule, units))
 
     def _again(self, run: Run, request: ChargeRequest) -> Charge | None:
         """The charge that is there under the same key, if it is for the same."""
@@ -297,7 +308,7 @@ class Ledger:
             "SELECT content FROM answers JOIN entries ON entry = number WHERE kind = 'answer' AND key = ?", key
         )
         content = bytes(stored[0][0]) if stored else None
-        return Charge(key, number, digest, who, units * unit_of(who.rule), content, repeated=True)
+        return Charge(key, number, digest, who, amount(who.rule, units), content, repeated=True)
 
     def _append(
         self,
@@ -307,16 +318,16 @@ class Ledger:
         units: int | None = None,
         key: str | None = None,
         digest: str | None = None,
-        facts: Mapping[str, Any] | None = None,
-    ) -> Entry:
-        """The next entry of the chain."""
+        facts: str = "{}",
+    ) -> tuple[int, str]:
+        """The next entry of the chain: its number and digest."""
         last = run("SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1")
         number, previous = last[0] if last else (0, START)
         time = self._clock().astimezone(UTC).isoformat(timespec="seconds")
-        values = (number + 1, time, kind, people, units, key, digest, canonical(facts or {}), previous)
-        entry = Entry(*values, sha256=sha256(Entry(*values).content))
-        run("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *values, entry.sha256)
-        return entry
+        values = (number + 1, time, kind, people, units, key, digest, facts, previous)
+        signed = sha256(Entry(*values).content)
+        run("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *values, signed)
+        return number + 1, signed
 
     # --- reading ------------------------------------------------------------------------------------------
 

@@ -40,6 +40,9 @@ class People:
     def left(self) -> Fraction | None:
         return None if self.budget is None else self.budget - self.spent
 
+    def having_spent(self, units: int) -> "People":
+        return People(self.name, self.rule, self.epsilon, self.delta, self.budget_units, units)
+
     @property
     def spent_epsilon(self) -> Fraction:
         """The epsilon that is promised for all that was spent; under zCDP at their delta, rounded up."""

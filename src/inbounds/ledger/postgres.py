@@ -5,14 +5,14 @@ the Write-Ahead Log"). What no setting here can see: a standby that takes over w
 failover) loses charges, and so does a restored backup. Keep heads elsewhere.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from inbounds.errors import LedgerError
 from inbounds.extras import library
 from inbounds.ledger.migrations import POSTGRES, Step, migrate
-from inbounds.ledger.store import DOUBT, Rows, Run, transaction, without_password, worded
+from inbounds.ledger.store import DOUBT, Rows, Run, Worded, transaction, without_password
 
 SCHEMA = "inbounds_ledger"
 """All tables of a ledger; one ledger for each database."""
@@ -50,23 +50,19 @@ class Postgres:
             run(f"SET search_path TO {SCHEMA}")
             return migrate(run, steps, self.place, _has_steps)
 
-    @contextmanager
-    def writing(self) -> Iterator[Run]:
-        with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED") as run:
-            run("LOCK TABLE entries IN SHARE ROW EXCLUSIVE MODE")  # before any snapshot: what follows sees the last
-            self._check_mode()
-            yield run
+    def writing(self) -> AbstractContextManager[Run]:
+        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", self._lock)
 
-    @contextmanager
-    def reading(self) -> Iterator[Run]:
-        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as run:
-            yield run
+    def reading(self) -> AbstractContextManager[Run]:
+        return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Run]:
+    def _transaction(self, begin: str, check: Callable[[], None] = lambda: None) -> AbstractContextManager[Run]:
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        with failed, transaction(self._run, begin, self._undo) as run:
-            yield run
+        return transaction(self._run, begin, self._undo, failed, check)
+
+    def _lock(self) -> None:
+        self._run("LOCK TABLE entries IN SHARE ROW EXCLUSIVE MODE")  # before any snapshot: what follows sees the last
+        self._check_mode()
 
     def _undo(self) -> None:
         try:
@@ -109,8 +105,8 @@ class Postgres:
         cursor = self._connection.execute(sql.replace("?", "%s") if values else sql, values or None)
         return list(cursor.fetchall()) if cursor.description else []
 
-    def _worded(self, sentence: str) -> AbstractContextManager[None]:
-        return worded(self._psycopg.Error, lambda reason: f"{sentence} ({type(reason).__name__})")
+    def _worded(self, sentence: str) -> Worded:
+        return Worded(self._psycopg.Error, sentence, lambda reason: type(reason).__name__)
 
 
 _TRIGGERS = (

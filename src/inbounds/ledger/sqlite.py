@@ -9,15 +9,15 @@ loss of power would undo all that followed.
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from inbounds.errors import LedgerError
 from inbounds.files import settle
 from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
-from inbounds.ledger.store import DOUBT, Rows, Run, transaction, worded
+from inbounds.ledger.store import DOUBT, Rows, Run, Worded, transaction
 
 MAGIC = b"SQLite format 3\x00"
 PATIENCE = 60.0
@@ -112,25 +112,22 @@ class Sqlite:
                     raise
                 time.sleep(0.01)
 
-    @contextmanager
-    def writing(self) -> Iterator[Run]:
-        with self._transaction("BEGIN IMMEDIATE") as run:
-            if self._pragma("synchronous") < FULL:  # the journal is the file's, and stays while it is open
-                self._check_mode()
-            yield run
+    def writing(self) -> AbstractContextManager[Run]:
+        return self._transaction("BEGIN IMMEDIATE", self._check_waiting)
 
-    @contextmanager
-    def reading(self) -> Iterator[Run]:
-        with self._transaction("BEGIN") as run:
-            yield run
+    def reading(self) -> AbstractContextManager[Run]:
+        return self._transaction("BEGIN")
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Run]:
+    def _transaction(self, begin: str, check: Callable[[], None] = lambda: None) -> AbstractContextManager[Run]:
         if self._process != os.getpid():
             raise LedgerError(f"{self.place} was opened by another process; open it again in this one")
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        with failed, transaction(self._run, begin, self._undo) as run:
-            yield run
+        return transaction(self._run, begin, self._undo, failed, check)
+
+    def _check_waiting(self) -> None:
+        """Whether this connection still waits for the disk; the journal is the file's, and stays while it is open."""
+        if self._pragma("synchronous") < FULL:
+            self._check_mode()
 
     def _undo(self) -> None:
         """After an error the database may have undone everything itself."""
@@ -169,8 +166,8 @@ class Sqlite:
     def _pragma(self, name: str) -> Any:
         return self._run(f"PRAGMA {name}")[0][0]
 
-    def _worded(self, sentence: str) -> AbstractContextManager[None]:
-        return worded(self._driver.error, lambda reason: f"{sentence} ({reason})")
+    def _worded(self, sentence: str) -> Worded:
+        return Worded(self._driver.error, sentence, str)
 
 
 def _start_of(path: Path) -> bytes:

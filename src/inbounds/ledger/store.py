@@ -5,6 +5,8 @@ All of a ledger's SQL is written once, with `?` for values; a store only begins,
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Protocol
 
 from inbounds.errors import LedgerError
@@ -38,24 +40,32 @@ class Store(Protocol):
 
 
 @contextmanager
-def transaction(run: Run, begin: str, undo: Callable[[], None]) -> Iterator[Run]:
-    """Begin, and commit when the block is left; undo when it raises, whatever it raises."""
-    run(begin)
-    try:
-        yield run
-        run("COMMIT")
-    except BaseException:
-        undo()
-        raise
+def transaction(
+    run: Run, begin: str, undo: Callable[[], None], failed: AbstractContextManager[None], check: Callable[[], None]
+) -> Iterator[Run]:
+    """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`."""
+    with failed:
+        run(begin)
+        try:
+            check()
+            yield run
+            run("COMMIT")
+        except BaseException:
+            undo()
+            raise
 
 
-@contextmanager
-def worded(error: type[Exception], sentence: Callable[[Exception], str]) -> Iterator[None]:
+@dataclass(frozen=True, slots=True)
+class Worded(AbstractContextManager[None]):
     """A driver's error as a `LedgerError` with a sentence of our own."""
-    try:
-        yield
-    except error as reason:
-        raise LedgerError(sentence(reason)) from reason
+
+    error: type[Exception]
+    sentence: str
+    detail: Callable[[Exception], str]
+
+    def __exit__(self, kind: type | None, reason: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(reason, self.error):
+            raise LedgerError(f"{self.sentence} ({self.detail(reason)})") from reason
 
 
 def without_password(url: str) -> str:

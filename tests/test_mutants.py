@@ -1,0 +1,37 @@
+"""Every small fault in the ledger and the checkers is found by their fast tests; `tests/mutants.py` says how.
+
+The survivors that change no verdict are listed there in EQUIVALENT, each with the reason.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from mutants import ROOT, TARGETS
+
+SEEN_BY_NOBODY = """
+import json, sys
+sys.path.insert(0, "tests")
+import mutants
+print(json.dumps(mutants.survivors_of("inbounds.ledger.amounts", ["tests/test_priors.py"])))
+"""
+
+
+def said_by(*words: str) -> "subprocess.CompletedProcess[str]":
+    """From a process that has not imported the package."""
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=ROOT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", [module for group in TARGETS.values() for module in group])
+def test_no_fault_that_changes_a_verdict_survives(module):
+    done = said_by("tests/mutants.py", module)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_faults_survive_where_no_test_looks():
+    count, survivors = json.loads(said_by("-c", SEEN_BY_NOBODY).stdout)
+    assert count == len(survivors) > 10
