@@ -19,6 +19,7 @@ import inbounds.tables  # the package loads it lazily
 from inbounds.cli import main
 from inbounds.sideinfo.sensitivity import median
 from inbounds.sideinfo.smooth import smooth_release
+from inbounds.trusted.sample import simulated
 
 MANY = 400
 ID_BYTES = 16
@@ -54,7 +55,7 @@ def released_by_command(folder, capsys):
     (folder / "data.csv").write_text("g,c\n" + "".join(f"{key},p\n" for key in KEYS))
     (folder / "keys.txt").write_text("\n".join(KEYS))
     words = ["release", "data.csv", "--by", "g", "--keys", "keys.txt", "--size", "9", "--epsilon", "1/2", "--count"]
-    command([*words, "c = 'p'", "--cache", "cache", "--output", "out.csv", "--overwrite"])
+    command([*words, "c = 'p'", "--cache", "cache", "--output", "out.csv", "--overwrite", "--new"])
     capsys.readouterr()
     return (folder / "out.csv").read_text()
 
@@ -126,7 +127,7 @@ def test_the_systems_entropy_decides_every_report_and_nothing_else_does(tmp_path
 
 def test_the_watch_sees_a_generator_that_was_made_before(monkeypatch):
     """A twin that must fail: draws of a generator that is there already do not follow the stream."""
-    draws = ib.sample.simulated(np.random.default_rng())
+    draws = simulated(np.random.default_rng())
     stream = Stream("one")
     monkeypatch.setattr(os, "urandom", stream)
     first, again = (NOISY._report(TRUTHS, draws).tolist() for _ in range(2))

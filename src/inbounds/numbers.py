@@ -115,6 +115,17 @@ def float_above(value: Fraction) -> float:
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
+def printed_above(value: Fraction) -> float:
+    """The least float that is at or above an exact number both as the binary and as the decimal it prints as.
+
+    Results are printed and given back, and a float that is given means the decimal it prints as.
+    """
+    near = float_above(value)
+    while math.isfinite(near) and Fraction(repr(near)) < value:
+        near = math.nextafter(near, math.inf)
+    return near
+
+
 def whole(value: Number, name: str, at_least: int) -> int:
     """`value` as an int, or a `ValueError` when it is not a whole number of at least `at_least`."""
     number = exact(value, name)

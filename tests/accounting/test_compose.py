@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds import files
 from inbounds.accounting.pairs import neighbours
+from inbounds.accounting.record import read as read_record
 from inbounds.accounting.record import up
 from inbounds.attack import Composition, Record, answers_allowed, compose, enumerated, load_record
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
@@ -376,3 +377,20 @@ def test_compose_refuses_odd_options_in_one_sentence(tmp_path, words, reason):
 
 def test_a_composition_is_a_value():
     assert Composition((SMALL["fair"],), (2,)) == compose(SMALL["fair"], 2)
+
+
+def test_an_epsilon_that_is_printed_and_given_back_is_still_an_upper_bound():
+    """A float means the decimal it prints as, which may lie below the binary that it is."""
+    for epsilon in ("0.17", "0.01", "0.48", "1/3"):
+        for times in (1, 2, 3):
+            together = ib.compose(ib.catalog.randomized_response(ib.count(1), epsilon), times)
+            for delta in ("1e-100", "1e-30", "1e-6", "0.01"):
+                assert together.delta(together.epsilon(delta)) <= float(delta) * (1 + 1e-9)
+                assert Fraction(repr(together.epsilon(delta))) >= together.least(Fraction(delta))
+
+
+def test_a_record_that_claims_a_little_less_is_read_as_what_is_true():
+    together = ib.compose(ib.catalog.randomized_response(ib.count(1), "0.5"), 2)
+    tight = together.epsilon("1e-30")
+    found = read_record(Record(together, Fraction("1e-30"), tight * (1 - 9e-10)).content())
+    assert found.epsilon == tight

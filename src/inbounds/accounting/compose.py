@@ -16,7 +16,7 @@ import numpy as np
 from inbounds.accounting.pairs import any_question, same_question
 from inbounds.accounting.tilted import LONGEST, TiltedPlan
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Floats, Number, exact, float_above, whole
+from inbounds.numbers import Floats, Number, exact, printed_above, whole
 from inbounds.query import Metric, Query
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ class Composition:
         if e >= self.basic:
             return 0.0
         if self._enumeration is not None:
-            return float_above(self._enumeration.delta(e))
-        return float_above(max(plan.delta(e) for plan in self._plans))
+            return printed_above(self._enumeration.delta(e))
+        return printed_above(max(plan.delta(e) for plan in self._plans))
 
     def epsilon(self, delta: Number) -> float:
         """The least epsilon found for which the answers are (epsilon, delta)-private; never above `basic`."""
         target = as_delta(delta)
         if target not in self._found:
-            self._found[target] = float_above(self.least(target))
+            self._found[target] = printed_above(self.least(target))
         return self._found[target]
 
     def least(self, delta: Fraction, longest: int = LONGEST) -> Fraction:

@@ -16,7 +16,7 @@ from inbounds.accounting.dominating import Curve, dominating, unlike
 from inbounds.accounting.pairs import Pair, choices, columns, curve, neighbours
 from inbounds.errors import TooLarge
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Ints, Number, exact, float_above
+from inbounds.numbers import Ints, Number, exact, printed_above
 from inbounds.trusted.bounds import TOTAL_BITS
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Enumeration:
 
     def epsilon(self, delta: Number) -> float:
         """The least epsilon at delta, as the next float above it."""
-        return float_above(self.epsilon_above(exact(delta, "delta")))
+        return printed_above(self.epsilon_above(exact(delta, "delta")))
 
     def epsilon_above(self, delta: Fraction) -> Fraction:
         """The least epsilon at delta, too large by less than 10**-50: e^epsilon = (p - delta) / q beyond it."""

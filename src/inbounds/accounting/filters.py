@@ -24,6 +24,10 @@ EPSILON_UNIT = Fraction(1, 10**40)
 """A converted epsilon is rounded up to a multiple of this."""
 
 
+LARGEST_DELTA = 1 - Fraction(1, 10**30)
+"""Forty digits tell larger ones from 1 no more."""
+
+
 def rho_above(epsilon: Fraction) -> int:
     """The charge of one epsilon-private answer: epsilon·tanh(epsilon/2) in units of 10^-15, rounded up.
 
@@ -44,7 +48,7 @@ def rho_above(epsilon: Fraction) -> int:
 
 
 def epsilon_of_rho(units: int, delta: Fraction) -> Fraction:
-    """The epsilon that `units` of 10^-15 give at delta, never below the truth and above it by less than 10^-30.
+    """The epsilon that `units` of 10^-15 give at delta, never below the truth, and above by a share below 10^-30.
 
     Any alpha gives a valid epsilon, so the best one is only sought to twenty digits.
 
@@ -105,3 +109,5 @@ def _units_above(value: Fraction, unit: Fraction) -> int:
 def _check_delta(delta: Fraction) -> None:
     if not 0 < delta < 1:
         raise ValueError(f"delta must be above 0 and below 1, got {delta}; for delta 0 add up the epsilons")
+    if delta > LARGEST_DELTA:
+        raise ValueError("delta must be at most 1 - 10^-30; anything is private at a delta of 1")

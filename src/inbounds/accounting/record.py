@@ -6,7 +6,7 @@ certified again, the sum and the tight epsilon are computed again (extra `accoun
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -102,7 +102,7 @@ def read(content: Any) -> Record:
         raise PassportError(f"the record is malformed: {reason}") from reason
     if not follows:
         raise PassportError("the guarantee does not follow from the mechanisms")
-    return found
+    return replace(found, epsilon=max(found.epsilon, found.composition.epsilon(found.delta)))
 
 
 def _record(content: Json) -> Record:

@@ -287,7 +287,7 @@ class Tilted:
             return 0.0
         s, total = self._chernoff
         log = min(total - s * end * self.step, self._log_total) - self.tilt * len(self._seen) * self.step
-        return math.exp(min(float(log), 600.0)) * (1 + 1e-9) if log > -690 else TINY
+        return math.exp(float(log)) * (1 + 1e-9) if log > -691 else TINY
 
     def _sum(self, start: int) -> tuple[float, float]:
         """A bound of the sum of W[start + i]·v_i, and how much of it is error and tail."""

@@ -8,7 +8,7 @@ import typer
 
 from inbounds.cli.app import NUMBER, TABLES, AsJson, Commands, app, err, out
 from inbounds.cli.records import print_page
-from inbounds.cli.writing import PAGE, Overwrite, check_target
+from inbounds.cli.writing import PAGE, Overwrite, check_target, of_format
 
 if TYPE_CHECKING:
     from inbounds.ledger import Ledger, People
@@ -105,14 +105,17 @@ def import_(
 
 
 @commands.command()
-def export(place: Place, target: Out = None, as_json: AsJson = False) -> None:
+def export(place: Place, target: Out = None, overwrite: Overwrite = False, as_json: AsJson = False) -> None:
     """Write all entries as JSON, for a checker elsewhere; answers only by their digests.
 
     Example: [bold]inbounds ledger export budget.db --out ledger.json[/]
     """
     from inbounds.files import write
     from inbounds.ledger.checking import exported
+    from inbounds.ledger.ledger import FORMAT
 
+    if target is not None:
+        check_target(target, of_format("exported ledger", FORMAT), overwrite=overwrite, reads=[Path(place)])
     with _opened(place) as ledger:
         content = exported(ledger.head(), ledger.entries(), ledger.people())
     if target is not None:
@@ -153,13 +156,16 @@ def verify(place: Place, head: Kept = None, as_json: AsJson = False) -> None:
 
 
 @commands.command()
-def head(place: Place, target: Out = None, as_json: AsJson = False) -> None:
+def head(place: Place, target: Out = None, overwrite: Overwrite = False, as_json: AsJson = False) -> None:
     """Print the head, to be kept elsewhere: it shows later that nothing was cut off, as in an old copy.
 
     Example: [bold]inbounds ledger head budget.db --out head.json[/]
     """
     from inbounds.files import write
+    from inbounds.ledger.checking import FORMAT
 
+    if target is not None:
+        check_target(target, of_format("ledger's head", FORMAT), overwrite=overwrite, reads=[Path(place)])
     with _opened(place) as ledger:
         found = ledger.head()
     if target is not None:
