@@ -14,6 +14,7 @@ from inbounds.cli import main
 from inbounds.ledger import Ledger
 from inbounds.ledger.migrations import SQLITE
 from inbounds.ledger.sqlite import Sqlite
+from inbounds.report.html import save
 from inbounds.tables import AggregationFailed, StoredTable, release
 from inbounds.tables.booking import BESIDE, read, written
 from inbounds.tables.engine import Opened
@@ -242,6 +243,47 @@ def test_the_ledger_is_never_a_file_that_is_read_or_written(folder):
             release("plan.toml", output="out.csv", ledger=place)
 
 
+def made(place: str) -> bytes:
+    """A closed ledger with people, as it is on the disk."""
+    with Ledger.open(place) as ledger:
+        ledger.create_people("pupils", epsilon=2)
+        ledger.create_people(PEOPLE, epsilon=2)
+    return Path(place).read_bytes()
+
+
+def test_no_output_ever_replaces_a_ledger(folder):
+    before = made("led.csv")
+    done = release(PLAN, FRAME)
+    for write in (
+        lambda: done.report("led.csv", overwrite=True),
+        lambda: done.write("led.csv", overwrite=True),
+        lambda: done.report("led.csv-wal", overwrite=True),
+        lambda: release(PLAN, FRAME, output="led.csv", overwrite=True),
+        lambda: save(ib.optimal(ib.count(2), epsilon=1), "led.csv"),
+    ):
+        with pytest.raises(ValueError, match="must not replace a ledger"):
+            write()
+    assert Path("led.csv").read_bytes() == before
+
+
+def test_an_open_ledger_is_never_the_table_or_the_record_of_its_own_release(folder):
+    for place in ("t.csv", "t.csv.release.json"):
+        made(place)
+        with Ledger.open(place) as ledger:
+            for given in (ledger, place):
+                with pytest.raises(ValueError, match="must not be a file that the release reads or writes"):
+                    release(PLAN, FRAME, ledger=given, output="t.csv", overwrite=True)
+        assert spent(folder / place) == {"pupils": 0, PEOPLE: 0}
+        Path(place).unlink()
+
+
+def test_a_ledger_that_is_open_and_was_never_closed_is_known_as_one(folder):
+    with Ledger.open("new.csv") as ledger:
+        with pytest.raises(ValueError, match="must not replace a ledger"):
+            release(PLAN, FRAME).write("new.csv", overwrite=True)
+        ledger.create_people("pupils")
+
+
 def test_the_digest_knows_no_file_time_and_no_content(folder):
     with Ledger.open("budget.db") as ledger:
         ledger.create_people("pupils", epsilon=1)
@@ -300,6 +342,19 @@ def test_a_year_on_the_command_line(command, folder):
     assert command("ledger", "raise", "budget.db", "--people", "pupils", "--epsilon", "2.5")[0] == 0
     assert command("release", "plan.toml", "--edition", "2026-04", "--out", "2026-04.csv")[0] == 0
     assert command("verify", "budget.db")[0] == 0
+
+
+def test_a_report_or_a_draft_never_replaces_the_ledger_there_or_not_yet_there(command, folder):
+    words = ("--count", "c = 'p'", "--by", "g", "--keys", "keys.txt", "--size", "3", "--epsilon", "1")
+    Path("keys.txt").write_text("A\nB\n")
+    for _ in range(2):
+        code, said = command("release", "survey.csv", *words, "--overwrite", "--report", BESIDE)
+        assert (code, "must not be a file that the release reads or writes" in one_line(said)) == (2, True)
+        command("release", "survey.csv", *words)
+    assert spent(folder / BESIDE) == {"survey.csv": 1}
+    assert command("init", "survey.csv", "--overwrite", "--out", BESIDE)[0] == 2
+    assert command("ledger", "head", BESIDE, "--out", BESIDE)[0] == 2
+    assert spent(folder / BESIDE) == {"survey.csv": 1}
 
 
 def test_the_picture_of_spending_is_one_page_without_a_script(command, folder):

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inbounds.errors import LedgerError
-from inbounds.files import settle
+from inbounds.files import SQLITE_MAGIC, settle
 from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
 from inbounds.ledger.store import DOUBT, Rows, Run, Worded, transaction
 
-MAGIC = b"SQLite format 3\x00"
 PATIENCE = 60.0
 """Seconds that a writer waits for the others."""
 
@@ -62,7 +61,7 @@ def is_ledger(path: Path) -> bool:
         head = _start_of(path)
     except OSError:
         return False
-    return head.startswith(MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
+    return head.startswith(SQLITE_MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
 
 
 class Sqlite:
@@ -181,7 +180,7 @@ def _check_file(path: Path, create: bool) -> None:
             raise LedgerError(f"{path} must be a ledger, got no file; make one: inbounds ledger create {path}")
         if not path.absolute().parent.is_dir():
             raise ValueError(f"a ledger must be in a folder that is there, got {path}")
-    elif path.stat().st_size and not _start_of(path).startswith(MAGIC):
+    elif path.stat().st_size and not _start_of(path).startswith(SQLITE_MAGIC):
         raise LedgerError(f"{path} is no ledger; give another name")
 
 

@@ -17,6 +17,7 @@ from inbounds.files import canonical, same_file, sha256
 from inbounds.ledger.ledger import Charge, Ledger
 from inbounds.ledger.people import LONGEST
 from inbounds.tables.plan import Plan
+from inbounds.tables.write import record_path
 
 BESIDE = "inbounds.ledger"
 """The ledger beside the output of a plan that names none: it counts, without a cap."""
@@ -54,10 +55,19 @@ class Booking:
         """The ledger given, or the plan's own, or the file beside the output; and the key of the question."""
         declared = ledger or plan.people.ledger
         beside = target.absolute().parent / BESIDE if target is not None else None
-        place = declared or beside
-        if isinstance(place, str | PathLike) and "://" not in fspath(place):
-            _check_place(Path(place), (*plan.inputs, *((str(target),) if target else ())))
-        return Booking(plan, place, key or sha256(canonical(question(plan))), bool(declared))
+        made = Booking(plan, declared or beside, key or sha256(canonical(question(plan))), bool(declared))
+        own = (str(target), str(record_path(target))) if target is not None else ()
+        for file in made.file:
+            _check_place(Path(file), (*plan.inputs, *own))
+        return made
+
+    @property
+    def file(self) -> tuple[str, ...]:
+        """The file of the ledger, if it is in one; no output may take its place."""
+        if self.place is None:
+            return ()
+        place = self.place.place if isinstance(self.place, Ledger) else fspath(self.place)
+        return () if "://" in place else (place,)
 
     def found(self) -> KeptTable | None:
         """What was kept under the key before; nothing is charged."""
