@@ -579,6 +579,34 @@ def test_other_files_are_no_ledgers_and_stay_as_they_are(tmp_path):
         Ledger.open("mysql://me:secret@host/db")
 
 
+def test_a_ledger_with_a_second_name_is_refused_under_both_before_and_while_it_is_open(ledger, file, tmp_path):
+    (tmp_path / "second.db").hardlink_to(file)
+    with pytest.raises(ib.LedgerError, match="only name of its file, got 2 hard links"):
+        ledger.charge("pupils", 2, key="a")
+    for name in (file, tmp_path / "second.db"):
+        with pytest.raises(ib.LedgerError, match="only name of its file"):
+            Ledger.open(name)
+    (tmp_path / "second.db").unlink()
+    ledger.charge("pupils", 2, key="a")
+
+
+def test_a_ledger_that_was_removed_or_replaced_while_open_charges_nothing(ledger, file, tmp_path):
+    file.rename(tmp_path / "aside.db")
+    with pytest.raises(ib.LedgerError, match="was removed"):
+        ledger.charge("pupils", 1, key="a")
+    Ledger.open(file).close()
+    with pytest.raises(ib.LedgerError, match="was replaced while it was open"):
+        ledger.charge("pupils", 1, key="a")
+
+
+def test_a_symbolic_link_leads_to_the_one_ledger(ledger, file, tmp_path):
+    (tmp_path / "link.db").symlink_to(file)
+    with Ledger.open(tmp_path / "link.db") as other:
+        other.charge("pupils", 2, key="a")
+    with pytest.raises(ib.OverBudget):
+        ledger.charge("pupils", 1, key="b")
+
+
 def test_an_empty_file_becomes_a_ledger_as_after_a_crash_at_birth(tmp_path):
     (tmp_path / "new.db").touch()
     with Ledger.open(tmp_path / "new.db") as made:

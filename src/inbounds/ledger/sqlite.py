@@ -72,12 +72,14 @@ class Sqlite:
     ) -> None:
         self.place, self._path, self._driver, self._process = str(path), path, driver or standard(), os.getpid()
         _check_file(path, create)
+        before = _identity(path) if path.exists() else None
         with self._worded(f"{path} cannot be opened as a ledger"):
             self._connection = self._driver.connect(path, create)
         try:
             with self._worded(f"{path} cannot be opened as a ledger"):
                 self._prepare()
             self._check_mode()
+            self._file = before or _identity(path)
             with self.writing() as run:
                 self.taken = migrate(run, steps, self.place, _has_steps)
             if self.taken:
@@ -112,7 +114,7 @@ class Sqlite:
                 time.sleep(0.01)
 
     def writing(self) -> AbstractContextManager[Run]:
-        return self._transaction("BEGIN IMMEDIATE", self._check_waiting)
+        return self._transaction("BEGIN IMMEDIATE", self._check_durable)
 
     def reading(self) -> AbstractContextManager[Run]:
         return self._transaction("BEGIN")
@@ -123,8 +125,13 @@ class Sqlite:
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
         return transaction(self._run, begin, self._undo, failed, check)
 
-    def _check_waiting(self) -> None:
-        """Whether this connection still waits for the disk; the journal is the file's, and stays while it is open."""
+    def _check_durable(self) -> None:
+        """Whether this connection still waits for the disk, and writes to the file that others open under its name.
+
+        The journal mode is the file's, and stays while it is open.
+        """
+        if _identity(self._path) != self._file:
+            raise LedgerError(f"{self.place} was replaced while it was open; open it again")
         if self._pragma("synchronous") < FULL:
             self._check_mode()
 
@@ -172,6 +179,20 @@ class Sqlite:
 def _start_of(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(100)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file a name is of; it must have no other, because SQLite keeps a log for each, blind to the others."""
+    try:
+        found = path.stat()
+    except OSError:
+        raise LedgerError(f"{path} was removed or cannot be read; nothing was charged now") from None
+    if found.st_nlink != 1:
+        raise LedgerError(
+            f"{path} must be the only name of its file, got {found.st_nlink} hard links; charges under one would not "
+            "be seen under another: remove the others"
+        )
+    return found.st_dev, found.st_ino
 
 
 def _check_file(path: Path, create: bool) -> None:
