@@ -3,6 +3,7 @@
 import json
 import pickle
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -673,6 +674,15 @@ def test_a_ledger_carried_into_a_child_process_is_refused(ledger, monkeypatch):
     monkeypatch.setattr("os.getpid", lambda: -1)
     with pytest.raises(ib.LedgerError, match="opened by another process"):
         ledger.charge("pupils", 1, key="a")
+
+
+def test_a_ledger_carried_into_another_thread_is_refused_and_nothing_is_in_doubt(ledger):
+    with ThreadPoolExecutor(1) as threads:
+        refused = threads.submit(ledger.charge, "pupils", 1, key="a").exception()
+    assert isinstance(refused, ib.LedgerError)
+    assert "opened by another thread; open it again in this one" in str(refused)
+    assert "may be recorded" not in str(refused)
+    assert ledger.find("a") is None
 
 
 def test_clock_and_ids_are_arguments(file):

@@ -7,7 +7,6 @@ with a write-ahead log it is FULL, and while the file is made, before there is o
 loss of power would undo all that followed.
 """
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 from inbounds.errors import LedgerError
 from inbounds.files import SQLITE_MAGIC, settle
 from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
-from inbounds.ledger.store import DOUBT, Rows, Run, Worded, transaction
+from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Worded, transaction
 
 PATIENCE = 60.0
 """Seconds that a writer waits for the others."""
@@ -70,7 +69,7 @@ class Sqlite:
     def __init__(
         self, path: Path, *, create: bool, driver: Driver | None = None, steps: Sequence[Step] = SQLITE
     ) -> None:
-        self.place, self._path, self._driver, self._process = str(path), path, driver or standard(), os.getpid()
+        self.place, self._path, self._driver, self._owner = str(path), path, driver or standard(), Owner.here()
         _check_file(path, create)
         before = _identity(path) if path.exists() else None
         with self._worded(f"{path} cannot be opened as a ledger"):
@@ -120,10 +119,9 @@ class Sqlite:
         return self._transaction("BEGIN")
 
     def _transaction(self, begin: str, check: Callable[[], None] = lambda: None) -> AbstractContextManager[Run]:
-        if self._process != os.getpid():
-            raise LedgerError(f"{self.place} was opened by another process; open it again in this one")
+        self._owner.check(self.place)
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return transaction(self._run, begin, self._undo, failed, check)
+        return transaction(self._run, begin, self._undo, failed, check, lambda: self._run("COMMIT"))
 
     def _check_durable(self) -> None:
         """Whether this connection still waits for the disk, and writes to the file that others open under its name.
