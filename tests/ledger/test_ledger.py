@@ -421,6 +421,15 @@ def test_whoever_takes_the_guards_away_changes_something_and_puts_them_back_is_f
         ledger.verify()
 
 
+@pytest.mark.parametrize("kind", ["ledger", "people", "charge"])
+def test_an_answer_kept_under_an_entry_that_is_none_is_found(ledger, file, kind):
+    ledger.answered("pupils", 1, lambda _: b"real", key="a")
+    number = next(entry.number for entry in ledger.entries() if entry.kind == kind)
+    broken(file, f"INSERT INTO answers VALUES ({number}, x'00')")
+    with pytest.raises(ib.LedgerError, match="stored answers are not those its entries name"):
+        ledger.verify()
+
+
 @pytest.mark.parametrize("guard", [words.split()[2] for words in WITHOUT_GUARDS])
 def test_a_missing_guard_is_found(ledger, file, guard):
     broken(file, f"DROP TRIGGER {guard}")
