@@ -5,6 +5,7 @@ with a state of its own, seeded or not, would show. By accident two streams agre
 """
 
 import hashlib
+import itertools
 import os
 import random
 import sys
@@ -51,11 +52,19 @@ def released(folder, capsys):
     return [table[name].to_pylist() for name in ("count", "c: p", "c: q")]
 
 
+EDITIONS = itertools.count()
+
+
 def released_by_command(folder, capsys):
     (folder / "data.csv").write_text("g,c\n" + "".join(f"{key},p\n" for key in KEYS))
     (folder / "keys.txt").write_text("\n".join(KEYS))
     words = ["release", "data.csv", "--by", "g", "--keys", "keys.txt", "--size", "9", "--epsilon", "1/2", "--count"]
+<<<<<<< HEAD
     command([*words, "c = 'p'", "--cache", "cache", "--output", "out.csv", "--overwrite", "--new"])
+=======
+    edition = f"--edition={next(EDITIONS)}"  # the same again would be the table that is stored
+    command([*words, "c = 'p'", "--cache", "cache", "--output", "out.csv", "--overwrite", edition])
+>>>>>>> ledger
     capsys.readouterr()
     return (folder / "out.csv").read_text()
 

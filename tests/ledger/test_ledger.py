@@ -3,6 +3,7 @@
 import json
 import pickle
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -420,6 +421,15 @@ def test_whoever_takes_the_guards_away_changes_something_and_puts_them_back_is_f
         ledger.verify()
 
 
+@pytest.mark.parametrize("kind", ["ledger", "people", "charge"])
+def test_an_answer_kept_under_an_entry_that_is_none_is_found(ledger, file, kind):
+    ledger.answered("pupils", 1, lambda _: b"real", key="a")
+    number = next(entry.number for entry in ledger.entries() if entry.kind == kind)
+    broken(file, f"INSERT INTO answers VALUES ({number}, x'00')")
+    with pytest.raises(ib.LedgerError, match="stored answers are not those its entries name"):
+        ledger.verify()
+
+
 @pytest.mark.parametrize("guard", [words.split()[2] for words in WITHOUT_GUARDS])
 def test_a_missing_guard_is_found(ledger, file, guard):
     broken(file, f"DROP TRIGGER {guard}")
@@ -579,6 +589,34 @@ def test_other_files_are_no_ledgers_and_stay_as_they_are(tmp_path):
         Ledger.open("mysql://me:secret@host/db")
 
 
+def test_a_ledger_with_a_second_name_is_refused_under_both_before_and_while_it_is_open(ledger, file, tmp_path):
+    (tmp_path / "second.db").hardlink_to(file)
+    with pytest.raises(ib.LedgerError, match="only name of its file, got 2 hard links"):
+        ledger.charge("pupils", 2, key="a")
+    for name in (file, tmp_path / "second.db"):
+        with pytest.raises(ib.LedgerError, match="only name of its file"):
+            Ledger.open(name)
+    (tmp_path / "second.db").unlink()
+    ledger.charge("pupils", 2, key="a")
+
+
+def test_a_ledger_that_was_removed_or_replaced_while_open_charges_nothing(ledger, file, tmp_path):
+    file.rename(tmp_path / "aside.db")
+    with pytest.raises(ib.LedgerError, match="was removed"):
+        ledger.charge("pupils", 1, key="a")
+    Ledger.open(file).close()
+    with pytest.raises(ib.LedgerError, match="was replaced while it was open"):
+        ledger.charge("pupils", 1, key="a")
+
+
+def test_a_symbolic_link_leads_to_the_one_ledger(ledger, file, tmp_path):
+    (tmp_path / "link.db").symlink_to(file)
+    with Ledger.open(tmp_path / "link.db") as other:
+        other.charge("pupils", 2, key="a")
+    with pytest.raises(ib.OverBudget):
+        ledger.charge("pupils", 1, key="b")
+
+
 def test_an_empty_file_becomes_a_ledger_as_after_a_crash_at_birth(tmp_path):
     (tmp_path / "new.db").touch()
     with Ledger.open(tmp_path / "new.db") as made:
@@ -645,6 +683,15 @@ def test_a_ledger_carried_into_a_child_process_is_refused(ledger, monkeypatch):
     monkeypatch.setattr("os.getpid", lambda: -1)
     with pytest.raises(ib.LedgerError, match="opened by another process"):
         ledger.charge("pupils", 1, key="a")
+
+
+def test_a_ledger_carried_into_another_thread_is_refused_and_nothing_is_in_doubt(ledger):
+    with ThreadPoolExecutor(1) as threads:
+        refused = threads.submit(ledger.charge, "pupils", 1, key="a").exception()
+    assert isinstance(refused, ib.LedgerError)
+    assert "opened by another thread; open it again in this one" in str(refused)
+    assert "may be recorded" not in str(refused)
+    assert ledger.find("a") is None
 
 
 def test_clock_and_ids_are_arguments(file):

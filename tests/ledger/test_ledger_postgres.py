@@ -1,8 +1,10 @@
 """The ledger on a real PostgreSQL server: weaker settings, tampering, a server that dies under its users."""
 
+import contextlib
 import itertools
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
@@ -157,6 +159,51 @@ def test_a_ledger_of_an_older_version_is_brought_forward(url):
     assert list(new.taken) == [2]
     with Ledger(new) as ledger:
         assert ledger.verify().people[0].spent == 1
+
+
+def test_threads_that_share_a_connection_are_refused_and_no_receipt_is_lost(ledger):
+    ledger.create_people("poor", epsilon="0.001")
+    receipts = []
+
+    def ask(k: int) -> None:
+        for name in ("poor", "pupils"):
+            with contextlib.suppress(ib.LedgerError, ib.OverBudget):
+                receipts.append(ledger.charge(name, "0.001" if name == "pupils" else 1, key=f"{k} {name}"))
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(ask, range(60)))
+    assert receipts == []
+    assert ledger.verify().charges == 0
+
+
+def test_a_charge_is_no_receipt_if_its_transaction_was_ended_by_somebody_else(ledger):
+    own = ledger._append
+
+    def undone(*values, **named):
+        made = own(*values, **named)
+        ledger._store._run("ROLLBACK")
+        return made
+
+    ledger._append = undone
+    with pytest.raises(ib.LedgerError, match="did not commit"):
+        ledger.charge("pupils", "0.1", key="a")
+    ledger._append = own
+    assert ledger.find("a") is None
+
+
+def test_a_transaction_inside_another_is_refused(ledger):
+    with ledger._store.writing(), pytest.raises(ib.LedgerError, match="in the middle of a transaction"):
+        ledger.charge("pupils", "0.1", key="a")
+    ledger.charge("pupils", "0.1", key="a")
+
+
+def test_a_connection_carried_into_a_child_process_is_refused_and_left_alone(ledger, monkeypatch):
+    with monkeypatch.context() as child:
+        child.setattr("os.getpid", lambda: -1)
+        with pytest.raises(ib.LedgerError, match="opened by another process"):
+            ledger.charge("pupils", "0.1", key="a")
+        ledger.close()
+    ledger.charge("pupils", "0.1", key="a")
 
 
 def test_a_database_without_a_ledger_is_not_made_one_unasked(url):

@@ -11,12 +11,15 @@ import pytest
 
 import inbounds as ib
 from inbounds.cli import main
+from inbounds.files import canonical
 from inbounds.ledger import Ledger
 from inbounds.ledger.migrations import SQLITE
 from inbounds.ledger.sqlite import Sqlite
+from inbounds.report.html import save
 from inbounds.tables import AggregationFailed, StoredTable, release
-from inbounds.tables.booking import BESIDE, read, written
+from inbounds.tables.booking import BESIDE, question, read, written
 from inbounds.tables.engine import Opened
+from inbounds.tables.plan.reading import as_plan
 
 PLAN = {
     "groups": {"by": ["g"], "keys": ["A", "B"], "size": 20},
@@ -26,6 +29,7 @@ PLAN = {
 }
 FRAME = pa.table({"g": ["A"] * 20 + ["B"] * 20, "c": ["p"] * 25 + ["q"] * 15})
 PEOPLE = "the given table"
+EDITION = {**PLAN, "edition": "2026"}
 
 TOML = """
 edition = "2026-01"
@@ -99,17 +103,82 @@ def test_a_release_with_an_output_is_counted_beside_it(folder):
 
 
 def test_the_same_plan_again_returns_the_stored_table_and_says_so(folder):
-    first = release(PLAN, FRAME, output="out.csv")
+    first = release(EDITION, FRAME, output="out.csv")
     before = Path("out.csv").read_bytes()
     other = pa.table({"g": ["A"], "c": ["q"]})
     with pytest.warns(StoredTable, match="at no cost; new data need a new edition"):
-        again = release(PLAN, other, output="out.csv")
+        again = release(EDITION, other, output="out.csv")
     assert (again.table, again.stored, first.stored) == (first.table, True, False)
     assert "drawn by an earlier release" in repr(again)
     assert Path("out.csv").read_bytes() == before
     with pytest.warns(StoredTable):
-        release(PLAN, other, output="elsewhere.parquet")
+        release(EDITION, other, output="elsewhere.parquet")
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_no_stored_table_is_given_out_for_a_frame_that_nobody_told_from_another(folder):
+    first = release(PLAN, FRAME, output="out.csv")
+    other = pa.table({"g": ["A"], "c": ["q"]})
+    for output in ("out.csv", "other.csv"):
+        with pytest.raises(ValueError, match=r"edition must be given to release a frame .* `key=`") as refused:
+            release(PLAN, other, output=output)
+    assert not Path("other.csv").exists()
+    stored = re.search(r"key='(\w+)'", str(refused.value))[1]
+    with pytest.warns(StoredTable):
+        assert release(PLAN, FRAME, output="out.csv", key=stored).table == first.table
+    release(PLAN, other, output="other.csv", key="other")
+    assert spent(folder / BESIDE) == {PEOPLE: 1}
+
+
+def test_of_two_frames_at_once_that_nobody_told_apart_one_is_refused(folder, monkeypatch):
+    own = Opened.aggregate
+
+    def meanwhile(self):
+        monkeypatch.setattr(Opened, "aggregate", own)
+        release(PLAN, FRAME, output="first.csv")
+        return own(self)
+
+    monkeypatch.setattr(Opened, "aggregate", meanwhile)
+    with pytest.raises(ValueError, match="edition must be given"):
+        release(PLAN, FRAME, output="second.csv")
+    assert not Path("second.csv").exists()
+
+
+def asked(**source: str) -> str:
+    return canonical(question(as_plan({**PLAN, "source": source})))
+
+
+def test_another_place_of_the_data_is_another_question(folder):
+    (folder / "2025").mkdir()
+    (folder / "link.csv").symlink_to(folder / "survey.csv")
+    here = asked(path="survey.csv")
+    assert here == asked(path=str(folder / "survey.csv")) == asked(path="2025/../survey.csv")
+    assert here == asked(path="survey.csv", delimiter=",") != asked(path="survey.csv", delimiter=";")
+    assert here != asked(path="2025/survey.csv")
+    assert question(as_plan({**PLAN, "source": {"path": "link.csv"}}))["place"] == json.loads(here)["place"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("postgresql://h/db?options=-csearch_path%3Da", "postgresql://h/db?options=-csearch_path%3Db"),
+        ("postgresql:///?host=a&dbname=x", "postgresql:///?host=b&dbname=x"),
+        ("postgresql://h/db", "postgresql://h/other"),
+    ],
+)
+def test_another_server_database_or_schema_is_another_question(one, other):
+    assert asked(url=one, table="t") != asked(url=other, table="t")
+
+
+def test_a_password_is_no_part_of_a_question():
+    plain = asked(url="postgresql://me@h/db", table="t")
+    assert plain == asked(url="postgresql://me:secret@h/db?password=secret&sslpassword=secret", table="t")
+
+
+def test_a_label_without_letters_as_the_other_is_part_of_a_question(folder):
+    plan = {**PLAN, "source": {"path": "survey.csv"}, "statistics": [{"histogram": "c"}]}
+    with_other, without = ({**plan, "columns": {"c": {"labels": ["", "q"], **more}}} for more in ({"other": ""}, {}))
+    assert question(as_plan(with_other)) != question(as_plan(without))
 
 
 def test_a_new_edition_and_a_key_of_its_own_draw_and_charge_anew(folder):
@@ -205,10 +274,10 @@ def test_a_table_that_could_not_be_written_is_written_later_from_the_ledger(fold
     with monkeypatch.context() as patched:
         patched.setattr(package, "written", full)
         with pytest.raises(OSError, match="No space"):
-            release(PLAN, FRAME, output="out.csv")
+            release(EDITION, FRAME, output="out.csv")
     assert not Path("out.csv").exists()
     with pytest.warns(StoredTable):
-        done = release(PLAN, FRAME, output="out.csv")
+        done = release(EDITION, FRAME, output="out.csv")
     assert done.path == Path("out.csv")
     assert Path("out.csv").exists()
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
@@ -220,12 +289,12 @@ def test_of_two_releases_at_once_one_table_is_given_out_by_both(folder, monkeypa
 
     def meanwhile(self):
         monkeypatch.setattr(Opened, "aggregate", own)
-        inner.append(release(PLAN, FRAME, output="first.csv"))
+        inner.append(release(EDITION, FRAME, output="first.csv"))
         return own(self)
 
     monkeypatch.setattr(Opened, "aggregate", meanwhile)
     with pytest.warns(StoredTable):
-        outer = release(PLAN, FRAME, output="second.csv")
+        outer = release(EDITION, FRAME, output="second.csv")
     assert outer.table == inner[0].table
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
 
@@ -240,6 +309,47 @@ def test_the_ledger_is_never_a_file_that_is_read_or_written(folder):
     for place in ("survey.csv", "plan.toml", "out.csv"):
         with pytest.raises(ValueError, match="must not be a file that the release reads or writes"):
             release("plan.toml", output="out.csv", ledger=place)
+
+
+def made(place: str) -> bytes:
+    """A closed ledger with people, as it is on the disk."""
+    with Ledger.open(place) as ledger:
+        ledger.create_people("pupils", epsilon=2)
+        ledger.create_people(PEOPLE, epsilon=2)
+    return Path(place).read_bytes()
+
+
+def test_no_output_ever_replaces_a_ledger(folder):
+    before = made("led.csv")
+    done = release(PLAN, FRAME)
+    for write in (
+        lambda: done.report("led.csv", overwrite=True),
+        lambda: done.write("led.csv", overwrite=True),
+        lambda: done.report("led.csv-wal", overwrite=True),
+        lambda: release(PLAN, FRAME, output="led.csv", overwrite=True),
+        lambda: save(ib.optimal(ib.count(2), epsilon=1), "led.csv"),
+    ):
+        with pytest.raises(ValueError, match="must not replace a ledger"):
+            write()
+    assert Path("led.csv").read_bytes() == before
+
+
+def test_an_open_ledger_is_never_the_table_or_the_record_of_its_own_release(folder):
+    for place in ("t.csv", "t.csv.release.json"):
+        made(place)
+        with Ledger.open(place) as ledger:
+            for given in (ledger, place):
+                with pytest.raises(ValueError, match="must not be a file that the release reads or writes"):
+                    release(PLAN, FRAME, ledger=given, output="t.csv", overwrite=True)
+        assert spent(folder / place) == {"pupils": 0, PEOPLE: 0}
+        Path(place).unlink()
+
+
+def test_a_ledger_that_is_open_and_was_never_closed_is_known_as_one(folder):
+    with Ledger.open("new.csv") as ledger:
+        with pytest.raises(ValueError, match="must not replace a ledger"):
+            release(PLAN, FRAME).write("new.csv", overwrite=True)
+        ledger.create_people("pupils")
 
 
 def test_the_digest_knows_no_file_time_and_no_content(folder):
@@ -300,6 +410,19 @@ def test_a_year_on_the_command_line(command, folder):
     assert command("ledger", "raise", "budget.db", "--people", "pupils", "--epsilon", "2.5")[0] == 0
     assert command("release", "plan.toml", "--edition", "2026-04", "--out", "2026-04.csv")[0] == 0
     assert command("verify", "budget.db")[0] == 0
+
+
+def test_a_report_or_a_draft_never_replaces_the_ledger_there_or_not_yet_there(command, folder):
+    words = ("--count", "c = 'p'", "--by", "g", "--keys", "keys.txt", "--size", "3", "--epsilon", "1")
+    Path("keys.txt").write_text("A\nB\n")
+    for _ in range(2):
+        code, said = command("release", "survey.csv", *words, "--overwrite", "--report", BESIDE)
+        assert (code, "must not be a file that the release reads or writes" in one_line(said)) == (2, True)
+        command("release", "survey.csv", *words)
+    assert spent(folder / BESIDE) == {"survey.csv": 1}
+    assert command("init", "survey.csv", "--overwrite", "--out", BESIDE)[0] == 2
+    assert command("ledger", "head", BESIDE, "--out", BESIDE)[0] == 2
+    assert spent(folder / BESIDE) == {"survey.csv": 1}
 
 
 def test_the_picture_of_spending_is_one_page_without_a_script(command, folder):

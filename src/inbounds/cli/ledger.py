@@ -66,13 +66,14 @@ def show(
 
     Example: [bold]inbounds ledger show budget.db --out spending.html[/]
     """
+    from inbounds.files import write_text
     from inbounds.ledger import picture
 
     with _opened(place) as ledger:
         found = ledger.people()
         if page is not None:
             check_target(page, PAGE, overwrite=overwrite, reads=[Path(place)])
-            page.write_text(picture.page(ledger.place, ledger.head(), found, ledger.entries()), "utf-8")
+            write_text(page, picture.page(ledger.place, ledger.head(), found, ledger.entries()))
     _print_people(found, as_json)
     if page is not None and not as_json:
         print_page(page, as_json)

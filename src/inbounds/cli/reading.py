@@ -19,7 +19,7 @@ from inbounds.cli.records import (
     print_page,
 )
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
-from inbounds.files import format_of
+from inbounds.files import format_of, write_text
 from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
@@ -90,7 +90,7 @@ def report(
 
         if prior is not None or level != LEVEL:
             raise ValueError("--prior and --level are for mechanisms; a release has the intervals of its plan")
-        to.write_text(page_of(file), "utf-8")
+        write_text(to, page_of(file))
     else:
         html.save(load(file), to, weights_if(prior), level)
     print_page(to, as_json)

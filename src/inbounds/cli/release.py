@@ -11,7 +11,7 @@ import typer
 
 from inbounds.cli.app import NUMBER, TABLES, AsJson, app, out
 from inbounds.cli.printing import print_preview, print_release, progress_bars
-from inbounds.files import same_file
+from inbounds.files import same_file, write_text
 
 Column = list[str] | None
 DataOrPlan = Annotated[str, typer.Argument(help="A plan (.toml), or data: a file or postgresql:// URL.")]
@@ -111,7 +111,6 @@ def release(
     Example: [bold]inbounds release survey.csv --count "answer = 'yes'" --by school --keys schools.txt --size 25
     --epsilon 1[/]
     """
-    from inbounds.files import naming
     from inbounds.ledger.ledger import fresh_id
     from inbounds.tables import Preview, Release, StoredTable, preview, read_plan
     from inbounds.tables import release as run
@@ -137,9 +136,11 @@ def release(
         plan = one_line(source, asked, facts, column)
     plan = replace(plan, edition=edition) if edition is not None else plan
     target = Path(output or plan.output or f"{_stem(source)}.released.csv")
-    if report is not None:
-        check_report(report, overwrite=overwrite, inputs=(*plan.inputs, str(target), str(record_path(target))))
     key = fresh_id() if new else None
+    booking = Booking.of(plan, target, None, key)
+    if report is not None:
+        own = (str(target), str(record_path(target)), *booking.file)
+        check_report(report, overwrite=overwrite, inputs=(*plan.inputs, *own))
     settings: dict[str, Any] = {"cache": cache, "mechanisms": mechanisms}
     with progress_bars() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", StoredTable)  # told below
@@ -149,10 +150,9 @@ def release(
             else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, **settings)
         )
     if report is not None:
-        with naming(report):
-            report.write_text(page(found.record, getattr(found, "table", None)), "utf-8")
+        write_text(report, page(found.record, getattr(found, "table", None)))
     if isinstance(found, Preview):
-        print_preview(found, Booking.of(plan, target, None, key).before(), as_json)
+        print_preview(found, booking.before(), as_json)
     else:
         print_release(found, report, mechanisms, as_json)
 
@@ -192,7 +192,7 @@ def init(
         raise ValueError(f"output {output} exists; give another name, or --overwrite")
     place = {"url": source} if "://" in source else {"path": os.fspath(source)}
     text = draft(Source(**place, table=table or "", delimiter=delimiter or "", decimal=decimal or ""), output)
-    output.write_text(text, "utf-8")
+    write_text(output, text)
     if as_json:
         typer.echo(json.dumps({"plan": str(output)}))
         return

@@ -7,9 +7,20 @@ from typing import Any
 
 from inbounds._moved import old_name
 from inbounds.files.envelope import Json, Kind, canonical, content_of, digest, format_of, sha256, write
-from inbounds.files.whole import appearing, naming, on_disk, same_file, settle, write_whole
+from inbounds.files.whole import (
+    SQLITE_MAGIC,
+    appearing,
+    naming,
+    on_disk,
+    refuse_database,
+    same_file,
+    settle,
+    write_text,
+    write_whole,
+)
 
 __all__ = [
+    "SQLITE_MAGIC",
     "Json",
     "Kind",
     "appearing",
@@ -19,10 +30,12 @@ __all__ = [
     "format_of",
     "naming",
     "on_disk",
+    "refuse_database",
     "same_file",
     "settle",
     "sha256",
     "write",
+    "write_text",
     "write_whole",
 ]
 

@@ -22,6 +22,8 @@ _TOML_STRING = re.compile(
 )
 _DOTTED = re.compile(rf"(?:\.[^.=\[\]{{}},\n]*){{{DEEPEST}}}")
 
+_NUL = re.compile(r"\x00|\\u0{4}|\\U0{8}")
+
 CHUNK = 1 << 20
 """Bytes read at a time."""
 
@@ -48,6 +50,8 @@ def from_json(text: str, pairs: Pairs | None = None) -> Any:
 
 def from_toml(text: str) -> dict[str, Any]:
     """The values of TOML text, decimals as they are written; a `ValueError` as for JSON."""
+    if _NUL.search(text):
+        raise ValueError("TOML text must not hold the character NUL, which no file name has")
     bare = _TOML_STRING.sub("_", text)
     if _depth(bare) > DEEPEST or _DOTTED.search(bare):
         raise ValueError(f"TOML text must be nested at most {DEEPEST} deep")

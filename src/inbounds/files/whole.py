@@ -5,10 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+SQLITE_MAGIC = b"SQLite format 3\x00"
+"""How a file with an SQLite database, and so a ledger in a file, begins."""
+
+BESIDE_A_DATABASE = ("-wal", "-shm", "-journal")
+"""How the files end that SQLite keeps beside a database; the last charges may be in them."""
+
 
 @contextmanager
 def unfinished(target: Path) -> Iterator[Path]:
     """An empty file of ours beside the target, gone afterwards unless it took another name."""
+    refuse_database(target)
     name = _new_file(target)
     try:
         yield name
@@ -41,6 +48,31 @@ def appearing(target: Path) -> Iterator[Path]:
         yield name
         name.replace(target)
         settle(target.parent)
+
+
+def write_text(target: Path, text: str) -> None:
+    """Write a page as it is; never over a ledger."""
+    refuse_database(target)
+    with naming(target):
+        target.write_text(text, "utf-8")
+
+
+def refuse_database(target: Path, what: str = "output") -> None:
+    """A `ValueError` for a target that is a ledger, or any other SQLite database, or belongs to one.
+
+    A ledger that is open may not yet have its own mark in its file, and no database is ever written here.
+    """
+    real = os.path.realpath(target)
+    own = [real, *(real.removesuffix(end) for end in BESIDE_A_DATABASE if real.endswith(end))]
+    if any(_is_database(Path(path)) for path in own):
+        raise ValueError(f"{what} must not replace a ledger or another database, got {target}; give another name")
+
+
+def _is_database(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
 
 
 @contextmanager

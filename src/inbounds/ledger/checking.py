@@ -82,7 +82,7 @@ class _Account:
     people: dict[str, People] = field(default_factory=dict)
     spent: dict[str, int] = field(default_factory=dict)
     charged: dict[str, str] = field(default_factory=dict)
-    answered: dict[str, str] = field(default_factory=dict)
+    answered: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def wrong(self, entry: Entry, what: str) -> LedgerError:
         return LedgerError(f"{self.place} was changed: entry {entry.number} {what}")
@@ -145,7 +145,7 @@ class _Account:
         key = _text(entry.key)
         if key in self.answered or self.charged.get(key) != entry.people:
             raise self.wrong(entry, "answers without a charge, or a second time")
-        self.answered[key] = _text(entry.digest)
+        self.answered[key] = entry.number, _text(entry.digest)
 
     def totals(self) -> list[People]:
         """Everybody with what the charges add up to, in the order of their names."""
@@ -157,12 +157,13 @@ def verified(
     place: str,
     entries: Iterable[Entry],
     people: Sequence[People],
-    answers: Iterable[tuple[str, str]] | None,
+    answers: Iterable[tuple[int, str]] | None,
     head: Head | None = None,
 ) -> Verified:
-    """Entries added up anew and compared with the totals, the stored answers (key, digest) and a head.
+    """Entries added up anew and compared with the totals, the stored answers and a head.
 
-    answers: None where only their digests were taken along, as in an exported ledger.
+    answers: the number of its entry and the digest of each, in order; None where only their digests were taken along,
+    as in an exported ledger.
     """
     account, mark = _Account(place), START
     for entry in entries:
@@ -173,7 +174,7 @@ def verified(
         raise LedgerError(f"{place} has no entries; a ledger has at least its first")
     if account.totals() != sorted(people, key=_name):
         raise LedgerError(f"{place} was changed: what is said to be spent is not what its entries add up to")
-    if answers is not None and dict(answers) != account.answered:
+    if answers is not None and list(answers) != list(account.answered.values()):
         raise LedgerError(f"{place} was changed: the stored answers are not those its entries name")
     if head is not None:
         _compare(place, account, head, mark)

@@ -436,13 +436,11 @@ def _all_entries(run: Run) -> Iterator[Entry]:
         last = page[-1][0]
 
 
-def _stored_answers(run: Run) -> Iterator[tuple[str, str]]:
-    """Key and digest of every stored answer, one at a time: answers may be large."""
+def _stored_answers(run: Run) -> Iterator[tuple[int, str]]:
+    """Entry and digest of every stored answer, one at a time: answers may be large."""
     for (number,) in run("SELECT entry FROM answers ORDER BY entry"):
-        ((key, content),) = run(
-            "SELECT key, content FROM answers JOIN entries ON entry = number WHERE entry = ?", number
-        )
-        yield key, sha256(bytes(content))
+        ((content,),) = run("SELECT content FROM answers WHERE entry = ?", number)
+        yield number, sha256(bytes(content))
 
 
 def verify_ledger(

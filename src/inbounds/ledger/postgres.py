@@ -5,6 +5,7 @@ the Write-Ahead Log"). What no setting here can see: a standby that takes over w
 failover) loses charges, and so does a restored backup. Keep heads elsewhere.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from inbounds.errors import LedgerError
 from inbounds.extras import library
 from inbounds.ledger.migrations import POSTGRES, Step, migrate
-from inbounds.ledger.store import DOUBT, Rows, Run, Worded, transaction, without_password
+from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Worded, transaction, without_password
 
 SCHEMA = "inbounds_ledger"
 """All tables of a ledger; one ledger for each database."""
@@ -28,7 +29,7 @@ class Postgres:
     """The store on a server. create: make its tables where there are none."""
 
     def __init__(self, url: str, *, create: bool, steps: Sequence[Step] = POSTGRES) -> None:
-        self.place = without_password(url)
+        self.place, self._owner = without_password(url), Owner.here()
         self._psycopg = library("psycopg", "postgres")
         with self._worded(f"{self.place} cannot be opened as a ledger"):
             self._connection = self._psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE)
@@ -57,8 +58,19 @@ class Postgres:
         return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def _transaction(self, begin: str, check: Callable[[], None] = lambda: None) -> AbstractContextManager[Run]:
+        self._owner.check(self.place)
+        if self._in_transaction():
+            raise LedgerError(f"{self.place} is in the middle of a transaction; ask again when it has ended")
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return transaction(self._run, begin, self._undo, failed, check)
+        return transaction(self._run, begin, self._undo, failed, check, self._commit)
+
+    def _in_transaction(self) -> bool:
+        return bool(self._connection.info.transaction_status == self._psycopg.pq.TransactionStatus.INTRANS)
+
+    def _commit(self) -> None:
+        """Commit, and believe it only if the server did: without a transaction it merely warns, or rolls back."""
+        if not self._in_transaction() or self._connection.execute("COMMIT").statusmessage != "COMMIT":
+            raise LedgerError(f"{self.place} did not commit; ask again with the same key, which costs nothing twice")
 
     def _lock(self) -> None:
         self._run("LOCK TABLE entries IN SHARE ROW EXCLUSIVE MODE")  # before any snapshot: what follows sees the last
@@ -99,7 +111,9 @@ class Postgres:
         return found + [f"its check {name} is gone" for name in sorted(_CONSTRAINTS - checks)]
 
     def close(self) -> None:
-        self._connection.close()
+        """End the connection; a child process leaves that of its parent alone."""
+        if self._owner.process == os.getpid():
+            self._connection.close()
 
     def _run(self, sql: str, *values: Any) -> Rows:
         cursor = self._connection.execute(sql.replace("?", "%s") if values else sql, values or None)

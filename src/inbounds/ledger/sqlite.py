@@ -7,7 +7,6 @@ with a write-ahead log it is FULL, and while the file is made, before there is o
 loss of power would undo all that followed.
 """
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -15,11 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inbounds.errors import LedgerError
-from inbounds.files import settle
+from inbounds.files import SQLITE_MAGIC, settle
 from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
-from inbounds.ledger.store import DOUBT, Rows, Run, Worded, transaction
+from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Worded, transaction
 
-MAGIC = b"SQLite format 3\x00"
 PATIENCE = 60.0
 """Seconds that a writer waits for the others."""
 
@@ -62,7 +60,7 @@ def is_ledger(path: Path) -> bool:
         head = _start_of(path)
     except OSError:
         return False
-    return head.startswith(MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
+    return head.startswith(SQLITE_MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
 
 
 class Sqlite:
@@ -71,14 +69,16 @@ class Sqlite:
     def __init__(
         self, path: Path, *, create: bool, driver: Driver | None = None, steps: Sequence[Step] = SQLITE
     ) -> None:
-        self.place, self._path, self._driver, self._process = str(path), path, driver or standard(), os.getpid()
+        self.place, self._path, self._driver, self._owner = str(path), path, driver or standard(), Owner.here()
         _check_file(path, create)
+        before = _identity(path) if path.exists() else None
         with self._worded(f"{path} cannot be opened as a ledger"):
             self._connection = self._driver.connect(path, create)
         try:
             with self._worded(f"{path} cannot be opened as a ledger"):
                 self._prepare()
             self._check_mode()
+            self._file = before or _identity(path)
             with self.writing() as run:
                 self.taken = migrate(run, steps, self.place, _has_steps)
             if self.taken:
@@ -113,19 +113,23 @@ class Sqlite:
                 time.sleep(0.01)
 
     def writing(self) -> AbstractContextManager[Run]:
-        return self._transaction("BEGIN IMMEDIATE", self._check_waiting)
+        return self._transaction("BEGIN IMMEDIATE", self._check_durable)
 
     def reading(self) -> AbstractContextManager[Run]:
         return self._transaction("BEGIN")
 
     def _transaction(self, begin: str, check: Callable[[], None] = lambda: None) -> AbstractContextManager[Run]:
-        if self._process != os.getpid():
-            raise LedgerError(f"{self.place} was opened by another process; open it again in this one")
+        self._owner.check(self.place)
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return transaction(self._run, begin, self._undo, failed, check)
+        return transaction(self._run, begin, self._undo, failed, check, lambda: self._run("COMMIT"))
 
-    def _check_waiting(self) -> None:
-        """Whether this connection still waits for the disk; the journal is the file's, and stays while it is open."""
+    def _check_durable(self) -> None:
+        """Whether this connection still waits for the disk, and writes to the file that others open under its name.
+
+        The journal mode is the file's, and stays while it is open.
+        """
+        if _identity(self._path) != self._file:
+            raise LedgerError(f"{self.place} was replaced while it was open; open it again")
         if self._pragma("synchronous") < FULL:
             self._check_mode()
 
@@ -175,13 +179,27 @@ def _start_of(path: Path) -> bytes:
         return file.read(100)
 
 
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file a name is of; it must have no other, because SQLite keeps a log for each, blind to the others."""
+    try:
+        found = path.stat()
+    except OSError:
+        raise LedgerError(f"{path} was removed or cannot be read; nothing was charged now") from None
+    if found.st_nlink != 1:
+        raise LedgerError(
+            f"{path} must be the only name of its file, got {found.st_nlink} hard links; charges under one would not "
+            "be seen under another: remove the others"
+        )
+    return found.st_dev, found.st_ino
+
+
 def _check_file(path: Path, create: bool) -> None:
     if not path.exists():
         if not create:
             raise LedgerError(f"{path} must be a ledger, got no file; make one: inbounds ledger create {path}")
         if not path.absolute().parent.is_dir():
             raise ValueError(f"a ledger must be in a folder that is there, got {path}")
-    elif path.stat().st_size and not _start_of(path).startswith(MAGIC):
+    elif path.stat().st_size and not _start_of(path).startswith(SQLITE_MAGIC):
         raise LedgerError(f"{path} is no ledger; give another name")
 
 

@@ -3,6 +3,8 @@
 All of a ledger's SQL is written once, with `?` for values; a store only begins, ends and makes durable.
 """
 
+import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -39,9 +41,33 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process and thread that opened a store: two on one connection would end each other's transactions."""
+
+    process: int
+    thread: int
+
+    @staticmethod
+    def here() -> "Owner":
+        return Owner(os.getpid(), threading.get_ident())
+
+    def check(self, place: str) -> None:
+        """Refuse everybody else, before anything is asked of the database."""
+        if self.process != os.getpid():
+            raise LedgerError(f"{place} was opened by another process; open it again in this one")
+        if self.thread != threading.get_ident():
+            raise LedgerError(f"{place} was opened by another thread; open it again in this one")
+
+
 @contextmanager
 def transaction(
-    run: Run, begin: str, undo: Callable[[], None], failed: AbstractContextManager[None], check: Callable[[], None]
+    run: Run,
+    begin: str,
+    undo: Callable[[], None],
+    failed: AbstractContextManager[None],
+    check: Callable[[], None],
+    commit: Callable[[], object],
 ) -> Iterator[Run]:
     """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`."""
     with failed:
@@ -49,7 +75,7 @@ def transaction(
         try:
             check()
             yield run
-            run("COMMIT")
+            commit()
         except BaseException:
             undo()
             raise

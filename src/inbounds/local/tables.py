@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.extras import library
-from inbounds.files import appearing
+from inbounds.files import appearing, refuse_database
 from inbounds.local.client import Randomizer
 from inbounds.trusted.incoming import as_array
 
@@ -32,6 +32,7 @@ def read(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
 
 def check_target(target: Path, *, overwrite: bool) -> None:
     """Refuse, before anything is read, to write reports over others: the same people would be asked twice."""
+    refuse_database(target)
     if not overwrite and target.exists():
         raise ValueError(
             f"output must not exist yet, got {target}; a second release spends its epsilon on top of the first: "

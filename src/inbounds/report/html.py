@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.errors import TooLarge
+from inbounds.files import write_text
 from inbounds.loss import Prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
@@ -39,7 +40,7 @@ def page(what: Mechanism | Comparison, prior: Prior = None, level: float = 0.9) 
 
 def save(what: Mechanism | Comparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9) -> None:
     """Write the report; one file, nothing beside it."""
-    Path(path).write_text(page(what, prior, level), "utf-8")
+    write_text(Path(path), page(what, prior, level))
 
 
 def card(mechanism: Mechanism) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from warnings import warn
 
-from inbounds.files import naming
+from inbounds.files import write_text
 from inbounds.tables.answer import Asked, Designed, Mechanisms, Released, answered, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
@@ -94,8 +94,7 @@ class Release:
         from inbounds.tables.report import page
 
         check_report(Path(path), overwrite=overwrite, inputs=(*self.plan.inputs, *_own(self.path)))
-        with naming(Path(path)):
-            Path(path).write_text(page(self.record, self.table), "utf-8")
+        write_text(Path(path), page(self.record, self.table))
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: the record, and where the table was written."""

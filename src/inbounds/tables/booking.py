@@ -1,7 +1,8 @@
 """A release in the ledger: charged before the data is read, its table kept before anybody sees it.
 
-What is the same question? The plan, the people, and the declared edition of the data; never its contents or the time
-of a file, because whether something is drawn anew must not depend on the data.
+What is the same question? The plan, where its data is, the people, and the declared edition; never the data's contents
+or the time of a file, because whether something is drawn anew must not depend on the data. Frames have no place: one
+frame is told from another by an edition or a key alone, and without either no stored table is given out for a frame.
 """
 
 import json
@@ -17,6 +18,7 @@ from inbounds.files import canonical, same_file, sha256
 from inbounds.ledger.ledger import Charge, Ledger
 from inbounds.ledger.people import LONGEST
 from inbounds.tables.plan import Plan
+from inbounds.tables.write import record_path
 
 BESIDE = "inbounds.ledger"
 """The ledger beside the output of a plan that names none: it counts, without a cap."""
@@ -42,22 +44,37 @@ class KeptTable:
 
 @dataclass(frozen=True)
 class Booking:
-    """Which entry a release is, in which ledger. place: None where nothing is recorded."""
+    """Which entry a release is, in which ledger. place: None where nothing is recorded.
+
+    told_apart: the key is of this data alone, as far as anybody declared.
+    """
 
     plan: Plan
     place: LedgerLike | None
     key: str
     declared: bool
+    told_apart: bool = True
 
     @staticmethod
     def of(plan: Plan, target: Path | None, ledger: LedgerLike | None, key: str | None) -> "Booking":
         """The ledger given, or the plan's own, or the file beside the output; and the key of the question."""
         declared = ledger or plan.people.ledger
         beside = target.absolute().parent / BESIDE if target is not None else None
-        place = declared or beside
-        if isinstance(place, str | PathLike) and "://" not in fspath(place):
-            _check_place(Path(place), (*plan.inputs, *((str(target),) if target else ())))
-        return Booking(plan, place, key or sha256(canonical(question(plan))), bool(declared))
+        told_apart = bool(key or plan.edition) or plan.source.kind != "frame"
+        own_key = key or sha256(canonical(question(plan)))
+        made = Booking(plan, declared or beside, own_key, bool(declared), told_apart)
+        own = (str(target), str(record_path(target))) if target is not None else ()
+        for file in made.file:
+            _check_place(Path(file), (*plan.inputs, *own))
+        return made
+
+    @property
+    def file(self) -> tuple[str, ...]:
+        """The file of the ledger, if it is in one; no output may take its place."""
+        if self.place is None:
+            return ()
+        place = self.place.place if isinstance(self.place, Ledger) else fspath(self.place)
+        return () if "://" in place else (place,)
 
     def found(self) -> KeptTable | None:
         """What was kept under the key before; nothing is charged."""
@@ -91,7 +108,7 @@ class Booking:
             full = {**record, "ledger": _reference(ledger, charge)}
             content = written(table, full)
             stored = ledger.store(charge, content)
-            return KeptTable(table, full, True) if stored == content else KeptTable(*read(stored), drawn=False)
+            return KeptTable(table, full, True) if stored == content else self._earlier(stored)
 
     def _there(self) -> bool:
         """Whether there is a ledger to look into; one that was declared must be, and is refused if it is not."""
@@ -117,7 +134,17 @@ class Booking:
         """The charge must be for this very question: a key that somebody chose may be that of another."""
         assert charge.answer is not None
         self._charge(ledger)
-        return KeptTable(*read(charge.answer), drawn=False)
+        return self._earlier(charge.answer)
+
+    def _earlier(self, stored: bytes) -> KeptTable:
+        """A table that an earlier release drew; never for a frame that may be another one."""
+        if not self.told_apart:
+            raise ValueError(
+                "edition must be given to release a frame under a plan that has released one before, got none; give "
+                "the plan an `edition` for new data, `key=` a name of its own for another draw, or "
+                f"key={self.key!r} for the table that is stored"
+            )
+        return KeptTable(*read(stored), drawn=False)
 
     @contextmanager
     def _open(self) -> Iterator[Ledger]:
@@ -136,7 +163,12 @@ def people(plan: Plan) -> str:
 
 def question(plan: Plan) -> dict[str, Any]:
     """All that makes a release the same as an earlier one."""
-    return {"plan": plan.summary(), "people": people(plan), "edition": plan.edition}
+    return {
+        "plan": plan.summary(),
+        "place": plan.source.place(),
+        "people": people(plan),
+        "edition": plan.edition,
+    }
 
 
 def standing(record: Mapping[str, Any]) -> str:

@@ -83,7 +83,7 @@ class Category:
         return -1 if self.other is None else self.labels.index(self.other)
 
     def summary(self) -> dict[str, Any]:
-        other = {"other": self.other} if self.other else {}
+        other = {} if self.other is None else {"other": self.other}
         return {"type": self.type, **UNUSED, "labels": list(self.labels), **other}
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from inbounds.files import digest, on_disk, same_file, settle, sha256
+from inbounds.files import digest, on_disk, refuse_database, same_file, settle, sha256
 from inbounds.tables.formulas import neutral
 
 FORMATS = (".csv", ".parquet", ".json")
@@ -55,12 +55,13 @@ def check_report(target: Path, *, overwrite: bool, inputs: Iterable[str] = ()) -
 
 
 def check_place(target: Path, what: str, inputs: Iterable[str]) -> None:
-    """A folder that can be written to, and a file that nobody reads from."""
+    """A folder that can be written to, a file that nobody reads from, and no ledger."""
     if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
         raise ValueError(f"{what} must be in a folder that can be written to, got {target.parent}")
     if any(same_file(target, path) for path in inputs):
         own = " or writes itself" if what == "report" else ""
         raise ValueError(f"{what} must not be a file that the release reads{own}, got {target}; give another name")
+    refuse_database(target, what)
 
 
 def same_release(record: Mapping[str, Any], target: Path) -> bool:

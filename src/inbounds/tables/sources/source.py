@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from inbounds.ledger.store import without_password
 from inbounds.tables.errors import PlanError, SourceError
@@ -115,6 +115,20 @@ class Source:
         name = Path(self.path).name if self.path else self.name
         said = {"kind": self.kind, "name": name, "table": self.table, "engine": self.engine, "decimal": self.decimal}
         return {key: value for key, value in said.items() if value}
+
+    def place(self) -> dict[str, Any]:
+        """Which data is declared, wherever it is asked from: for a digest, not to be published; no password.
+
+        Links are followed, so that a file is the same under each of its names and another once a link leads elsewhere.
+        """
+        asked = parse_qsl(urlsplit(self.url).query, keep_blank_values=True)
+        settings = sorted([name, value] for name, value in asked if "password" not in name.lower())
+        return {
+            "path": os.path.realpath(self.path) if self.path else "",
+            "separator": self.separator if self.kind == "csv" else "",
+            "url": without_password(self.url) if self.url else "",
+            "settings": settings,
+        }
 
     @property
     def name(self) -> str:
