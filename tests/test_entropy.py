@@ -59,12 +59,8 @@ def released_by_command(folder, capsys):
     (folder / "data.csv").write_text("g,c\n" + "".join(f"{key},p\n" for key in KEYS))
     (folder / "keys.txt").write_text("\n".join(KEYS))
     words = ["release", "data.csv", "--by", "g", "--keys", "keys.txt", "--size", "9", "--epsilon", "1/2", "--count"]
-<<<<<<< HEAD
-    command([*words, "c = 'p'", "--cache", "cache", "--output", "out.csv", "--overwrite", "--new"])
-=======
     edition = f"--edition={next(EDITIONS)}"  # the same again would be the table that is stored
     command([*words, "c = 'p'", "--cache", "cache", "--output", "out.csv", "--overwrite", edition])
->>>>>>> ledger
     capsys.readouterr()
     return (folder / "out.csv").read_text()
 
