@@ -219,6 +219,13 @@ def test_a_release_into_a_ledger_needs_no_output(folder):
     assert not Path("typo.db").exists()
 
 
+@pytest.mark.parametrize(("given", "words"), [({"key": ""}, "key must be"), ({"ledger": ""}, "ledger must be a file")])
+def test_an_empty_key_or_ledger_is_refused_and_not_taken_for_none(folder, given, words):
+    with pytest.raises(ValueError, match=words):
+        release(PLAN, FRAME, output="out.csv", **given)
+    assert not Path(BESIDE).exists()
+
+
 def test_a_key_of_another_question_is_refused(folder):
     release(PLAN, FRAME, output="a.csv", key="mine")
     with pytest.raises(ib.LedgerError, match="key must be new"):

@@ -16,7 +16,7 @@ from typing import Any
 from inbounds.extras import library
 from inbounds.files import canonical, same_file, sha256
 from inbounds.ledger.ledger import Charge, Ledger
-from inbounds.ledger.people import LONGEST
+from inbounds.ledger.people import LONGEST, as_name
 from inbounds.tables.plan import Plan
 from inbounds.tables.write import record_path
 
@@ -58,10 +58,12 @@ class Booking:
     @staticmethod
     def of(plan: Plan, target: Path | None, ledger: LedgerLike | None, key: str | None) -> "Booking":
         """The ledger given, or the plan's own, or the file beside the output; and the key of the question."""
-        declared = ledger or plan.people.ledger
+        if ledger == "":
+            raise ValueError("ledger must be a file or a postgresql:// URL, got ''; leave it out for the plan's own")
+        declared = plan.people.ledger or None if ledger is None else ledger
         beside = target.absolute().parent / BESIDE if target is not None else None
-        told_apart = bool(key or plan.edition) or plan.source.kind != "frame"
-        own_key = key or sha256(canonical(question(plan)))
+        told_apart = key is not None or bool(plan.edition) or plan.source.kind != "frame"
+        own_key = sha256(canonical(question(plan))) if key is None else as_name(key, "key")
         made = Booking(plan, declared or beside, own_key, bool(declared), told_apart)
         own = (str(target), str(record_path(target))) if target is not None else ()
         for file in made.file:
