@@ -34,7 +34,7 @@ LEAST_LOSS = Fraction(1, 10**9)
 FEW_WEIGHTS = 300
 """Curves with more weights in all are not compared in whole numbers: that takes the square of as many steps."""
 
-LOWEST = 4
+LOWEST = 64
 """Losses below -LOWEST times the largest are moved up to there."""
 
 

@@ -24,6 +24,9 @@ from inbounds.accounting.dominating import AnswerGroup
 from inbounds.accounting.transform import PRODUCT, Complexes, fourier, fourier_back, relative_error
 from inbounds.numbers import Floats, float_above
 
+MOST_MASSES = 1 << 16
+"""Grid points of one part, in whole numbers of arbitrary size; losses far below zero take most of them."""
+
 LONGEST = 1 << 18
 """Points of the longest transform."""
 
@@ -176,7 +179,8 @@ def grid(parts: Sequence[AnswerGroup], deviation: float, longest: int) -> tuple[
     reach = np.array([float(p.top) + p.bottom for p in parts])
     widest = min(WIDTH * deviation, float(times @ reach)) / tops.max()
     wanted = min(max(FINEST, LEAST_POINTS * tops.max() / tops.min()), MOST_POINTS)
-    finest = max(2, int(min(wanted, longest / max(widest, 1e-9) / 1.01)))
+    spread = max(1 + p.bottom / float(p.top) for p in parts)
+    finest = max(2, int(min(wanted, MOST_MASSES / spread, longest / max(widest, 1e-9) / 1.01)))
     counts = np.arange(finest, finest - max(1, finest // 4), -1)[:, None]
     points = np.maximum(np.ceil(tops * counts / tops.max() - 1e-9), 1)
     overshoot = ((points * tops.max() / counts - tops) * times).sum(axis=1) / (tops.max() * times.sum())
