@@ -20,27 +20,6 @@ from inbounds.trusted.door import Door, Grid, Labels, Rounding
 from inbounds.trusted.extent import MOST_ANSWERS
 from inbounds.trusted.scale import Scale, refuse_beyond_list
 
-__all__ = [
-    "Cells",
-    "Everyone",
-    "Metric",
-    "Neighbours",
-    "Outputs",
-    "Query",
-    "Reach",
-    "Scale",
-    "category",
-    "cells",
-    "count",
-    "extreme",
-    "interval",
-    "mean",
-    "ordinal",
-    "total",
-    "with_neighbours",
-    "with_outputs",
-]
-
 ALLOWANCE = Fraction(1, 1 << 20)
 """Share of the sensitivity that a caller's own arithmetic may add to the distance of two real answers."""
 
