@@ -257,3 +257,12 @@ def test_a_dominating_curve_is_found_only_where_there_is_one():
     assert dominating([Curve((20, 1), (1, 20)), Curve((9, 12), (2, 19))]) is not None
     assert dominating([SURE, FAINT]) is None
     assert dominating([crossing]) == crossing
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "times"), [([237, 19], [236, 20], 197), ([32, 224], [33, 223], 79), ([255, 1], [252, 4], 40)]
+)
+def test_lopsided_pairs_compose_tightly(upper, lower, times):
+    """A small largest loss beside one far below zero, which must keep its place on the grid."""
+    atoms = repeated(atoms_of(upper, lower), times)
+    held(TiltedPlan([one(upper, lower, times)]), atoms, Fraction(1, 10**5), 1e-3)
