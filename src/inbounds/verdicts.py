@@ -8,9 +8,11 @@ from pathlib import Path
 from inbounds.errors import LedgerError, PassportError
 from inbounds.files import Json, format_of
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.passport import summary
+from inbounds.mechanism.passport import QUANTILE_PASSPORT, summary
+from inbounds.mechanism.quantiles.reading import load_quantile
 from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal
+from inbounds.report.quantiles import quantile_proved
 from inbounds.report.words import promise
 
 RELEASE = "inbounds release"
@@ -54,7 +56,7 @@ class Verdict:
 
 
 def verify(path: str | os.PathLike[str]) -> Verdict:
-    """Check a mechanism passport, a release record, a record of several answers or a ledger from scratch.
+    """Check a passport of any kind, a release record, a record of several answers or a ledger from scratch.
 
     A file that was changed, or is not private, is a verdict with a reason; one that cannot be read is an OSError.
 
@@ -85,6 +87,8 @@ def _proved_together(file: Path) -> Sequence[str] | None:
         from inbounds.tables.record import check
 
         return check(file)
+    if kind == QUANTILE_PASSPORT.format:
+        return quantile_proved(load_quantile(file))
     from inbounds.accounting import chain, record
     from inbounds.accounting.multilevel import MULTILEVEL
 
