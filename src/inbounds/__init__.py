@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from inbounds.accounting.multilevel import multilevel
     from inbounds.design.derive import derivable, refines
     from inbounds.design.optimal import optimal
-    from inbounds.design.quantiles import permute_and_flip
+    from inbounds.design.quantiles import central_records, choose, permute_and_flip
     from inbounds.ledger import Ledger
     from inbounds.local import distance
     from inbounds.local.collector import Collector
@@ -73,6 +73,8 @@ _LOADED_ON_USE = {
     "Ledger": "inbounds.ledger",
     "QuantileMechanism": "inbounds.mechanism.quantiles",
     "Reconstruction": "inbounds.local.reconstruct",
+    "central_records": "inbounds.design.quantiles",
+    "choose": "inbounds.design.quantiles",
     "compose": "inbounds.accounting.compose",
     "derivable": "inbounds.design.derive",
     "load_quantile": "inbounds.mechanism.quantiles.reading",
@@ -140,7 +142,9 @@ __all__ = [
     "catalog",
     "category",
     "cells",
+    "central_records",
     "certify",
+    "choose",
     "compare",
     "compose",
     "count",
