@@ -17,7 +17,7 @@ def errors_of(mechanism, groups):
 
 
 def test_many_records_are_answered_by_path_scores():
-    choice = ib.choose(ib.median(0, 20, size=100), 4)
+    choice = ib.choose(ib.median(0, 20, size=300), 4)
     assert isinstance(choice.mechanism.law, ScoreTable)
     assert choice.errors[0] <= choice.errors[1]
     assert "path scores" in str(choice)

@@ -84,8 +84,8 @@ def _changed(mechanism, path, change):
 
 
 def _steeper(content):
-    first, second, *rest = content["law"]["scores"].split()
-    content["law"]["scores"] = " ".join([first, str(int(second) - 10**9), *rest])
+    table = content["law"]["scores"]["table"].split()
+    content["law"]["scores"]["table"] = " ".join([table[0], *(str(int(weight) * 99 // 100) for weight in table[1:])])
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,9 @@ def _steeper(content):
         (lambda content: content["quantile"].update(public=1), "true or false"),
         (lambda content: content["quantile"].update(missing="5"), "missing"),
         (lambda content: content["quantile"]["values"].update(size=9000), "at most 8192 values"),
-        (lambda content: content.update(law={"scores": "4611686018427387904 1 2"}), "must fall"),
+        (lambda content: content["law"]["scores"].update(table="4611686018427387904 1 2"), "must fall"),
+        (lambda content: content["law"]["scores"].update(stride="0"), "must rise"),
+        (lambda content: content["law"]["scores"].update(deeper="9"), "must rise"),
         (lambda content: content.update(law={"noise": {}}), "malformed"),
         (lambda content: content.pop("epsilon"), "malformed"),
         (lambda content: content.update(version=2), "version"),

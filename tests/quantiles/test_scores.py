@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds.errors import NotADistribution, TooSteep
+from inbounds.mechanism.quantiles import ScoreTable
 from inbounds.mechanism.quantiles.laws import flipped
 from inbounds.query import Quantile, Scale
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below
-from inbounds.trusted.scores import ScoreSampler, attained_ratio, check_scores, report_scores, steepest_step
+from inbounds.trusted.scores import ScoreSampler, check_scores, levels, ratio_bounds, report_scores, step
 
 from .small import QUANTILES, added_or_removed, changed, histograms
 
@@ -31,15 +32,19 @@ def exact_law(chances):
     return found
 
 
-def law_of(query, table, group):
-    lengths = query.lengths(np.array([group]))[0]
-    return exact_law([Fraction(table[min(length, len(table) - 1)], TOTAL) for length in lengths.tolist()])
+def law_of(query, law, group):
+    own = levels(query.lengths(np.array([group])), law.stride, law.deeper)[0]
+    return exact_law([Fraction(law.table[min(level, len(law.table) - 1)], TOTAL) for level in own.tolist()])
+
+
+def bound_of(law, width):
+    return max(Fraction(*ratio) for ratio in ratio_bounds(law.table, law.stride, law.deeper, width))
 
 
 def largest_loss(query, epsilon, groups, neighbours):
     """The largest ratio between neighbours, each compared with exp_below(epsilon) in integers."""
-    table = ib.permute_and_flip(query, epsilon).law.table
-    laws = {group: law_of(query, table, group) for group in groups}
+    law = ib.permute_and_flip(query, epsilon).law
+    laws = {group: law_of(query, law, group) for group in groups}
     p, worst = exp_below(Fraction(epsilon)), Fraction(0)
     for group in groups:
         assert sum(laws[group]) == 1
@@ -86,32 +91,32 @@ def test_persons_with_two_records_are_within_epsilon_and_it_is_attained():
     assert max(worst) >= 0.99
 
 
-@given(
-    st.integers(1, 5),
-    st.lists(st.integers(1, 400), min_size=2, max_size=4),
-    st.data(),
-)
-def test_the_bound_holds_for_any_table_and_any_lengths_with_one_zero(width, falls, data):
-    table = [TOTAL]
-    for fall in falls:
-        table.append(max(1, table[-1] * 100 // (100 + fall)))
-    high, low = attained_ratio(table, width)
-    own = data.draw(st.lists(st.integers(1, 4), min_size=width + 1, max_size=width + 1))
+def drawn_lengths(data, width):
+    """Two vectors of lengths with one zero each, at most one apart everywhere."""
+    own = data.draw(st.lists(st.integers(1, 5), min_size=width + 1, max_size=width + 1))
     zero = data.draw(st.integers(0, width))
     own[zero] = 0
     near = [max(1, length + data.draw(st.integers(-1, 1))) for length in own]
     other = data.draw(st.integers(0, width))
-    if other == zero or own[other] == 1:
-        near[other] = 0
-    else:
-        near[zero] = 0
-    laws = [exact_law([Fraction(table[min(t, len(table) - 1)], TOTAL) for t in lengths]) for lengths in (own, near)]
-    for a, b in zip(*laws, strict=True):
-        assert max(a / b, b / a) <= Fraction(high, low)
-        assert max(a / b, b / a) <= Fraction(steepest_step(table), TOTAL) ** 2
+    near[other if own[other] <= 1 else zero] = 0
+    return own, near
 
 
-def integral(width, x, y, linear):
+@given(st.integers(1, 5), st.lists(st.integers(1, 100), min_size=2, max_size=12), st.integers(1, 3), st.data())
+def test_the_bound_holds_for_any_table_and_any_lengths_with_one_zero(width, falls, stride, data):
+    table = [TOTAL]
+    for fall in falls:
+        table.append(max(1, table[-1] * 100 // (100 + fall)))
+    law = ScoreTable(table, stride, data.draw(st.lists(st.integers(0, stride), max_size=3)))
+    laws = []
+    for lengths in drawn_lengths(data, width):
+        own = levels(np.array([lengths]), law.stride, law.deeper)[0].tolist()
+        laws.append(exact_law([Fraction(table[min(level, len(table) - 1)], TOTAL) for level in own]))
+    bound = bound_of(law, width)
+    assert max(max(a / b, b / a) for a, b in zip(*laws, strict=True)) <= bound
+
+
+def integral(width, y, linear):
     """∫ (1 - linear·u)(1 - y·u)^(width - 1) du in Fractions, term by term."""
     powers = [Fraction(1), -linear]
     for _ in range(width - 1):
@@ -120,27 +125,61 @@ def integral(width, x, y, linear):
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 8])
-def test_the_whole_number_bound_is_the_theorems(width):
-    table = ib.permute_and_flip(ib.median(0, width, size=9), 1).law.table
-    x, R = Fraction(table[1], TOTAL), Fraction(steepest_step(table), TOTAL)
-    unchanged, moved = R * integral(width, x, x / R, Fraction(1)), integral(width, x, x / R, x) / x
-    assert Fraction(*attained_ratio(table, width)) == max(unchanged, moved) / integral(width, x, x, Fraction(1))
+def test_the_whole_number_bounds_are_the_theorems(width):
+    law = ib.permute_and_flip(ib.median(0, width, size=9), 1).law
+    table, stride = law.table, law.stride
+    x = Fraction(table[1], TOTAL)
+    R = max(Fraction(step(table, stride), TOTAL), 1 / x)
+
+    def stays(own, others, largest):
+        return own * integral(width, largest / others, Fraction(1)) / integral(width, largest, Fraction(1))
+
+    moves = integral(width, x / R, x) / x / integral(width, x, Fraction(1))
+    expected, level = [stays(R, R, x), moves], 1
+    for more in law.deeper:
+        Q, S = (Fraction(step(table, by), TOTAL) for by in (stride + more, stride - more))
+        before, beyond = (Fraction(table[at], TOTAL) for at in (level, level + more))
+        expected += [stays(Q, S, beyond), stays(S, Q, before)]
+        level += more
+    found = [Fraction(*ratio) for ratio in ratio_bounds(table, stride, law.deeper, width)]
+    # R is rounded up to a multiple of 2**-62 in whole numbers
+    assert all(0 <= own / exact - 1 < Fraction(1, 10**15) for own, exact in zip(found, expected, strict=True))
 
 
-@pytest.mark.parametrize("width", [1, 2, 4, 20, 500])
+@pytest.mark.parametrize("width", [1, 2, 4, 20, 500, 5000])
 @pytest.mark.parametrize("epsilon", ["0.001", "0.2", "1", "4"])
 def test_designed_tables_spend_all_of_epsilon(width, epsilon):
-    table = ib.permute_and_flip(ib.median(0, width, size=100), epsilon).law.table
-    spent = math.log(Fraction(*attained_ratio(table, width)))
-    assert 1 - 1e-6 < spent / float(epsilon) <= 1
+    law = ib.permute_and_flip(ib.median(0, width, size=100), epsilon).law
+    assert 0.985 < math.log(bound_of(law, width)) / float(epsilon) <= 1
 
 
 @pytest.mark.parametrize("width", [3, 5000])
 def test_a_table_that_falls_a_little_faster_is_refused(width):
-    table = ib.permute_and_flip(ib.median(0, width, size=100), 1).law.table
-    check_scores(table, width, Fraction(1))
+    law = ib.permute_and_flip(ib.median(0, width, size=100), 1).law
+    check_scores(law.table, law.stride, law.deeper, width, Fraction(1))
     with pytest.raises(TooSteep, match="falls too steeply"):
-        check_scores(table, width, Fraction(999_999, 10**6))
+        check_scores(law.table, law.stride, law.deeper, width, Fraction(98, 100))
+
+
+@pytest.mark.parametrize("at", QUANTILES)
+def test_the_depth_is_how_many_records_may_change_before_the_answer_does(at):
+    size, width = 4, 2
+    query = of_values(width, at, size, public=True)
+    groups = histograms(size, width)
+    truth = dict(zip(groups, query.truths(np.array(groups)).tolist(), strict=True))
+    found = levels(query.lengths(np.array(groups)), 1, (1,))
+    plain = query.lengths(np.array(groups))
+    for group, level, length in zip(groups, found, plain, strict=True):
+        depth, reached = -1, {group}
+        while {truth[near] for near in reached} == {truth[group]}:
+            depth, reached = depth + 1, reached | {near for own in reached for near in changed(own)}
+        assert (level == np.where(length == 0, 0, length + depth)).all()
+
+
+def test_depths_beyond_those_listed_add_the_last_one():
+    lengths = np.array([[0, 6, 9]])
+    assert levels(lengths, 4, (1, 3)).tolist() == [[0, 1 + 20 + 13, 1 + 32 + 13]]
+    assert levels(lengths, 4, ()).tolist() == [[0, 21, 33]]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +188,13 @@ def test_a_table_that_falls_a_little_faster_is_refused(width):
 )
 def test_what_is_no_table_is_refused(table):
     with pytest.raises(NotADistribution):
-        check_scores(table, 3, Fraction(64))
+        check_scores(table, 1, (), 3, Fraction(64))
+
+
+@pytest.mark.parametrize(("stride", "deeper"), [(0, ()), (2, (3,)), (2, (-1,)), (True, ()), (1, (1,) * (1 << 13))])
+def test_what_are_no_levels_is_refused(stride, deeper):
+    with pytest.raises(NotADistribution):
+        check_scores((TOTAL, TOTAL - 1), stride, deeper, 3, Fraction(64))
 
 
 def test_the_sampler_draws_the_law_up_to_the_rounding_that_the_checker_allows():

@@ -90,6 +90,16 @@ def true_answers(values: Floats, at: Fraction, size: int) -> Floats:
     return np.asarray(np.maximum(np.diff(upto, prepend=0.0), 0.0))
 
 
+def groups_of(values: Floats, at: Fraction, size: int, count: int, rng: np.random.Generator) -> Ints:
+    """Histograms of independent records, one for each of `count` equally likely parts of where the quantile may be."""
+    from scipy.special import betaincinv
+
+    k = rank(at, size)
+    own = betaincinv(k, size - k + 1, (np.arange(count) + 0.5) / count)
+    truths = np.minimum(np.searchsorted(np.cumsum(values), own), len(values) - 1)
+    return np.concatenate([_groups_at(int(t), own[truths == t], values, k, size, rng) for t in np.unique(truths)])
+
+
 def _groups_with(t: int, values: Floats, at: Fraction, size: int, count: int, rng: np.random.Generator) -> Ints:
     """Histograms of independent records whose quantile is t."""
     from scipy.special import betainc, betaincinv
@@ -98,6 +108,12 @@ def _groups_with(t: int, values: Floats, at: Fraction, size: int, count: int, rn
     ends = np.concatenate([[0.0], np.minimum(np.cumsum(values), 1.0)])
     low, high = betainc(k, size - k + 1, ends[t : t + 2])
     own = betaincinv(k, size - k + 1, low + (high - low) * (np.arange(count) + 0.5) / count)
+    return _groups_at(t, own, values, k, size, rng)
+
+
+def _groups_at(t: int, own: Floats, values: Floats, k: int, size: int, rng: np.random.Generator) -> Ints:
+    """Histograms whose k-th record is the value t, at the places `own` of the distribution of the values."""
+    count, ends = len(own), np.concatenate([[0.0], np.minimum(np.cumsum(values), 1.0)])
     own = np.clip(own, ends[t] + 1e-300, min(ends[t + 1], 1 - 1e-16))[:, None]
     below, above = np.tile(values, (count, 1)), np.tile(values, (count, 1))
     below[:, t:], above[:, : t + 1] = 0.0, 0.0

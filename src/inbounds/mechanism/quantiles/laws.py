@@ -20,7 +20,7 @@ from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.certify import check_groups
 from inbounds.trusted.multisets import how_many, neighbouring, positions, window
 from inbounds.trusted.sample import Draws, report
-from inbounds.trusted.scores import ScoreSampler, check_scores, report_scores
+from inbounds.trusted.scores import ScoreSampler, check_scores, levels, report_scores
 
 ROWS = 1 << 21
 """Numbers held at a time while probabilities are computed."""
@@ -28,33 +28,42 @@ ROWS = 1 << 21
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Permute-and-flip: output t raises its hand with probability table[length of t] / 2**62, one hand is reported."""
+    """Permute-and-flip: output t raises its hand with probability table[level of t] / 2**62, one hand is reported.
+
+    The level is 0 for the truth, else 1 + stride · (length - 1) and as much more as `deeper` says for the depth of the
+    group: see `trusted.scores`.
+    """
 
     table: tuple[int, ...]
+    stride: int = 1
+    deeper: tuple[int, ...] = ()
 
     name: ClassVar[str] = "score table"
 
     def __post_init__(self) -> None:  # plain ints: the checker trusts no other arithmetic
-        object.__setattr__(self, "table", tuple(operator.index(weight) for weight in self.table))
+        object.__setattr__(self, "table", tuple(map(operator.index, self.table)))
+        object.__setattr__(self, "deeper", tuple(map(operator.index, self.deeper)))
 
     def check(self, query: Quantile, epsilon: Fraction) -> None:
-        check_scores(self.table, query.width, epsilon)
+        check_scores(self.table, self.stride, self.deeper, query.width, epsilon)
 
     def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
         """The position that is reported for every group."""
-        return report_scores(self._sampler, query.lengths(histograms), draws)
+        return report_scores(self._sampler, self._levels(query, histograms), draws)
 
     def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
         """Pr[output] for every group, to float precision: groups × outputs."""
         weights = np.array(self.table, dtype=np.float64) / TOTAL
-        chances = weights[np.minimum(query.lengths(histograms), len(weights) - 1)]
-        return flipped(chances)
+        return flipped(weights[np.minimum(self._levels(query, histograms), len(weights) - 1)])
+
+    def _levels(self, query: Quantile, histograms: Ints) -> Ints:
+        return levels(query.lengths(histograms), self.stride, self.deeper)
 
     def proof_steps(self, query: Quantile) -> list[str]:
         """What `check` established, for a reader."""
         return [
-            f"{len(self.table)} whole numbers fall from 2^62 to at least 1, one for each number of records that must "
-            "change before the answer is another",
+            f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
+            "until the answer is another",
             "the largest ratio that permute-and-flip can have between neighbours, as a fraction of whole numbers, is "
             "at most p/2^128, the sampler's rounding included",
             RATIO_BOUND,
@@ -65,7 +74,7 @@ class ScoreTable:
         return ScoreSampler.of(self.table)
 
     def __reduce__(self) -> tuple[type["ScoreTable"], tuple[Any, ...]]:
-        return ScoreTable, (self.table,)  # copies carry no sampler
+        return ScoreTable, (self.table, self.stride, self.deeper)  # copies carry no sampler
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,8 @@ def quantile_json(query: Quantile) -> Json:
 
 def quantile_law_json(law: QuantileLaw) -> Json:
     match law:
-        case ScoreTable(table):
-            return {"scores": numbers_text(table)}
+        case ScoreTable(table, stride, deeper):
+            return {"scores": {"table": numbers_text(table), "stride": str(stride), "deeper": numbers_text(deeper)}}
         case Oblivious(matrix):
             return law_json(matrix)
         case Central(first, length, matrix):

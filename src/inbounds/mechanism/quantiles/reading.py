@@ -51,7 +51,9 @@ def read_quantile_law(part: Json) -> QuantileLaw:
     if len(part) != 1:
         raise ValueError("the law of a quantile must be scores, a matrix, or central records")
     if "scores" in part:
-        return ScoreTable(tuple(whole_numbers(part["scores"])))
+        scores = part["scores"]
+        (stride,), deeper = whole_numbers(scores["stride"]), scores["deeper"]
+        return ScoreTable(tuple(whole_numbers(scores["table"])), stride, tuple(whole_numbers(deeper) if deeper else ()))
     if "central" not in part:
         return Oblivious(_matrix(part))
     central = part["central"]
