@@ -16,11 +16,11 @@ from inbounds import __version__
 from inbounds.errors import PassportError, UnknownVersion
 from inbounds.files import canonical, content_of, sha256
 from inbounds.mechanism.spelling import query_json, read_fraction, read_query
-from inbounds.query import Query
+from inbounds.query import Metric, Query
 from inbounds.tables.account import drawn
 from inbounds.tables.answer import Designed
 from inbounds.tables.designs import Design
-from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
+from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, Plan, Statistic
 from inbounds.tables.texts import number
 from inbounds.tables.words import RECORD_BEFORE, composition, handling, promised, record_of, statement
 from inbounds.tables.write import own_digest, spaced_digest
@@ -66,17 +66,25 @@ def mechanisms(designed: Designed) -> list[dict[str, Any]]:
     """One line per statistic and size: the mechanism's digest, construction, epsilon and range."""
     lines, asked = [], designed.asked
     for statistic, designs, errors in zip(asked.plan.statistics, designed.designs, designed.errors, strict=True):
+        parts = _parts(asked.plan, statistic)
         for size, members, design, error in zip(asked.sizes, asked.members, designs, errors, strict=True):
             lines.append(
                 {
                     "statistic": statistic.name,
                     "size": size,
                     "groups": len(members),
+                    **parts,
                     **_line(design),
                     "expected_error": error,
                 }
             )
     return _merged(lines)
+
+
+def _parts(plan: Plan, statistic: Statistic) -> dict[str, Any]:
+    """The columns of the numbers that were drawn, where the statistic is computed from them."""
+    draws = plan.draws(statistic)
+    return {} if draws == plan.cells(statistic) else {"parts": draws}
 
 
 def _line(design: Design) -> dict[str, Any]:
@@ -236,6 +244,20 @@ def _check_mechanisms(content: Mapping[str, Any]) -> None:
         if not 0 < read_fraction(made["epsilon"]) <= allowed[made["statistic"]]:
             raise PassportError("a mechanism spends more than the account allows")
         answered[made["statistic"]] += made["groups"]
-        read_query(made["query"])
+        _check_parts(made, read_query(made["query"]), plan)
     if set(answered.values()) != {plan["groups"]} or content["table"]["rows"] != plan["groups"]:
         raise PassportError("the mechanisms are not those of the plan's groups and statistics")
+
+
+def _check_parts(line: Mapping[str, Any], query: Query, plan: Mapping[str, Any]) -> None:
+    """Sums of a record's v and its w - v cost epsilon together, if each costs epsilon·distance/w; nothing else may."""
+    shared = isinstance(query.neighbours, Metric)
+    if shared != ("parts" in line):
+        raise PassportError("a mechanism promises less than the numbers that were drawn by it need")
+    if not shared:
+        return
+    (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
+    column = plan["columns"][own["of"]]
+    width = read_fraction(column["high"]) - read_fraction(column["low"])
+    if len(line["parts"]) != 2 or own["kind"] != "mean" or query.neighbours != Metric(width):
+        raise PassportError("a mechanism promises less than the numbers that were drawn by it need")

@@ -142,7 +142,7 @@ class Plan:
                 self.wishes_of(statistic)
                 cells = self.cells(statistic)
                 more = [f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)]
-                own = {*cells, *more, f"{statistic.name}_error"}
+                own = {*cells, *self.draws(statistic), *more, f"{statistic.name}_error"}
                 if own & names:
                     raise PlanError(f"must make different output columns, got {min(own & names)!r} again", ("name",))
                 names |= own
@@ -167,6 +167,11 @@ class Plan:
     def cells(self, statistic: Statistic) -> list[str]:
         """The output columns of a statistic's answers: its name, or its name and label for every cell."""
         return statistic.own.cells(self.subject(statistic))
+
+    def draws(self, statistic: Statistic) -> list[str]:
+        """The output columns of the numbers that are drawn: its answers, or what they are computed from."""
+        derived = statistic.own.derived(self.subject(statistic))
+        return self.cells(statistic) if derived is None else [f"{statistic.name}_{part}" for part in derived.parts]
 
     def has_interval(self, statistic: Statistic) -> bool:
         """Whether the ends of credible intervals stand beside its answers."""
