@@ -23,7 +23,7 @@ from inbounds.tables.condition import (
     type_of,
     used,
 )
-from inbounds.tables.condition.expression import translated
+from inbounds.tables.condition import translated
 from inbounds.tables.condition.grammar import parse
 from inbounds.tables.sources.source import quiet
 

@@ -18,7 +18,7 @@ from inbounds.files import write_text
 from inbounds.tables.answer import Asked, Designed, Mechanisms, Released, answered, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
-from inbounds.tables.designs import Progress, cache_folder, no_progress
+from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
 from inbounds.tables.keys import Groups, groups
@@ -28,7 +28,6 @@ from inbounds.tables.plan.reading import PlanLike, as_plan, read_plan
 from inbounds.tables.record import record as recorded
 from inbounds.tables.sources.source import Source
 from inbounds.tables.texts import number
-from inbounds.tables.wishes import Wishes
 from inbounds.tables.words import composition, statement
 from inbounds.tables.write import check_report, check_target, record_path, same_release
 from inbounds.tables.write import write as written

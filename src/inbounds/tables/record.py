@@ -17,8 +17,7 @@ from inbounds.errors import PassportError, UnknownVersion
 from inbounds.files import canonical, content_of, sha256
 from inbounds.mechanism.spelling import query_json, read_fraction, read_query
 from inbounds.query import Metric, Query
-from inbounds.tables.account import drawn
-from inbounds.tables.answer import Designed
+from inbounds.tables.answer import Designed, drawn
 from inbounds.tables.designs import Design
 from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, Plan, Statistic
 from inbounds.tables.texts import number

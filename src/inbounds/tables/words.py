@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.tables import condition
-from inbounds.tables.account import AccountLine
+from inbounds.tables.answer import AccountLine
 from inbounds.tables.plan import CHANGE, Plan
 from inbounds.tables.schema import texts_of, used_columns
 from inbounds.tables.sources.csvfile import WELL_FORMED

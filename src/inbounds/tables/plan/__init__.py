@@ -15,13 +15,11 @@ from inbounds.ledger.people import as_name
 from inbounds.numbers import as_epsilon
 from inbounds.tables.columns import Declared, positive_at
 from inbounds.tables.condition import Condition
-from inbounds.tables.errors import PlanError, at
-from inbounds.tables.keys import Groups
-from inbounds.tables.plan.apart import check_apart
-from inbounds.tables.plan.lines import Lines
+from inbounds.tables.designs import Wishes
+from inbounds.tables.errors import Lines, PlanError, at
+from inbounds.tables.keys import Groups, check_apart
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import KINDS, StatisticKind, Subject
-from inbounds.tables.wishes import Wishes
 
 CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
