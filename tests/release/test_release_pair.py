@@ -90,7 +90,7 @@ def test_means_err_as_little_as_the_construction_promises():
 
 
 def test_the_expected_error_is_that_of_full_groups_with_flat_means():
-    """Means spread evenly over the range: the stated error within 3 %; full groups are within the interval more often."""
+    """Means spread evenly over the range: the stated error within 3 %; the interval holds full groups more often."""
     column, rng = number(0, 20), np.random.default_rng(5)
     totals = rng.integers(0, 10 * 20 + 1, 4_000)
     values = np.stack([totals // 10] * 10, axis=1)

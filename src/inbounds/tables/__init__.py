@@ -136,6 +136,7 @@ def release(
     progress: Progress = no_progress,
     ledger: LedgerLike | None = None,
     key: str | None = None,
+    person: str | None = None,
 ) -> Release:
     """Answer a plan: charge, aggregate, draw with operating-system entropy, and write the table with its record.
 
@@ -146,13 +147,13 @@ def release(
     ledger: where the epsilon is charged (over the plan's own); by default the file `inbounds.ledger` beside the
     output, which counts without a cap; without output and ledger nothing is recorded, and the release says so.
     key: the request's name, to draw anew; without it the same plan, people and edition return the stored table,
-    with the warning `StoredTable`, and cost nothing.
+    with the warning `StoredTable`, and cost nothing. person: the column that says whose a record is (over the plan's).
 
     Formal guarantee: between neighbouring tables (`plan.neighbours`), the probability of any release differs by
     a factor of at most exp(plan.spent). All releases in one ledger together: its budget.
     Cost: the engine's aggregation, one design per distinct group size, one draw per number.
     """
-    wanted = as_plan(plan, frame)
+    wanted = as_plan(plan, frame, person)
     target = Path(output or wanted.output) if output or wanted.output else None
     booking = Booking.of(wanted, target, ledger, key)
     kept, designed = booking.found(), None
@@ -202,9 +203,10 @@ def preview(
     cache: str | PathLike[str] | None = None,
     mechanisms: str | PathLike[str] | None = None,
     progress: Progress = no_progress,
+    person: str | None = None,
 ) -> Preview:
     """A dry run: design everything, say what would be released and how well; read nothing but the schema."""
-    wanted = as_plan(plan, frame)
+    wanted = as_plan(plan, frame, person)
     open_source(wanted).close()
     designed = _designed(wanted, cache, mechanisms, progress)
     asked = designed.asked

@@ -1,7 +1,6 @@
 """Answers: every declared group's position goes to the mechanism of its range; what comes out is the release.
 
-First the account: at which epsilon each number is drawn. The draw is the only step that sees a true answer. What
-follows it is post-processing.
+The draw is the only step that sees a true answer. What follows it is post-processing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,52 +17,14 @@ from inbounds.loss import as_prior, constant_loss
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import shortest_run
 from inbounds.numbers import Floats, Ints
+from inbounds.tables.account import AccountLine, account, query_of
 from inbounds.tables.consistent import summing_to
 from inbounds.tables.designs import Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
-from inbounds.tables.plan import CHANGE, Plan, Statistic
-from inbounds.tables.statistics import KINDS, Derived, Expected
+from inbounds.tables.plan import Plan
+from inbounds.tables.statistics import Derived, Expected
 from inbounds.trusted.sample import Draws, entropy, report
-
-# --- at which epsilon each number of a statistic is drawn, and what all of them cost together ---------------
-#
-# One record is one person. With public sizes a table is n records per group, an absent one counting as `missing`, and
-# one record is changed within its group. Adding or removing a record is covered as well: it moves every answer no
-# further than changing a record does. A record that moves to another group changes two groups: twice the epsilon.
-#
-# With a maximum, one record is added or removed. Changing a record, also to another group, is one removed and one
-# added: a plan that promises this with a maximum answers everything at half its epsilon.
-#
-# How far one record moves each answer, and so which query answers it, is said in `statistics`, for each kind.
-
-
-@dataclass(frozen=True)
-class AccountLine:
-    """One line of the account: a statistic, what it spends, and at which epsilon each number of it is drawn."""
-
-    statistic: Statistic
-    spent: Fraction
-    drawn_at: Fraction
-    reason: str
-
-
-def account(plan: Plan) -> list[AccountLine]:
-    """What every statistic spends; groups are disjoint and compose in parallel, statistics add up."""
-    return [
-        AccountLine(statistic, spent, *drawn(statistic.kind, plan.groups.public, plan.neighbours, spent))
-        for statistic, spent in zip(plan.statistics, plan.epsilons, strict=True)
-    ]
-
-
-def drawn(kind: str, public: bool, neighbours: str, spent: Fraction) -> tuple[Fraction, str]:
-    """The epsilon at which each number of a statistic is drawn, and why: a changed record may move two of them."""
-    if neighbours == CHANGE and not public:
-        return spent / 2, "half, because a changed record may leave one group and enter another"
-    if neighbours == CHANGE and KINDS[kind].in_cells:
-        return spent / 2, "half, because a changed record leaves one cell and enters another"
-    return spent, "all of it, because one record touches one number of one group"
-
 
 Mechanisms = Mapping[tuple[str, int], Mechanism]
 """The mechanism of every statistic and group size."""
@@ -89,8 +50,8 @@ class Asked:
         for k, entry in enumerate(entries):
             with plan.located(), at("statistics", k, entry.statistic.kind):
                 wishes = plan.wishes_of(entry.statistic)
-                subject, query = plan.subject(entry.statistic), entry.statistic.own.query
-                queries = [query(subject, int(size)) for size in distinct]
+                kind, subject = entry.statistic.kind, plan.subject(entry.statistic)
+                queries = [query_of(kind, subject, int(size), entry.records) for size in distinct]
                 requests.append(tuple(Request(query, entry.drawn_at, wishes) for query in queries))
         return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests))
 

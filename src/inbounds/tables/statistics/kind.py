@@ -130,6 +130,7 @@ class StatisticKind(Generic[D]):
     has_order: whether answers lie between others, so that an interval means something. wishes: how its mechanism is
     chosen, from what the plan wishes. short: with public sizes, a record short of the size counts as `missing`.
     empty: a group without records counts as `missing`. derived: how its number is computed, where others are drawn.
+    by_unit: with a maximum, records of one person may touch different numbers, so that each costs its own.
     """
 
     word: str
@@ -150,6 +151,7 @@ class StatisticKind(Generic[D]):
     short: bool = False
     empty: bool = False
     derived: Callable[[Subject[D]], Derived | None] = lambda subject: None
+    by_unit: bool = False
 
     def name(self, of: str) -> str:
         """Its column in the output, unless the plan names one."""

@@ -46,4 +46,5 @@ MEAN = StatisticKind(
     short=True,
     empty=True,
     derived=lambda subject: None if subject.public else pair(subject.declared),
+    by_unit=True,
 )
