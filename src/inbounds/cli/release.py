@@ -69,6 +69,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 Edition = Annotated[
     str | None, typer.Option(help="Which edition of the data this is, e.g. 2026-11 (over the plan's).", metavar="TEXT")
 ]
+Anyway = Annotated[bool, typer.Option("--anyway", help="Release although no statistic is better than a constant.")]
 New = Annotated[bool, typer.Option("--new", help="Draw and charge anew, although this was released before.")]
 Cache = Annotated[
     Path | None, typer.Option(help="Folder of designed mechanisms, by default ~/.cache/inbounds.", metavar="FOLDER")
@@ -109,6 +110,7 @@ def release(
     overwrite: Overwrite = False,
     edition: Edition = None,
     new: New = False,
+    anyway: Anyway = False,
     cache: Cache = None,
     as_json: AsJson = False,
 ) -> None:
@@ -155,7 +157,7 @@ def release(
         found: Preview | Release = (
             preview(plan, progress=progress, **settings)
             if dry_run
-            else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, **settings)
+            else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, anyway=anyway, **settings)
         )
     if report is not None:
         write_text(report, page(found.record, getattr(found, "table", None)))

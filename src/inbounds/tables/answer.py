@@ -101,6 +101,11 @@ def _made(request: Request, folder: Path) -> Design:
         raise PlanError(f"cannot be answered as wished: {error}") from error
 
 
+def expected_of(request: Request, loss: str, derived: Derived | None, folder: Path) -> Expected:
+    """The expected error that a request would have."""
+    return _expected(_made(request, folder), request, loss, derived)
+
+
 def _expected(design: Design, request: Request, loss: str, derived: Derived | None) -> Expected:
     """The mean loss over the prior, to six digits, and that of the best constant: the same for all groups of a size."""
     made = design.mechanism

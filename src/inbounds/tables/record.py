@@ -26,6 +26,7 @@ from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON, Contribution, Pl
 from inbounds.tables.statistics import Subject
 from inbounds.tables.texts import number
 from inbounds.tables.words import RECORD_BEFORE, composition, handling, promised, record_of, statement
+from inbounds.tables.worth import NoBetter
 from inbounds.tables.write import own_digest, spaced_digest
 
 FORMAT, VERSION = "inbounds release", 2
@@ -37,8 +38,11 @@ RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 
 
-def record(designed: Designed) -> dict[str, Any]:
-    """Everything but the table's own digest, which `write` adds. Built from the plan and the mechanisms alone."""
+def record(designed: Designed, idle: Sequence[NoBetter] = ()) -> dict[str, Any]:
+    """Everything but the table's own digest, which `write` adds. Built from the plan and the mechanisms alone.
+
+    idle: the statistics that are no better than a constant.
+    """
     asked, plan = designed.asked, designed.asked.plan
     return {
         "format": FORMAT,
@@ -61,6 +65,7 @@ def record(designed: Designed) -> dict[str, Any]:
         ],
         "composition": composition(plan, asked.entries),
         "mechanisms": mechanisms(designed),
+        "no_better_than_a_constant": [str(one) for one in idle],
         "versions": versions(),
     }
 
@@ -68,9 +73,9 @@ def record(designed: Designed) -> dict[str, Any]:
 def mechanisms(designed: Designed) -> list[dict[str, Any]]:
     """One line per statistic and size: the mechanism's digest, construction, epsilon and range."""
     lines, asked = [], designed.asked
-    for statistic, designs, errors in zip(asked.plan.statistics, designed.designs, designed.errors, strict=True):
+    for statistic, designs, row in zip(asked.plan.statistics, designed.designs, designed.expected, strict=True):
         parts = _parts(asked.plan, statistic)
-        for size, members, design, error in zip(asked.sizes, asked.members, designs, errors, strict=True):
+        for size, members, design, found in zip(asked.sizes, asked.members, designs, row, strict=True):
             lines.append(
                 {
                     "statistic": statistic.name,
@@ -78,7 +83,8 @@ def mechanisms(designed: Designed) -> list[dict[str, Any]]:
                     "groups": len(members),
                     **parts,
                     **_line(design),
-                    "expected_error": error,
+                    "expected_error": found.error,
+                    "constant_error": found.constant,
                 }
             )
     return _merged(lines)
