@@ -45,6 +45,8 @@ By = Annotated[Column, _groups("Column that names the group; may be repeated.", 
 Keys = Annotated[str | None, _groups("Public group keys: .txt (one per line), .csv, .parquet.", "FILE")]
 Size = Annotated[str | None, _groups("Public group size, or the column of --keys that holds it.", NUMBER)]
 Maximum = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
+Period = Annotated[Column, _groups("How a column of dates names a group: day, month, quarter or year.", "COLUMN=month")]
+NotStated = Annotated[str | None, _groups("The key, among --keys, of records without one.", "TEXT")]
 Person = Annotated[
     str | None, _groups("Column that says whose a record is; without it, each record is one person.", "COLUMN")
 ]
@@ -93,6 +95,8 @@ def release(
     labels: Labels = None,
     by: By = None,
     keys: Keys = None,
+    period: Period = None,
+    not_stated: NotStated = None,
     size: Size = None,
     maximum: Maximum = None,
     person: Person = None,
@@ -134,7 +138,7 @@ def release(
         "median": median, "min": least, "max": most,
     }  # fmt: skip
     facts = {
-        "by": by, "keys": keys, "size": size, "maximum": maximum,
+        "by": by, "keys": keys, "size": size, "maximum": maximum, "period": period, "not_stated": not_stated,
         "epsilon": epsilon, "table": table, "interval": interval, "delimiter": delimiter,
         "decimal": decimal, "person": person, "max_records": max_records, "max_groups": max_groups,
     }  # fmt: skip

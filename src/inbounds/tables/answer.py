@@ -166,7 +166,9 @@ def _spoken(designed: Designed, k: int, cells: dict[str, Ints]) -> list[Released
     reported = [design.mechanism.query.reported for design in designed.designs[k]]
     values = [_by_size(asked, reported, outputs) for outputs in cells.values()]
     if statistic.consistent:
-        values = list(summing_to(np.array(values), asked.plan.groups.sizes))
+        cells_drawn, sizes = np.array(values), asked.plan.groups.sizes
+        totals = sizes if asked.plan.groups.public else np.minimum(cells_drawn.sum(axis=0), sizes)
+        values = list(summing_to(cells_drawn, totals))
     columns = [Released(name, column) for name, column in zip(cells, values, strict=True)]
     derived = statistic.own.derived(asked.plan.subject(statistic))
     if derived is not None:

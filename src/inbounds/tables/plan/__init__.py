@@ -288,6 +288,7 @@ class Plan:
             "interval": None if self.interval is None else str(self.interval),
             **{name: text for name, text in (("people", self.people.name), ("edition", self.edition)) if text},
             **({"person": self.people.summary()} if self.people.id else {}),
+            **self.groups.summary(),
         }
 
 
