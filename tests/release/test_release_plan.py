@@ -11,8 +11,8 @@ import pytest
 
 from inbounds.tables import Plan, PlanError, Source, Statistic, engine, groups, preview, read_plan, release
 from inbounds.tables.columns import Column
+from inbounds.tables.errors import lines_of
 from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
-from inbounds.tables.plan.lines import lines_of
 
 PLAN = """\
 [source]
@@ -131,7 +131,6 @@ def test_a_bad_plan_is_one_sentence_with_its_line_and_nothing_is_read_or_written
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("size = 25", "maximum = 25", "only with public sizes; give groups.size instead of groups.maximum"),
         (', other = "no"', "", '[columns.answer]: add "no answer" to labels, and other = "no answer"'),
     ],
 )

@@ -45,6 +45,13 @@ By = Annotated[Column, _groups("Column that names the group; may be repeated.", 
 Keys = Annotated[str | None, _groups("Public group keys: .txt (one per line), .csv, .parquet.", "FILE")]
 Size = Annotated[str | None, _groups("Public group size, or the column of --keys that holds it.", NUMBER)]
 Maximum = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
+Period = Annotated[Column, _groups("How a column of dates names a group: day, month, quarter or year.", "COLUMN=month")]
+NotStated = Annotated[str | None, _groups("The key, among --keys, of records without one.", "TEXT")]
+Person = Annotated[
+    str | None, _groups("Column that says whose a record is; without it, each record is one person.", "COLUMN")
+]
+MaxRecords = Annotated[int | None, _groups("Records of one person that count in one group, 1 unless given.", NUMBER)]
+MaxGroups = Annotated[int | None, _groups("Groups in which one person counts, 1 unless given.", NUMBER)]
 Epsilon = Annotated[
     str | None, typer.Option(help="Privacy parameter for the whole release, e.g. 1 or 1/2.", metavar=NUMBER)
 ]
@@ -64,6 +71,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 Edition = Annotated[
     str | None, typer.Option(help="Which edition of the data this is, e.g. 2026-11 (over the plan's).", metavar="TEXT")
 ]
+Anyway = Annotated[bool, typer.Option("--anyway", help="Release although no statistic is better than a constant.")]
 New = Annotated[bool, typer.Option("--new", help="Draw and charge anew, although this was released before.")]
 Cache = Annotated[
     Path | None, typer.Option(help="Folder of designed mechanisms, by default ~/.cache/inbounds.", metavar="FOLDER")
@@ -87,8 +95,13 @@ def release(
     labels: Labels = None,
     by: By = None,
     keys: Keys = None,
+    period: Period = None,
+    not_stated: NotStated = None,
     size: Size = None,
     maximum: Maximum = None,
+    person: Person = None,
+    max_records: MaxRecords = None,
+    max_groups: MaxGroups = None,
     epsilon: Epsilon = None,
     table: Table = None,
     delimiter: Delimiter = None,
@@ -101,6 +114,7 @@ def release(
     overwrite: Overwrite = False,
     edition: Edition = None,
     new: New = False,
+    anyway: Anyway = False,
     cache: Cache = None,
     as_json: AsJson = False,
 ) -> None:
@@ -124,9 +138,9 @@ def release(
         "median": median, "min": least, "max": most,
     }  # fmt: skip
     facts = {
-        "by": by, "keys": keys, "size": size, "maximum": maximum,
+        "by": by, "keys": keys, "size": size, "maximum": maximum, "period": period, "not_stated": not_stated,
         "epsilon": epsilon, "table": table, "interval": interval, "delimiter": delimiter,
-        "decimal": decimal,
+        "decimal": decimal, "person": person, "max_records": max_records, "max_groups": max_groups,
     }  # fmt: skip
     column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels}
     if source.lower().endswith(".toml"):
@@ -147,7 +161,7 @@ def release(
         found: Preview | Release = (
             preview(plan, progress=progress, **settings)
             if dry_run
-            else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, **settings)
+            else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, anyway=anyway, **settings)
         )
     if report is not None:
         write_text(report, page(found.record, getattr(found, "table", None)))
@@ -158,7 +172,7 @@ def release(
 
 
 def _refuse_options(given: dict[str, Any]) -> None:
-    named = [f"--{name}" for name, value in given.items() if value is not None]
+    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
     if named:
         raise ValueError(f"a plan file says everything itself; leave out {', '.join(named)}, or give a data file")
 

@@ -1,20 +1,29 @@
-"""The declared groups: public keys from a list, a product of lists, a frame or a public file, and their sizes."""
+"""The declared groups: public keys from a list, a product of lists, a frame or a public file, and their sizes.
 
+They come from elsewhere than the data: see `check_apart`.
+"""
+
+import filecmp
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
+from inbounds.files import same_file
 from inbounds.numbers import Ints, whole
 from inbounds.tables import register
 from inbounds.tables.columns import LARGEST
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.register import KeyTable
-from inbounds.tables.texts import listed, written
+from inbounds.tables.sources.source import SERVERS, Source, is_ibis
+from inbounds.tables.texts import PERIODS, is_period, listed, written
 from inbounds.trusted.extent import MOST_GROUPS_PER_VALUE
 
 
@@ -24,7 +33,9 @@ class Groups:
 
     by: the columns whose values name a group; none means that the whole table is one group. keys: one row per
     group. sizes: how many records each group has (public) or can have at most. public: which of the two. register: the
-    file or frame that the keys were read from, if any.
+    file or frame that the keys were read from, if any. not_stated: the text that no value, or an empty one, counts as;
+    without it such records are in no group. period: for columns of dates or times, the day, month, quarter or year that
+    names a group.
     """
 
     by: tuple[str, ...]
@@ -32,8 +43,13 @@ class Groups:
     sizes: Ints = field(repr=False)
     public: bool
     register: Any = field(default=None, repr=False, compare=False)
+    not_stated: str = ""
+    period: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._check_period()
+        if self.not_stated and not any(self.not_stated in key for key in self.keys):
+            raise PlanError(f"must be one of the keys, got {self.not_stated!r}; add it to keys", ("not_stated",))
         if len(set(self.by)) < len(self.by):
             raise PlanError("must name different columns", ("by",))
         if any(len(key) != len(self.by) for key in self.keys):
@@ -46,8 +62,24 @@ class Groups:
             raise PlanError(f"must be a whole number of at least 1 for each of {len(self.keys)} groups", (name,))
         object.__setattr__(self, "sizes", np.frombuffer(sizes.tobytes(), dtype=np.int64))
 
+    def _check_period(self) -> None:
+        for name, period in self.period.items():
+            if name not in self.by:
+                raise PlanError(f"must be about columns of by, got {name!r}", ("period",))
+            if period not in PERIODS:
+                raise PlanError(f"must be one of {', '.join(PERIODS)}, got {period!r}", ("period", name))
+            for key in self.keys:
+                text = key[self.by.index(name)]
+                if text != self.not_stated and not is_period(text, period):
+                    raise PlanError(f"must be a {period} such as {PERIODS[period]}, got {text!r}", ("keys",))
+
     def __len__(self) -> int:
         return len(self.keys)
+
+    def summary(self) -> dict[str, Any]:
+        """How keys are read from records, where that was said."""
+        said = {"not_stated": self.not_stated, "period": dict(self.period)}
+        return {name: value for name, value in said.items() if value}
 
     @property
     def file(self) -> str:
@@ -61,6 +93,8 @@ def groups(
     size: Any = None,
     maximum: Any = None,
     *,
+    not_stated: str = "",
+    period: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Groups:
     """The declared groups.
@@ -69,6 +103,7 @@ def groups(
     of its values (all combinations, the last column fastest), a frame, or the path of a public file: .csv or
     .parquet with the columns `by`, or .txt with one key per line; a list may be a pandas column or a Numpy array.
     size or maximum: a number, a list, a mapping from every key to its number, or a column of the file or frame.
+    not_stated: the key of records without a value. period: {column: "day", "month", "quarter" or "year"}.
     """
     names = (by,) if isinstance(by, str) else tuple(by)
     if not all(isinstance(name, str) for name in names):
@@ -82,7 +117,12 @@ def groups(
     name, given = ("size", size) if size is not None else ("maximum", maximum)
     with at(name):
         numbers = sizes(given, table, name)
-    return Groups(names, table.keys, numbers, public=size is not None, register=register_of(keys, folder))
+    source = register_of(keys, folder)
+    if not isinstance(not_stated, str):
+        raise PlanError("must be text in quotes", ("not_stated",))
+    if not isinstance(period or {}, Mapping):
+        raise PlanError('must say for columns how they name a group, such as { visited = "month" }', ("period",))
+    return Groups(names, table.keys, numbers, size is not None, source, not_stated, dict(period or {}))
 
 
 def register_of(keys: Any, folder: Path | None = None) -> Any:
@@ -100,7 +140,10 @@ def _table(by: tuple[str, ...], keys: Any, folder: Path) -> KeyTable:
     table = _given(by, keys, folder)
     for row in table.keys:
         if any(not part.strip() for part in row):
-            raise ValueError("must not be empty: a record without a key is in no group")
+            raise ValueError(
+                "must not be empty: a record without a key is in no group; give them one with not_stated, "
+                'such as not_stated = "not stated", and list that among the keys'
+            )
     return table
 
 
@@ -195,3 +238,75 @@ def _people(value: Any, key: tuple[str, ...], name: str) -> int:
     if number >= LARGEST:
         raise ValueError("must lie below 2^53")
     return number
+
+
+# --- apart from the data: a register that is the data would publish who is in it ---------------------------
+#
+# What can be seen without understanding the contents is refused: the same file by any name, a copy of it, the same
+# frame or an equal one, and, of a database, whatever is computed from the same table.
+
+OWN_DATA = (
+    "must be a public list of groups, got the data itself, which would publish who is there; list the groups that are "
+    "known without it"
+)
+
+
+FILE_OF = {
+    "duckdb": "select path from duckdb_databases() where not internal",
+    "sqlite": "select file from pragma_database_list where name = 'main'",
+}
+"""What asks a database for its file."""
+
+
+def check_apart(keys: Any, source: Source, reads: Iterable[str] = ()) -> None:
+    """A `PlanError` if the register is the data. reads: further files that the plan names."""
+    files = [path for path in (source.path, *reads) if path]
+    if isinstance(keys, str | Path):
+        own = any(_same_content(keys, path) for path in files)
+    elif is_ibis(keys):
+        own = bool(_tables(keys) & _tables_of(source))
+    else:
+        own = source.frame is not None and _same_frame(keys, source.frame)
+    if own:
+        raise PlanError(OWN_DATA, ("groups", "keys"))
+
+
+def _same_content(one: str | Path, other: str) -> bool:
+    if same_file(one, other):
+        return True
+    with suppress(OSError):
+        return filecmp.cmp(one, other, shallow=False)
+    return False
+
+
+def _same_frame(keys: Any, frame: Any) -> bool:
+    """The same object, or an equal table: pandas, Polars and Arrow all say so themselves."""
+    return keys is frame or (type(keys) is type(frame) and hasattr(keys, "equals") and bool(keys.equals(frame)))
+
+
+def _tables_of(source: Source) -> set[Any]:
+    if is_ibis(source.frame):
+        return _tables(source.frame)
+    if source.kind in SERVERS:
+        parts = urlsplit(source.url)
+        return {(parts.hostname or "", parts.port or 5432, parts.path.strip("/"), source.table.rpartition(".")[2])}
+    return {(os.path.realpath(source.path) if source.path else "", source.table)}
+
+
+def _tables(table: Any) -> set[Any]:
+    """The tables that an Ibis table is computed from, by database and name; those in memory by themselves."""
+    import ibis.expr.operations as ops
+
+    found = table.op().find(ops.PhysicalTable)
+    return {(*_place(op.source), op.name) if isinstance(op, ops.DatabaseTable) else op for op in found}
+
+
+def _place(backend: Any) -> tuple[Any, ...]:
+    """Where a database is: its file, or its server; the session's own tables are nowhere else."""
+    if backend.name == "postgres":
+        info = backend.con.info
+        return info.host, info.port, info.dbname
+    if backend.name in FILE_OF:
+        file = [path for (path,) in backend.con.execute(FILE_OF[backend.name]).fetchall() if path]
+        return (os.path.realpath(file[0]) if file else id(backend.con),)
+    return ("",) if backend.name == "pyspark" else (id(backend),)

@@ -8,7 +8,7 @@ import numpy as np
 from inbounds.report import svg
 from inbounds.report.layout import codes, rendered, thinned
 from inbounds.tables.booking import standing
-from inbounds.tables.formulas import neutral
+from inbounds.tables.write import neutral
 
 SHOWN_ROWS = 200
 """Rows of the released table on the page; the file holds all of them."""
@@ -35,6 +35,8 @@ def page(record: Mapping[str, Any], released: Any = None) -> str:
         "composition": record["composition"][-1],
         "standing": standing(record) if "ledger" in record else None,
         "errors": _errors(made),
+        "size": "group size" if plan["sizes"] == "public" else "at most",
+        "no_better": record.get("no_better_than_a_constant", ()),
         "released": None if released is None else _released(released, record["account"]),
         "file": record["table"]["file"] if "table" in record else None,
         "digests": codes(_digests(record)),
@@ -51,13 +53,13 @@ def _texts(*values: Any) -> list[str]:
 
 def _errors(mechanisms: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Expected errors against the group size: a curve for each statistic, and the numbers."""
-    keys = ("statistic", "size", "groups", "expected_error", "answers", "origin")
+    keys = ("statistic", "size", "groups", "expected_error", "constant_error", "answers", "origin")
     sizes = sorted({m["size"] for m in mechanisms if isinstance(m["size"], int)})
     picked = {sizes[k] for k in thinned(len(sizes), SHOWN_SIZES)}
     listed = [m for m in mechanisms if not isinstance(m["size"], int) or m["size"] in picked]
     return {
         "pictures": [_chart(name, points) for name, points in _series(mechanisms).items()],
-        "rows": [_texts(*(m[key] for key in keys)) for m in listed],
+        "rows": [_texts(*(m.get(key, "") for key in keys)) for m in listed],
         "shown": len(picked),
         "sizes": len(sizes),
     }
