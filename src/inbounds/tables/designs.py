@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,17 @@ from inbounds import priors
 from inbounds.catalog.registry import REGISTRY
 from inbounds.catalog.wide import median_geometric, wide_geometric
 from inbounds.errors import InboundsError
-from inbounds.files import digest
 from inbounds.files.intake import from_json, text_of
 from inbounds.loss import loss_named
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.passport import passport, save
+from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism
+from inbounds.mechanism.quantiles.passport import quantile_json
+from inbounds.mechanism.quantiles.reading import load_quantile
 from inbounds.mechanism.reading import load
 from inbounds.numbers import Floats
 from inbounds.properties import canonical
-from inbounds.query import Metric, Query, Reach
+from inbounds.query import Metric, Quantile, Query, Reach
 from inbounds.tables.errors import PlanError, at
 
 DESIGNED_UP_TO = 400
@@ -77,7 +79,7 @@ class Wishes:
 class Request:
     """What determines a mechanism."""
 
-    query: Query
+    query: Query | Quantile
     epsilon: Fraction
     wishes: Wishes
 
@@ -85,23 +87,35 @@ class Request:
     def digest(self) -> str:
         """sha256 of the request as canonical JSON."""
         query, wishes = self.query, self.wishes
-        scale = query.answers
         content = {
             "edition": EDITION,
-            "answers": [query.kind, str(scale.start), str(scale.unit), len(scale), str(query.neighbours)],
+            **(_quantile_facts(query) if isinstance(query, Quantile) else _query_facts(query)),
             "epsilon": str(self.epsilon),
             "wishes": [wishes.loss, list(wishes.properties), _said(wishes.prior), wishes.aim, wishes.mechanism],
         }
-        if query.labels is not None:
+        if isinstance(query, Query) and query.labels is not None:
             content["labels"] = list(query.labels)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _query_facts(query: Query) -> dict[str, Any]:
+    scale = query.answers
+    return {"answers": [query.kind, str(scale.start), str(scale.unit), len(scale), str(query.neighbours)]}
+
+
+def _quantile_facts(query: Quantile) -> dict[str, Any]:
+    return {"quantile": quantile_json(query)}
+
+
+AnyMechanism = Mechanism | QuantileMechanism
+"""Of a query with one answer, or of a quantile of records."""
 
 
 @dataclass(frozen=True)
 class Design:
     """A mechanism and the digest of its passport."""
 
-    mechanism: Mechanism
+    mechanism: AnyMechanism
     sha256: str
 
 
@@ -123,7 +137,7 @@ def kept(request: Request, folder: Path) -> Design:
     path = folder / f"{request.digest}.json"
     if path.exists():
         try:
-            mechanism = load(path)
+            mechanism = load_quantile(path) if isinstance(request.query, Quantile) else load(path)
             if mechanism.query == request.query and mechanism.epsilon == request.epsilon:
                 return Design(mechanism, _sha256(path))
         except (InboundsError, OSError):
@@ -132,18 +146,33 @@ def kept(request: Request, folder: Path) -> Design:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # whatever is there is not the mechanism
-        save(mechanism, path)
+        mechanism.save(path)
         return Design(mechanism, _sha256(path))
     except OSError:  # a cache that cannot be written is only slower
-        return Design(mechanism, digest(passport(mechanism)))
+        return Design(mechanism, mechanism.sha256)
 
 
 def _sha256(path: Path) -> str:
     return str(from_json(text_of(path))["sha256"])
 
 
-def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
-    """The mechanism that the wishes ask for: optimal where that can be found, else geometric noise in the range."""
+def designed(query: Query | Quantile, epsilon: Fraction, wishes: Wishes) -> AnyMechanism:
+    """The mechanism that the wishes ask for."""
+    return of_records(query, epsilon, wishes) if isinstance(query, Quantile) else of_answer(query, epsilon, wishes)
+
+
+def of_records(query: Quantile, epsilon: Fraction, wishes: Wishes) -> QuantileMechanism:
+    """Path scores, or the oblivious optimum, by the expected error; any other wish is one about the answer alone."""
+    if replace(wishes, prior=None) == Wishes():
+        from inbounds.design.quantiles import choose
+
+        return choose(query, epsilon, prior_of(wishes, query.answer)).mechanism
+    found = of_answer(query.answer, epsilon, wishes)
+    return QuantileMechanism(query, epsilon, Oblivious(Matrix(found.weights)), found.origin)
+
+
+def of_answer(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
+    """Optimal where that can be found, else geometric noise in the range."""
     if isinstance(query.neighbours, Metric):
         return per_step(query, epsilon, wishes)
     if wishes.mechanism != "optimal":

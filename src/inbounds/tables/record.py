@@ -15,9 +15,12 @@ from typing import Any
 from inbounds import __version__
 from inbounds.errors import PassportError, UnknownVersion
 from inbounds.files import canonical, content_of, sha256
+from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism.quantiles.passport import quantile_json
+from inbounds.mechanism.quantiles.reading import read_quantile
 from inbounds.mechanism.spelling import query_json, read_fraction, read_query
 from inbounds.numbers import whole
-from inbounds.query import Metric, Query
+from inbounds.query import Metric, Quantile, Query
 from inbounds.tables.account import drawn, query_of, records_at_once
 from inbounds.tables.answer import Designed
 from inbounds.tables.columns import Column
@@ -98,6 +101,16 @@ def _parts(plan: Plan, statistic: Statistic) -> dict[str, Any]:
 
 def _line(design: Design) -> dict[str, Any]:
     made = design.mechanism
+    if isinstance(made, QuantileMechanism):
+        return {
+            "sha256": design.sha256,
+            "epsilon": str(made.epsilon),
+            "answers": _answers(made.query.answer),
+            "neighbours": _relation_of(made.query),
+            "origin": str(made.origin),
+            "law": made.law.name,
+            "quantile": quantile_json(made.query),
+        }
     return {
         "sha256": design.sha256,
         "epsilon": str(made.epsilon),
@@ -106,6 +119,12 @@ def _line(design: Design) -> dict[str, Any]:
         "origin": str(made.origin),
         "query": query_json(made.query),
     }
+
+
+def _relation_of(query: Quantile) -> str:
+    """What neighbouring groups are."""
+    how = "changed" if query.public else "added or removed"
+    return f"one record {how}" if query.records == 1 else f"up to {query.records} records {how}"
 
 
 def _answers(query: Query) -> str:
@@ -257,16 +276,25 @@ def _check_mechanisms(content: Mapping[str, Any]) -> None:
         if not 0 < read_fraction(made["epsilon"]) <= allowed[made["statistic"]]:
             raise PassportError("a mechanism spends more than the account allows")
         answered[made["statistic"]] += made["groups"]
-        query = read_query(made["query"])
+        query = read_quantile(made["quantile"]) if "quantile" in made else read_query(made["query"])
         _check_parts(made, query, plan)
         _check_person(made, query, plan)
+        if isinstance(query, Quantile):
+            _check_quantile(made, query, plan)
     if set(answered.values()) != {plan["groups"]} or content["table"]["rows"] != plan["groups"]:
         raise PassportError("the mechanisms are not those of the plan's groups and statistics")
 
 
-def _check_parts(line: Mapping[str, Any], query: Query, plan: Mapping[str, Any]) -> None:
+def _check_quantile(line: Mapping[str, Any], query: Quantile, plan: Mapping[str, Any]) -> None:
+    """A quantile's neighbours are those of the plan: nothing else is proved by its mechanism."""
+    sizes = [int(size) for size in str(line["size"]).split("..")]
+    if query.public != (plan["sizes"] == "public") or query.size not in range(sizes[0], sizes[-1] + 1):
+        raise PassportError("a mechanism is for groups of other sizes than those of the plan")
+
+
+def _check_parts(line: Mapping[str, Any], query: Query | Quantile, plan: Mapping[str, Any]) -> None:
     """Sums of a record's v and its w - v cost epsilon together, if each costs epsilon·distance/w; nothing else may."""
-    shared = isinstance(query.neighbours, Metric)
+    shared = isinstance(query, Query) and isinstance(query.neighbours, Metric)
     if shared != ("parts" in line):
         raise PassportError("a mechanism promises less than the numbers that were drawn by it need")
     if not shared:
@@ -274,7 +302,8 @@ def _check_parts(line: Mapping[str, Any], query: Query, plan: Mapping[str, Any])
     (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
     column = plan["columns"][own["of"]]
     width = read_fraction(column["high"]) - read_fraction(column["low"])
-    if len(line["parts"]) != 2 or own["kind"] != "mean" or query.neighbours != Metric(width):
+    fits = isinstance(query, Query) and query.neighbours == Metric(width)
+    if len(line["parts"]) != 2 or own["kind"] != "mean" or not fits:
         raise PassportError("a mechanism promises less than the numbers that were drawn by it need")
 
 
@@ -284,14 +313,15 @@ def _contribution(plan: Mapping[str, Any]) -> Contribution:
     return Contribution(whole(said["max_records"], "max_records", 1), min(said["max_groups"], plan["groups"]))
 
 
-def _check_person(line: Mapping[str, Any], query: Query, plan: Mapping[str, Any]) -> None:
+def _check_person(line: Mapping[str, Any], query: Query | Quantile, plan: Mapping[str, Any]) -> None:
     """A mechanism whose answers one person moves by several records has neighbours that far apart."""
     if plan["neighbours"] != PERSON:
         return
     (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
     declared = plan["columns"].get(own["of"])
     facts = {} if declared is None else {**declared, "labels": declared.get("labels", ())}
-    subject: Subject[Any] = Subject(own["name"], own["of"], Column(**facts) if facts else None, public=False)
+    at = read_fraction(own["at"]) if "at" in own else None
+    subject: Subject[Any] = Subject(own["name"], own["of"], Column(**facts) if facts else None, public=False, at=at)
     size, records = int(str(line["size"]).partition("..")[0]), records_at_once(own["kind"], _contribution(plan))
     if query != query_of(own["kind"], subject, size, records):
         raise PassportError("a mechanism promises less than one person's records need")

@@ -20,7 +20,7 @@ from inbounds.numbers import Floats, Ints
 from inbounds.query import Quantile, Query
 from inbounds.trusted.lengths import rank
 
-GROUPS = 4000
+GROUPS = 1600
 """Groups that are drawn, for all true answers together."""
 
 PER_ANSWER = (4, 400)
