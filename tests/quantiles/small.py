@@ -5,6 +5,13 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
+import numpy as np
+
+from inbounds.mechanism.quantiles import ScoreTable
+from inbounds.query import Quantile
+from inbounds.trusted.bounds import TOTAL
+from inbounds.trusted.scores import levels
+
 Histogram = tuple[int, ...]
 Neighbours = Callable[[Histogram], Iterator[Histogram]]
 
@@ -55,6 +62,24 @@ def quantile_of(group: Histogram, at: Fraction, default: int) -> int:
     if not records:
         return default
     return min(t for t in records if sum(r <= t for r in records) >= max(1, at * len(records)))
+
+
+def exact_law(chances: list[Fraction]) -> list[Fraction]:
+    """Pr[i] = p_i ∫ ∏_{j != i} (1 - u p_j) du in Fractions, by multiplying the polynomial out."""
+    found = []
+    for i, own in enumerate(chances):
+        powers = [Fraction(1)]
+        for j, other in enumerate(chances):
+            if j != i:
+                powers = [a - other * b for a, b in zip([*powers, 0], [0, *powers], strict=True)]
+        found.append(own * sum(power / (degree + 1) for degree, power in enumerate(powers)))
+    return found
+
+
+def law_of(query: Quantile, law: ScoreTable, group: Histogram) -> list[Fraction]:
+    """What a score table reports for a group, exactly."""
+    own = levels(query.lengths(np.array([group])), law.stride, law.deeper)[0]
+    return exact_law([Fraction(law.table[min(level, len(law.table) - 1)], TOTAL) for level in own.tolist()])
 
 
 def distances(groups: list[Histogram], neighbours: Neighbours, truth: dict[Histogram, int], width: int) -> dict:

@@ -17,24 +17,7 @@ from inbounds.query import Quantile, Scale
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below
 from inbounds.trusted.scores import ScoreSampler, check_scores, levels, ratio_bounds, report_scores, step
 
-from .small import QUANTILES, added_or_removed, changed, histograms
-
-
-def exact_law(chances):
-    """Pr[i] = p_i ∫ ∏_{j != i} (1 - u p_j) du in Fractions, by multiplying the polynomial out."""
-    found = []
-    for i, own in enumerate(chances):
-        powers = [Fraction(1)]
-        for j, other in enumerate(chances):
-            if j != i:
-                powers = [a - other * b for a, b in zip([*powers, 0], [0, *powers], strict=True)]
-        found.append(own * sum(power / (degree + 1) for degree, power in enumerate(powers)))
-    return found
-
-
-def law_of(query, law, group):
-    own = levels(query.lengths(np.array([group])), law.stride, law.deeper)[0]
-    return exact_law([Fraction(law.table[min(level, len(law.table) - 1)], TOTAL) for level in own.tolist()])
+from .small import QUANTILES, added_or_removed, changed, exact_law, histograms, law_of
 
 
 def bound_of(law, width):

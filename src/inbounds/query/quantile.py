@@ -57,8 +57,8 @@ class Quantile:
             raise ValueError(f"size must be at least 1 and at most {MOST_RECORDS}, got {self.size}")
         if not 0 <= self.missing < len(self.values):
             raise ValueError("missing must be one of the values")
-        if not 1 <= self.records <= self.size:
-            raise ValueError(f"records must be at least 1 and at most the size, got {self.records}")
+        if not 1 <= self.records <= MOST_RECORDS:  # a group may hold more than its declared maximum
+            raise ValueError(f"records must be at least 1 and at most {MOST_RECORDS}, got {self.records}")
 
     def __reduce__(self) -> tuple[type["Quantile"], tuple[Any, ...]]:
         fields = (self.values, self.at, self.size, self.public, self.missing, self.records)

@@ -88,7 +88,7 @@ def query_of(kind: str, subject: Subject[Any], size: int, records: int = 1) -> Q
     """The query that answers a statistic in a group of a size, where one person has up to so many records in it."""
     query = KINDS[kind].query(subject, size)
     if isinstance(query, Quantile):
-        return replace(query, records=min(records, size))
+        return replace(query, records=records)
     if records == 1 or not isinstance(query.neighbours, Reach):
         return query
     return with_neighbours(query, Reach(min(records * query.neighbours.steps, len(query.answers) - 1)))
