@@ -9,10 +9,12 @@ from inbounds.errors import LedgerError, PassportError
 from inbounds.files import Json, format_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.passport import QUANTILE_PASSPORT, summary
+from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism.quantiles.passport import quantile_summary
 from inbounds.mechanism.quantiles.reading import load_quantile
 from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal
-from inbounds.report.quantiles import quantile_proved
+from inbounds.report.quantiles import quantile_promise, quantile_proved
 from inbounds.report.words import promise
 
 RELEASE = "inbounds release"
@@ -24,7 +26,7 @@ class Verdict:
     """What was found of a file: a mechanism that is proved, or sentences that are; or the reason of a refusal."""
 
     path: Path
-    mechanism: Mechanism | None = None
+    mechanism: Mechanism | QuantileMechanism | None = None
     proved: tuple[str, ...] = ()
     reason: str = ""
 
@@ -46,6 +48,8 @@ class Verdict:
             return {"valid": False, "reason": self.reason}
         if self.mechanism is None:
             return {"valid": True, "checked": "; ".join(self.proved)}
+        if isinstance(self.mechanism, QuantileMechanism):
+            return {"valid": True, **quantile_summary(self.mechanism), "promise": quantile_promise(self.mechanism)}
         return {
             "valid": True,
             **summary(self.mechanism),
@@ -69,9 +73,16 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
     file = Path(path)
     try:
         sentences = _proved_together(file)
-        return Verdict(file, _mechanism(file)) if sentences is None else Verdict(file, proved=tuple(sentences))
+        if sentences is not None:
+            return Verdict(file, proved=tuple(sentences))
+        return _quantile(file) if format_of(file) == QUANTILE_PASSPORT.format else Verdict(file, _mechanism(file))
     except (LedgerError, PassportError) as refusal:
         return Verdict(file, reason=str(refusal))
+
+
+def _quantile(file: Path) -> Verdict:
+    mechanism = load_quantile(file)
+    return Verdict(file, mechanism, tuple(quantile_proved(mechanism)))
 
 
 def _proved_together(file: Path) -> Sequence[str] | None:
@@ -87,8 +98,6 @@ def _proved_together(file: Path) -> Sequence[str] | None:
         from inbounds.tables.record import check
 
         return check(file)
-    if kind == QUANTILE_PASSPORT.format:
-        return quantile_proved(load_quantile(file))
     from inbounds.accounting import chain, record
     from inbounds.accounting.multilevel import MULTILEVEL
 

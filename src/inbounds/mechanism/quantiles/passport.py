@@ -33,6 +33,11 @@ def passport(mechanism: "QuantileMechanism") -> Json:
     return QUANTILE_PASSPORT.sealed(content)
 
 
+def quantile_summary(mechanism: "QuantileMechanism") -> Json:
+    """The passport without its weights: what people and machines read of it."""
+    return {key: value for key, value in passport(mechanism).items() if key != "law"}
+
+
 def quantile_json(query: Quantile) -> Json:
     """A quantile as plain JSON values, as passports and release records hold it."""
     return {
