@@ -73,7 +73,7 @@ class Checks:
                 for request, members in zip(asked.requests[k], asked.members, strict=True):
                     query, own = request.query, positions[cell]
                     if isinstance(query, Quantile):
-                        places, scale = query.truths(own.histograms(members, query.width)), query.values
+                        places, scale = query.truths(own.histograms(members)), query.values
                     else:
                         places, scale = own[members], query.answers
                     for group, place in zip(members.tolist(), places.tolist(), strict=True):
@@ -95,7 +95,7 @@ class Checks:
         laws: dict[int, int] = {}
 
         def spy_on_records(made: Any, truths: Any, members: Any, draws: Any) -> Any:
-            lengths = made.query.lengths(truths.histograms(members, made.query.width))
+            lengths = made.query.lengths(truths.histograms(members))
             handed.append((laws.setdefault(id(made), len(laws)), lengths.tolist()))
             return from_records(made, truths, members, draws)
 

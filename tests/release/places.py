@@ -19,7 +19,7 @@ def places(opened: Any) -> list[list[int]]:
             if isinstance(requests[0].query, Quantile):
                 truths = np.empty(len(plan.groups), dtype=np.int64)
                 for request, members in zip(requests, asked.members, strict=True):
-                    truths[members] = request.query.truths(own.histograms(members, request.query.width))
+                    truths[members] = request.query.truths(own.histograms(members))
                 own = truths
             found.append(own.tolist())
     return found

@@ -68,7 +68,7 @@ def _by_size(own, requests, members):
     if not isinstance(requests[0].query, Quantile):
         return own.reshape(len(SIZES), -1)
     queries = [request.query for request in requests]
-    return [q.lengths(own.histograms(m, q.width)) for q, m in zip(queries, members, strict=True)]
+    return [q.lengths(own.histograms(m)) for q, m in zip(queries, members, strict=True)]
 
 
 def answer_at(query, own):

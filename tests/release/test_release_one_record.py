@@ -417,7 +417,7 @@ def seen(command, tmp_path, monkeypatch):
     )
 
     def from_records(made, truths, members, draws):
-        lengths = made.query.lengths(truths.histograms(members, made.query.width))
+        lengths = made.query.lengths(truths.histograms(members))
         handed.append(lengths.tolist())
         return lengths.argmin(axis=1)
 

@@ -50,9 +50,6 @@ def frame(rows):
     return pa.table({name: pa.array([row.get(name) for row in rows], kind) for name, kind in TYPES.items()})
 
 
-WIDTH = 3
-"""Of the column x."""
-
 TIGHT = {"mechanism": "truncated_geometric"}
 EVERYTHING = [
     {"count": "x >= 2", **TIGHT}, {"histogram": "c", **TIGHT}, {"sum": "x", **TIGHT}, {"mean": "x"},
@@ -86,7 +83,7 @@ def every_table(content):
     for k, own in enumerate(found):
         places, listed = own, None
         if isinstance(own, ValueCounts):  # then a position is that of the group's histogram among all that occur
-            listed, places = np.unique(own.histograms(np.arange(len(keys)), WIDTH), axis=0, return_inverse=True)
+            listed, places = np.unique(own.histograms(np.arange(len(keys))), axis=0, return_inverse=True)
         groups.append(listed)
         found = [*found[:k], places.ravel(), *found[k + 1 :]]
     return np.array(found).reshape(len(found), len(OTHERS), len(PERSONS), 2), groups

@@ -193,11 +193,11 @@ def _drawn(asked: Asked, designs: Sequence[Design], truths: Ints | ValueCounts, 
 
 def _drawn_from_records(made: QuantileMechanism, truths: ValueCounts, members: Ints, draws: Draws) -> Ints:
     """In blocks of groups, so that the histograms of all of them are never written out at once."""
-    outputs, width = np.empty(len(members), dtype=np.int64), made.query.width
-    rows = max(1, BLOCK_OF_COUNTS // (width + 1))
+    outputs = np.empty(len(members), dtype=np.int64)
+    rows = max(1, BLOCK_OF_COUNTS // (made.query.width + 1))
     for start in range(0, len(members), rows):
         block = members[start : start + rows]
-        outputs[start : start + rows] = made.law.report(made.query, truths.histograms(block, width), draws)
+        outputs[start : start + rows] = made.law.report(made.query, truths.histograms(block), draws)
     return outputs
 
 

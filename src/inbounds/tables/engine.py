@@ -127,7 +127,8 @@ def _values_counted(plan: Plan, joined: Any) -> dict[str, ValueCounts]:
         if statistic.own.counts_values and (name := _values(statistic)) not in found:
             steps = joined.group_by(GROUP, f"v{k}").agg(n_=joined.count().cast("int64")).to_pyarrow()
             groups, values, counts = (steps[part].to_numpy() for part in (GROUP, f"v{k}", "n_"))
-            found[name] = ValueCounts.of(groups, values, counts, len(plan.groups))
+            shape = len(plan.groups), plan.subject(statistic).declared.width + 1
+            found[name] = ValueCounts.of(groups, values, counts, shape)
     return found
 
 

@@ -63,31 +63,20 @@ class Subject(Generic[D]):
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """How many records of each group have each value, for the values that occur.
+    """How many records of each group have each value: a sparse matrix, groups × values."""
 
-    starts: where each group's values begin; values, counts: of all groups in order.
-    """
-
-    starts: Ints = field(repr=False)
-    values: Ints = field(repr=False)
-    counts: Ints = field(repr=False)
+    rows: Any = field(repr=False)
 
     @classmethod
-    def of(cls, groups: Ints, values: Ints, counts: Ints, number: int) -> "ValueCounts":
-        """From rows in any order, for `number` groups."""
-        order = np.argsort(groups, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=number))])
-        return cls(starts, values[order], counts[order])
+    def of(cls, groups: Ints, values: Ints, counts: Ints, shape: tuple[int, int]) -> "ValueCounts":
+        """From one entry for every group and value that occurs, in any order."""
+        from scipy.sparse import coo_array
 
-    def histograms(self, members: Ints, width: int) -> Ints:
-        """Members × values 0..width."""
-        sizes = self.starts[members + 1] - self.starts[members]
-        rows = np.repeat(np.arange(len(members)), sizes)
-        first = np.repeat(self.starts[members] - (np.cumsum(sizes) - sizes), sizes)
-        places = first + np.arange(len(rows))
-        found = np.zeros((len(members), width + 1), dtype=np.int64)
-        np.add.at(found, (rows, self.values[places].clip(0, width)), self.counts[places])
-        return found
+        return cls(coo_array((counts, (groups, values)), shape=shape).tocsr())
+
+    def histograms(self, members: Ints) -> Ints:
+        """Members × values."""
+        return np.asarray(self.rows[members].toarray(), dtype=np.int64)
 
 
 @dataclass(frozen=True)
