@@ -18,6 +18,7 @@ from inbounds.report.layout import thinned
 if TYPE_CHECKING:
     from inbounds.tables import Preview, Release
     from inbounds.tables.designs import Progress as Watch
+    from inbounds.tables.forms import RecordForm
     from inbounds.tables.plan import Plan
 
 SHOWN_ROWS, SHOWN_SIZES = 12, 12
@@ -72,7 +73,7 @@ def _answered(plan: "Plan") -> str:
     return f"{groups}: {statistics}"
 
 
-def _print_values(record: Any) -> None:
+def _print_values(record: "RecordForm") -> None:
     """What becomes of values outside the bounds and of records without one, column by column."""
     if record["values"]:
         out.print("[bold]Values[/]")
