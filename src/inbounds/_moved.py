@@ -22,7 +22,7 @@ MOVED = {
     "inbounds.certify": "inbounds.trusted.certify",
     "inbounds.clamped": "inbounds.mechanism.clamped",
     "inbounds.cli.asking": "inbounds.cli.query_options",
-    "inbounds.cli.told": "inbounds.cli.printing",
+    "inbounds.cli.told": "inbounds.cli.release",
     "inbounds.collect": "inbounds.local.collector",
     "inbounds.compare": "inbounds.read.compare",
     "inbounds.design.bound": "inbounds.design.bounds.bound",
