@@ -3,8 +3,8 @@
 import os
 from typing import Any
 
-from inbounds.errors import InboundsError, PassportError
-from inbounds.files import Json, content_of
+from inbounds.errors import PassportError
+from inbounds.files import Json, content_of, refusing
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.mechanism import Mechanism
 from inbounds.mechanism.origin import Origin
@@ -21,13 +21,9 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
 def read(content: Any) -> Mechanism:
     """A mechanism from a passport's JSON values, certified anew."""
     PASSPORT.opened(content)
-    try:
+    with refusing("the passport is malformed", "the weights are not private"):
         mechanism = _mechanism(content)
         follows = _same_claims(content.get("claims"), claims(mechanism))
-    except InboundsError as reason:
-        raise PassportError(f"the weights are not private: {reason}") from reason
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
-        raise PassportError(f"the passport is malformed: {reason}") from reason
     if content["version"] != version_of(mechanism):
         raise PassportError("the version does not fit the query: only version 2 has an allowance, and always one")
     if not follows:
