@@ -13,6 +13,7 @@ MOVED = {
     "inbounds.attack.chain": "inbounds.accounting.chain",
     "inbounds.attack.compose": "inbounds.accounting.compose",
     "inbounds.attack.enumerated": "inbounds.accounting.enumerated",
+    "inbounds.attack.figures": "inbounds.report.many_answers",
     "inbounds.attack.multilevel": "inbounds.accounting.multilevel",
     "inbounds.attack.pairs": "inbounds.accounting.pairs",
     "inbounds.attack.record": "inbounds.accounting.record",
