@@ -186,10 +186,11 @@ def standing(record: RecordForm) -> str:
 
 def written(table: Any, record: RecordForm) -> bytes:
     """A table and its record as one Arrow stream."""
-    arrow = library("pyarrow", "tables")
-    sink = arrow.BufferOutputStream()
+    import pyarrow
+
+    sink = pyarrow.BufferOutputStream()
     named = table.replace_schema_metadata({RECORD: json.dumps(record).encode()})
-    with arrow.ipc.new_stream(sink, named.schema) as stream:
+    with pyarrow.ipc.new_stream(sink, named.schema) as stream:
         stream.write_table(named)
     return bytes(sink.getvalue())
 
