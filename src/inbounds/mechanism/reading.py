@@ -1,12 +1,11 @@
 """Reading a passport without belief: the weights are certified anew, and every claim computed again."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
-from inbounds.errors import InboundsError, PassportError
-from inbounds.files import Json, content_of
+from inbounds.errors import PassportError
+from inbounds.files import Json, content_of, refusing
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.mechanism import Mechanism
 from inbounds.mechanism.origin import Origin
@@ -23,7 +22,7 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
 def read(content: Any) -> Mechanism:
     """A mechanism from a passport's JSON values, certified anew."""
     mechanism = certified(content)
-    with _refused():
+    with _refusing():
         follows = _same_claims(content.get("claims"), claims(mechanism))
     if content["version"] != version_of(mechanism):
         raise PassportError("the version does not fit the query: only version 2 has an allowance, and always one")
@@ -40,18 +39,12 @@ def certified(content: Any) -> Mechanism:
     The digest is compared and the weights are certified all the same.
     """
     PASSPORT.opened(content)
-    with _refused():
+    with _refusing():
         return _mechanism(content)
 
 
-@contextmanager
-def _refused() -> Iterator[None]:
-    try:
-        yield
-    except InboundsError as reason:
-        raise PassportError(f"the weights are not private: {reason}") from reason
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
-        raise PassportError(f"the passport is malformed: {reason}") from reason
+def _refusing() -> AbstractContextManager[None]:
+    return refusing("the passport is malformed", "the weights are not private")
 
 
 def _same_objective(mechanism: Mechanism) -> bool:
