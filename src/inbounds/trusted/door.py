@@ -76,9 +76,16 @@ class Grid:
         """The least number that makes every grid point whole."""
         return math.lcm(self.scale.start.denominator, self.scale.unit.denominator)
 
-    @property
+    @cached_property
     def _whole_steps(self) -> int:
         return int(self.scale.unit * self._common)
+
+    @cached_property
+    def _wholes(self) -> tuple[int, int, int, bool]:
+        """The first and the last whole number in the range, start · common, and whether int64 holds all ticks."""
+        first, last = math.ceil(self.scale[0]), math.floor(self.scale[-1])
+        fits = self._common * int(self._size + 1) < 1 << 62 and last >= first
+        return first, last, int(self.scale.start * self._common), fits
 
     @cached_property
     def _size(self) -> Fraction:
@@ -100,14 +107,11 @@ class Grid:
 
     def _of_ints(self, given: NDArray[Any], clip: bool) -> Ints:
         """tick = value · common - start · common, in int64 where that cannot overflow."""
-        first, last = math.ceil(self.scale[0]), math.floor(self.scale[-1])
+        first, last, start, fits = self._wholes
         below, above = given < first, given > last
         inside = ~(below | above)
-        if self._common * int(self._size + 1) < 1 << 62 and last >= first:
-            whole = np.where(inside, given, 0).astype(np.int64)
-        else:
-            whole = np.where(inside, given, 0).astype(object)
-        ticks = np.where(inside, whole * self._common - int(self.scale.start * self._common), -1).astype(np.int64)
+        whole = np.where(inside, given, 0).astype(np.int64 if fits else object)
+        ticks = np.where(inside, whole * self._common - start, -1).astype(np.int64)
         return self._among(ticks, below, above, clip)
 
     def _of_floats(self, given: NDArray[Any], floats: type[np.floating[Any]], clip: bool) -> Ints:
