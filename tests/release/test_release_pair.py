@@ -13,7 +13,7 @@ from inbounds.data import adult
 from inbounds.errors import PassportError
 from inbounds.tables import PlanError, preview, release
 from inbounds.tables.columns import number
-from inbounds.tables.record import check
+from inbounds.tables.reopen import check
 from inbounds.tables.statistics.pair import expected, interval, mean_of, pair_query
 from inbounds.trusted.bounds import EXP_BITS, exp_below
 from inbounds.trusted.sample import report, simulated

@@ -22,9 +22,8 @@ from inbounds.query import Everyone, Metric, Reach
 from inbounds.tables import PlanError, SourceError, as_plan, engine, open_source, preview, release
 from inbounds.tables.account import query_of
 from inbounds.tables.answer import Asked
-from inbounds.tables.record import check
+from inbounds.tables.reopen import check, together
 from inbounds.tables.sources.source import quiet
-from inbounds.tables.together import together
 from inbounds.tables.write import own_digest
 from inbounds.trusted.bounds import EXP_BITS, exp_below
 
