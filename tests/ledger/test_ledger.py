@@ -18,9 +18,10 @@ from inbounds.accounting.filters import RHO_UNIT, epsilon_of_rho, rho_above, rho
 from inbounds.files import canonical, sha256
 from inbounds.ledger import Head, Ledger
 from inbounds.ledger.amounts import cost
+from inbounds.ledger.charges import ChargeRequest, Price
 from inbounds.ledger.checking import exported, load_export, verified
 from inbounds.ledger.entries import Entry
-from inbounds.ledger.ledger import ChargeRequest, verify_ledger
+from inbounds.ledger.ledger import verify_ledger
 from inbounds.ledger.migrations import POSTGRES, SQLITE
 from inbounds.ledger.sqlite import Driver, Sqlite
 from inbounds.ledger.store import without_password
@@ -143,7 +144,7 @@ def test_a_charge_is_found_under_its_own_key_only(ledger):
 
 
 def test_entries_are_read_page_by_page(ledger, monkeypatch):
-    monkeypatch.setattr("inbounds.ledger.ledger.PAGE", 2)
+    monkeypatch.setattr("inbounds.ledger.rows.PAGE", 2)
     for k in range(3):
         ledger.charge("pupils", "0.1", key=f"{k}")
     assert [entry.number for entry in ledger.entries()] == [1, 2, 3, 4, 5]
@@ -342,7 +343,7 @@ plain_values = st.recursive(
 
 @given(st.sampled_from(["", "why", 'a "quoted" é']), plain_values, st.lists(st.fractions(), max_size=3))
 def test_a_request_is_digested_as_canonical_json(purpose, question, parts):
-    request = ChargeRequest.of("p", parts, "k", purpose, question)
+    request = ChargeRequest.of("p", Price.in_parts(tuple(parts)), "k", purpose, question)
     facts = {"purpose": purpose, "parts": list(map(str, parts))}
     assert request.facts == canonical(facts)
     assert request.digest == sha256(canonical({**facts, "people": "p", "question": question}))

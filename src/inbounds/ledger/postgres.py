@@ -13,7 +13,7 @@ from typing import Any
 from inbounds.errors import LedgerError
 from inbounds.extras import library
 from inbounds.ledger.migrations import POSTGRES, Step, migrate
-from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Worded, transaction, without_password
+from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Transaction, Worded, without_password
 
 SCHEMA = "inbounds_ledger"
 """All tables of a ledger; one ledger for each database."""
@@ -57,12 +57,12 @@ class Postgres:
     def reading(self) -> AbstractContextManager[Run]:
         return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-    def _transaction(self, begin: str, check: Callable[[], None] = lambda: None) -> AbstractContextManager[Run]:
+    def _transaction(self, begin: str, check: Callable[[], object] = lambda: None) -> Transaction:
         self._owner.check(self.place)
         if self._in_transaction():
             raise LedgerError(f"{self.place} is in the middle of a transaction; ask again when it has ended")
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return transaction(self._run, begin, self._undo, failed, check, self._commit)
+        return Transaction(self._run, begin, self._undo, failed, check, self._commit)
 
     def _in_transaction(self) -> bool:
         return bool(self._connection.info.transaction_status == self._psycopg.pq.TransactionStatus.INTRANS)

@@ -7,6 +7,7 @@ with a write-ahead log it is FULL, and while the file is made, before there is o
 loss of power would undo all that followed.
 """
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 from inbounds.errors import LedgerError
 from inbounds.files import SQLITE_MAGIC, settle
 from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
-from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Worded, transaction
+from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Transaction, Worded
 
 PATIENCE = 60.0
 """Seconds that a writer waits for the others."""
@@ -70,15 +71,17 @@ class Sqlite:
         self, path: Path, *, create: bool, driver: Driver | None = None, steps: Sequence[Step] = SQLITE
     ) -> None:
         self.place, self._path, self._driver, self._owner = str(path), path, driver or standard(), Owner.here()
+        self._writing = self._transaction("BEGIN IMMEDIATE", self._check_durable)
+        self._reading = self._transaction("BEGIN")
         _check_file(path, create)
-        before = _identity(path) if path.exists() else None
+        before = _identity(self.place) if path.exists() else None
         with self._worded(f"{path} cannot be opened as a ledger"):
             self._connection = self._driver.connect(path, create)
         try:
             with self._worded(f"{path} cannot be opened as a ledger"):
                 self._prepare()
             self._check_mode()
-            self._file = before or _identity(path)
+            self._file = before or _identity(self.place)
             with self.writing() as run:
                 self.taken = migrate(run, steps, self.place, _has_steps)
             if self.taken:
@@ -113,22 +116,23 @@ class Sqlite:
                 time.sleep(0.01)
 
     def writing(self) -> AbstractContextManager[Run]:
-        return self._transaction("BEGIN IMMEDIATE", self._check_durable)
+        self._owner.check(self.place)
+        return self._writing
 
     def reading(self) -> AbstractContextManager[Run]:
-        return self._transaction("BEGIN")
-
-    def _transaction(self, begin: str, check: Callable[[], None] = lambda: None) -> AbstractContextManager[Run]:
         self._owner.check(self.place)
+        return self._reading
+
+    def _transaction(self, begin: str, check: Callable[[], object] = lambda: None) -> Transaction:
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return transaction(self._run, begin, self._undo, failed, check, lambda: self._run("COMMIT"))
+        return Transaction(self._run, begin, self._undo, failed, check, lambda: self._run("COMMIT"))
 
     def _check_durable(self) -> None:
         """Whether this connection still waits for the disk, and writes to the file that others open under its name.
 
         The journal mode is the file's, and stays while it is open.
         """
-        if _identity(self._path) != self._file:
+        if _identity(self.place) != self._file:
             raise LedgerError(f"{self.place} was replaced while it was open; open it again")
         if self._pragma("synchronous") < FULL:
             self._check_mode()
@@ -179,10 +183,10 @@ def _start_of(path: Path) -> bytes:
         return file.read(100)
 
 
-def _identity(path: Path) -> tuple[int, int]:
+def _identity(path: str) -> tuple[int, int]:
     """Which file a name is of; it must have no other, because SQLite keeps a log for each, blind to the others."""
     try:
-        found = path.stat()
+        found = os.stat(path)
     except OSError:
         raise LedgerError(f"{path} was removed or cannot be read; nothing was charged now") from None
     if found.st_nlink != 1:

@@ -5,8 +5,8 @@ All of a ledger's SQL is written once, with `?` for values; a store only begins,
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
@@ -60,27 +60,6 @@ class Owner:
             raise LedgerError(f"{place} was opened by another thread; open it again in this one")
 
 
-@contextmanager
-def transaction(
-    run: Run,
-    begin: str,
-    undo: Callable[[], None],
-    failed: AbstractContextManager[None],
-    check: Callable[[], None],
-    commit: Callable[[], object],
-) -> Iterator[Run]:
-    """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`."""
-    with failed:
-        run(begin)
-        try:
-            check()
-            yield run
-            commit()
-        except BaseException:
-            undo()
-            raise
-
-
 @dataclass(frozen=True, slots=True)
 class Worded(AbstractContextManager[None]):
     """A driver's error as a `LedgerError` with a sentence of our own."""
@@ -92,6 +71,42 @@ class Worded(AbstractContextManager[None]):
     def __exit__(self, kind: type | None, reason: BaseException | None, trace: TracebackType | None) -> None:
         if isinstance(reason, self.error):
             raise LedgerError(f"{self.sentence} ({self.detail(reason)})") from reason
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction(AbstractContextManager[Run]):
+    """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`.
+
+    It remembers nothing, so that one serves all transactions of its kind on a connection.
+    """
+
+    run: Run
+    begin: str
+    undo: Callable[[], None]
+    failed: Worded
+    check: Callable[[], object]
+    commit: Callable[[], object]
+
+    def __enter__(self) -> Run:
+        with self.failed:
+            self.run(self.begin)
+            self._or_undo(self.check)
+        return self.run
+
+    def __exit__(self, kind: type | None, reason: BaseException | None, trace: TracebackType | None) -> None:
+        if reason is None:
+            with self.failed:
+                self._or_undo(self.commit)
+        else:
+            self.undo()
+            self.failed.__exit__(kind, reason, trace)
+
+    def _or_undo(self, effect: Callable[[], object]) -> None:
+        try:
+            effect()
+        except BaseException:
+            self.undo()
+            raise
 
 
 def without_password(url: str) -> str:
