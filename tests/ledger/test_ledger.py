@@ -556,13 +556,27 @@ def test_a_weaker_journal_is_refused(ledger, file, mode):
         Ledger.open(file)
 
 
-@pytest.mark.parametrize("mode", ["OFF", "NORMAL"])
-def test_a_connection_that_does_not_wait_for_the_disk_is_refused(ledger, mode):
-    ledger._store._run(f"PRAGMA synchronous = {mode}")
-    with pytest.raises(ib.LedgerError, match="with synchronous 2 or more, got wal with"):
-        ledger.charge("pupils", 1, key="a")
-    ledger._store._run("PRAGMA synchronous = EXTRA")
+@pytest.mark.parametrize(
+    "setting", ["synchronous = OFF", "synchronous = NORMAL", "foreign_keys = OFF", "journal_mode=DELETE"]
+)
+def test_an_open_connection_cannot_be_told_to_wait_for_less(ledger, setting):
+    with pytest.raises(sqlite3.DatabaseError, match="not authorized"):
+        ledger._store._run(f"PRAGMA {setting}")
     ledger.charge("pupils", 1, key="a")
+    found = [ledger._store._pragma(name) for name in ("synchronous", "foreign_keys", "journal_mode")]
+    assert found == [3, 1, "wal"]
+
+
+def test_a_connection_that_does_not_wait_for_the_disk_is_refused(file):
+    class Hasty(sqlite3.Connection):
+        def execute(self, sql, *values):
+            return super().execute(sql.replace("synchronous = EXTRA", "synchronous = NORMAL"), *values)
+
+    def connect(path, create):
+        return sqlite3.connect(path, isolation_level=None, factory=Hasty)
+
+    with pytest.raises(ib.LedgerError, match="with synchronous 2 or more, got wal with 1"):
+        Sqlite(file, create=True, driver=Driver(connect, sqlite3.Error))
 
 
 def test_a_ledger_in_memory_is_refused():

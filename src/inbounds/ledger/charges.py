@@ -8,6 +8,7 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from inbounds.files import canonical, sha256
+from inbounds.ledger.amounts import Rule, cost
 from inbounds.ledger.people import People, as_name
 from inbounds.numbers import Number, as_epsilon
 
@@ -38,9 +39,12 @@ class Answer:
     drawn: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Price:
-    """The epsilons of the parts of a question. texts: their canonical JSON, as the entry has them."""
+    """The epsilons of the parts of a question. texts: their canonical JSON, as the entry has them.
+
+    Prices are told apart by which they are: fractions take longer to compare than all the rest of a request.
+    """
 
     parts: tuple[Fraction, ...]
     texts: str
@@ -60,6 +64,12 @@ class Price:
         return Price(parts, canonical(list(map(str, parts))))
 
 
+@lru_cache(maxsize=1024)
+def units_of(rule: Rule, price: Price) -> int:
+    """What a price costs under a rule, as `cost`."""
+    return cost(rule, price.parts)
+
+
 @lru_cache(maxsize=1024, typed=True)
 def _in_one_part(epsilon: Any) -> Price:
     """Most questions cost one of a few prices."""
@@ -75,7 +85,7 @@ class ChargeRequest:
     """
 
     people: str
-    parts: tuple[Fraction, ...]
+    price: Price
     key: str
     facts: str
     digest: str
@@ -88,4 +98,4 @@ class ChargeRequest:
             as_name(purpose, "purpose")
         why, texts = quoted(purpose), price.texts
         asked = f'{{"parts":{texts},"people":{quoted(people)},"purpose":{why},"question":{canonical(question)}}}'
-        return ChargeRequest(people, price.parts, key, f'{{"parts":{texts},"purpose":{why}}}', sha256(asked))
+        return ChargeRequest(people, price, key, f'{{"parts":{texts},"purpose":{why}}}', sha256(asked))

@@ -21,8 +21,8 @@ from typing import Any
 from inbounds.errors import LedgerError, OverBudget
 from inbounds.files import canonical, format_of, sha256
 from inbounds.ledger import rows
-from inbounds.ledger.amounts import MOST, UNITS, Rule, amount, cost
-from inbounds.ledger.charges import Answer, Charge, ChargeRequest, Price
+from inbounds.ledger.amounts import MOST, UNITS, Rule, amount
+from inbounds.ledger.charges import Answer, Charge, ChargeRequest, Price, units_of
 from inbounds.ledger.checking import Head, Verified, load_export, verified
 from inbounds.ledger.entries import Entry, content_of
 from inbounds.ledger.people import People, as_name, declared, the_same
@@ -208,7 +208,7 @@ class Ledger:
 
     def _charge(self, run: Run, request: ChargeRequest, before: Standing) -> Charge:
         who, rule = before.people, before.people.rule
-        units = cost(rule, request.parts)
+        units = units_of(rule, request.price)
         spent = run(
             "UPDATE people SET spent = spent + ? WHERE name = ? AND coalesce(budget, ?) - spent >= ? RETURNING spent",
             *(units, request.people, MOST, units),

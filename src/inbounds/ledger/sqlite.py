@@ -29,6 +29,9 @@ FULL = 2
 OLDEST = (3, 37)
 """The first SQLite whose STRICT tables refuse a sum that outgrew a whole number."""
 
+OK, DENY, PRAGMA = 0, 1, 19
+"""SQLite's own numbers: SQLITE_OK, SQLITE_DENY and the action SQLITE_PRAGMA."""
+
 SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON")
 
 
@@ -71,7 +74,7 @@ class Sqlite:
         self, path: Path, *, create: bool, driver: Driver | None = None, steps: Sequence[Step] = SQLITE
     ) -> None:
         self.place, self._path, self._driver, self._owner = str(path), path, driver or standard(), Owner.here()
-        self._writing = self._transaction("BEGIN IMMEDIATE", self._check_durable)
+        self._writing = self._transaction("BEGIN IMMEDIATE", self._check_name)
         self._reading = self._transaction("BEGIN")
         _check_file(path, create)
         before = _identity(self.place) if path.exists() else None
@@ -84,6 +87,7 @@ class Sqlite:
             self._file = before or _identity(self.place)
             with self.writing() as run:
                 self.taken = migrate(run, steps, self.place, _has_steps)
+            self._connection.set_authorizer(_refuse_settings)
             if self.taken:
                 settle(path.absolute().parent)
         except BaseException:
@@ -127,15 +131,14 @@ class Sqlite:
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
         return Transaction(self._run, begin, self._undo, failed, check, lambda: self._run("COMMIT"))
 
-    def _check_durable(self) -> None:
-        """Whether this connection still waits for the disk, and writes to the file that others open under its name.
+    def _check_name(self) -> None:
+        """Whether this connection writes to the file that others open under its name.
 
-        The journal mode is the file's, and stays while it is open.
+        Its mode was checked when it was opened, and cannot be set since; the journal's is the file's, and stays while
+        anybody has it open.
         """
         if _identity(self.place) != self._file:
             raise LedgerError(f"{self.place} was replaced while it was open; open it again")
-        if self._pragma("synchronous") < FULL:
-            self._check_mode()
 
     def _undo(self) -> None:
         """After an error the database may have undone everything itself."""
@@ -205,6 +208,11 @@ def _check_file(path: Path, create: bool) -> None:
             raise ValueError(f"a ledger must be in a folder that is there, got {path}")
     elif path.stat().st_size and not _start_of(path).startswith(SQLITE_MAGIC):
         raise LedgerError(f"{path} is no ledger; give another name")
+
+
+def _refuse_settings(action: int, name: str | None, value: str | None, *place: str | None) -> int:
+    """SQLite's answer to a statement: a setting may be read, not made, so that no mode becomes a weaker one."""
+    return DENY if action == PRAGMA and value is not None else OK
 
 
 def _has_steps(run: Run) -> bool:
