@@ -710,7 +710,9 @@ def test_a_ledger_carried_into_another_thread_is_refused_and_nothing_is_in_doubt
 
 
 def test_clock_and_ids_are_arguments(file):
-    with Ledger(Sqlite(file, create=True), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC), ids=lambda: "me") as ledger:
+    with Ledger(
+        Sqlite(file, create=True), clock=datetime(2026, 1, 2, tzinfo=UTC).timestamp, ids=lambda: "me"
+    ) as ledger:
         assert ledger.id == "me"
         assert {entry.time for entry in ledger.entries()} == {"2026-01-02T00:00:00+00:00"}
 

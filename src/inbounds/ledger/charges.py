@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
-from typing import Any
+from typing import Any, NamedTuple
 
 from inbounds.files import canonical, sha256
 from inbounds.ledger.amounts import Rule, cost
@@ -76,8 +76,7 @@ def _in_one_part(epsilon: Any) -> Price:
     return Price.in_parts((as_epsilon(epsilon),))
 
 
-@dataclass(frozen=True, slots=True)
-class ChargeRequest:
+class ChargeRequest(NamedTuple):
     """What is asked of whom at what price, and its digest: all that must be equal when a key comes again.
 
     facts: canonical JSON of purpose and parts, as the entry has them. digest: of the canonical JSON of these, the
@@ -96,6 +95,6 @@ class ChargeRequest:
         as_name(key, "key")
         if purpose:
             as_name(purpose, "purpose")
-        why, texts = quoted(purpose), price.texts
-        asked = f'{{"parts":{texts},"people":{quoted(people)},"purpose":{why},"question":{canonical(question)}}}'
+        why, what, texts = quoted(purpose), "null" if question is None else canonical(question), price.texts
+        asked = f'{{"parts":{texts},"people":{quoted(people)},"purpose":{why},"question":{what}}}'
         return ChargeRequest(people, price, key, f'{{"parts":{texts},"purpose":{why}}}', sha256(asked))

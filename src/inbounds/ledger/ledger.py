@@ -13,8 +13,10 @@ refunded.
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
+from time import time
 from types import TracebackType
 from typing import Any
 
@@ -33,8 +35,10 @@ from inbounds.numbers import Number
 FORMAT, VERSION = "inbounds ledger", 1
 
 
-def now() -> datetime:
-    return datetime.now(UTC)
+@lru_cache(maxsize=1)
+def time_of(second: int) -> str:
+    """A second since 1970 as entries have it, in UTC."""
+    return datetime.fromtimestamp(second, UTC).isoformat()
 
 
 def fresh_id() -> str:
@@ -52,7 +56,7 @@ class Ledger:
     pupils: epsilon 0.5 of 2 spent, 1.5 left
     """
 
-    def __init__(self, store: Store, *, clock: Callable[[], datetime] = now, ids: Callable[[], str] = fresh_id) -> None:
+    def __init__(self, store: Store, *, clock: Callable[[], float] = time, ids: Callable[[], str] = fresh_id) -> None:
         self._store, self._clock, self._ids = store, clock, ids
         with store.reading() as run:
             begun = rows.first_key(run)
@@ -207,18 +211,19 @@ class Ledger:
         return Answer(kept, charge, drawn=kept == content)
 
     def _charge(self, run: Run, request: ChargeRequest, before: Standing) -> Charge:
-        who, rule = before.people, before.people.rule
-        units = units_of(rule, request.price)
+        units = units_of(before.rule, request.price)
         spent = run(
             "UPDATE people SET spent = spent + ? WHERE name = ? AND coalesce(budget, ?) - spent >= ? RETURNING spent",
             *(units, request.people, MOST, units),
         )
+        asked = amount(before.rule, units)
         if not spent:
-            budget = amount(rule, who.budget_units or MOST)
-            raise OverBudget(request.people, amount(rule, units), budget - who.spent, budget, UNITS[rule])
-        facts = request.key, request.digest, request.facts
-        number, digest = self._append(run, before.last, "charge", request.people, units, *facts)
-        return Charge(request.key, number, digest, who.having_spent(spent[0][0]), amount(rule, units))
+            budget = amount(before.rule, before.budget or MOST)
+            left = budget - amount(before.rule, before.spent)
+            raise OverBudget(request.people, asked, left, budget, UNITS[before.rule])
+        last, what = Last(before.number, before.sha256), (request.key, request.digest, request.facts)
+        number, digest = self._append(run, last, "charge", request.people, units, *what)
+        return Charge(request.key, number, digest, before.people(spent[0][0]), asked)
 
     def _again(self, run: Run, request: ChargeRequest, before: Standing) -> Charge:
         """The charge that is there under the same key, if it is for the same."""
@@ -250,8 +255,17 @@ class Ledger:
         facts: str = "{}",
     ) -> Last:
         """The next entry of the chain: its number and digest."""
-        time = self._clock().astimezone(UTC).isoformat(timespec="seconds")
-        values = (last.number + 1, time, kind, people, units, key, digest, facts, last.sha256)
+        values = (
+            last.number + 1,
+            time_of(int(self._clock())),
+            kind,
+            people,
+            units,
+            key,
+            digest,
+            facts,
+            last.sha256,
+        )
         signed = sha256(content_of(*values))
         run("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *values, signed)
         return Last(last.number + 1, signed)

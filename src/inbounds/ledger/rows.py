@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from inbounds.errors import LedgerError
 from inbounds.files import sha256
+from inbounds.ledger.amounts import Rule
 from inbounds.ledger.entries import START, Entry
 from inbounds.ledger.people import People
 from inbounds.ledger.store import Run
@@ -38,18 +39,30 @@ class Last(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Where people stand before a charge. digest: what was asked under its key before, if anything was."""
+    """Where people stand before a charge, as the tables have it: people, the end of the chain, and what was asked
+    under the charge's key before, if anything was.
+    """
 
-    people: People
-    last: Last
+    name: str
+    rule: Rule
+    epsilon: str | None
+    delta: str | None
+    budget: int | None
+    spent: int
+    number: int
+    sha256: str
     digest: str | None
+
+    def people(self, spent: int) -> People:
+        """They, having spent so much."""
+        return as_people(self.name, self.rule, self.epsilon, self.delta, self.budget, spent)
 
 
 def standing(run: Run, name: str, key: str, place: str) -> Standing:
-    ((*who, number, digest, asked),) = run(STANDING, key, name)
-    if who[0] is None:
+    (row,) = run(STANDING, key, name)
+    if row[0] is None:
         raise unknown(name, place)
-    return Standing(_people(who), Last(number, digest), asked)
+    return Standing(*row)
 
 
 def last_entry(run: Run) -> Last:
@@ -66,12 +79,12 @@ def first_key(run: Run) -> str | None:
 
 def everybody(run: Run) -> list[People]:
     """All people, in the order of their names."""
-    return [_people(row) for row in run(f"{EVERYBODY} ORDER BY name")]
+    return [as_people(*row) for row in run(f"{EVERYBODY} ORDER BY name")]
 
 
 def people_named(run: Run, name: str) -> People | None:
     rows = run(f"{EVERYBODY} WHERE name = ?", name)
-    return _people(rows[0]) if rows else None
+    return as_people(*rows[0]) if rows else None
 
 
 def known(run: Run, name: str, place: str) -> People:
@@ -86,8 +99,8 @@ def unknown(name: str, place: str) -> LedgerError:
     return LedgerError(f"people must be in the ledger, got {name!r}; inbounds ledger create {place} --people …")
 
 
-def _people(row: Any) -> People:
-    name, rule, epsilon, delta, budget, spent = row
+def as_people(name: str, rule: Rule, epsilon: str | None, delta: str | None, budget: int | None, spent: int) -> People:
+    """People as their row has them."""
     return People(name, rule, _fraction(epsilon), _fraction(delta), budget, spent)
 
 
