@@ -431,6 +431,21 @@ def test_an_answer_kept_under_an_entry_that_is_none_is_found(ledger, file, kind)
         ledger.verify()
 
 
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (["DROP INDEX entries_key"], "index entries_key"),
+        (["DROP INDEX entries_key", "CREATE INDEX entries_key ON entries (key, kind)"], "index entries_key"),
+        (["CREATE TRIGGER more AFTER INSERT ON entries BEGIN DELETE FROM people; END"], "trigger more"),
+        (["CREATE VIEW more AS SELECT * FROM people"], "view more"),
+    ],
+)
+def test_whatever_is_not_as_it_was_made_is_found(ledger, file, change, found):
+    broken(file, *change)
+    with pytest.raises(ib.LedgerError, match=f"its {found} is not as it was made"):
+        ledger.verify()
+
+
 @pytest.mark.parametrize("guard", [words.split()[2] for words in WITHOUT_GUARDS])
 def test_a_missing_guard_is_found(ledger, file, guard):
     broken(file, f"DROP TRIGGER {guard}")
