@@ -45,9 +45,13 @@ PATIENCE = 5
 TARGETS = {
     "ledger": {
         "inbounds.ledger.amounts": ["tests/ledger/test_ledger.py"],
+        "inbounds.ledger.charges": ["tests/ledger/test_ledger.py"],
         "inbounds.ledger.entries": ["tests/ledger/test_ledger.py"],
         "inbounds.ledger.people": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_release.py"],
         "inbounds.ledger.checking": ["tests/ledger/test_ledger.py"],
+        "inbounds.ledger.rows": ["tests/ledger/test_ledger.py"],
+        "inbounds.ledger.store": ["tests/ledger/test_ledger.py"],
+        "inbounds.ledger.migrations": ["tests/ledger/test_ledger.py"],
         "inbounds.ledger.ledger": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_machine.py"],
         "inbounds.ledger.sqlite": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_power.py"],
         "inbounds.ledger.importing": ["tests/ledger/test_ledger_release.py"],

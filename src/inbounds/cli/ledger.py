@@ -102,7 +102,8 @@ def import_(
         totals = ledger.people()
     new = sum(not charge.repeated for charge in charges)
     if not as_json:
-        out.print(f"{new} of {len(charges)} releases brought in; the others were there already", markup=False)
+        others = "; the others were there already" if new < len(charges) else ""
+        out.print(f"{new} of {len(charges)} releases brought in{others}", markup=False)
     _print_people(totals, as_json)
 
 

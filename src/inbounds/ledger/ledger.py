@@ -211,19 +211,16 @@ class Ledger:
         return Answer(kept, charge, drawn=kept == content)
 
     def _charge(self, run: Run, request: ChargeRequest, before: Standing) -> Charge:
-        units = units_of(before.rule, request.price)
-        spent = run(
-            "UPDATE people SET spent = spent + ? WHERE name = ? AND coalesce(budget, ?) - spent >= ? RETURNING spent",
-            *(units, request.people, MOST, units),
-        )
-        asked = amount(before.rule, units)
-        if not spent:
-            budget = amount(before.rule, before.budget or MOST)
-            left = budget - amount(before.rule, before.spent)
-            raise OverBudget(request.people, asked, left, budget, UNITS[before.rule])
+        """The condition is checked here, as the only writer, and by the database itself (`CHECK (spent <= budget)`)."""
+        units, spent = units_of(before.rule, request.price), before.spent
+        asked, budget = amount(before.rule, units), before.budget or MOST
+        if units > budget - spent:
+            left = amount(before.rule, budget - spent)
+            raise OverBudget(request.people, asked, left, amount(before.rule, budget), UNITS[before.rule])
+        run("UPDATE people SET spent = spent + ? WHERE name = ?", units, request.people)
         last, what = Last(before.number, before.sha256), (request.key, request.digest, request.facts)
         number, digest = self._append(run, last, "charge", request.people, units, *what)
-        return Charge(request.key, number, digest, before.people(spent[0][0]), asked)
+        return Charge(request.key, number, digest, before.people(spent + units), asked)
 
     def _again(self, run: Run, request: ChargeRequest, before: Standing) -> Charge:
         """The charge that is there under the same key, if it is for the same."""

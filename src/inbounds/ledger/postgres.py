@@ -71,7 +71,8 @@ class Postgres:
             run("SELECT pg_advisory_xact_lock(?)", LOCK)
             if not run("SELECT 1 FROM pg_namespace WHERE nspname = ?", SCHEMA):
                 if not create:
-                    raise LedgerError(f"{self.place} must hold a ledger, got none; make one: inbounds ledger create")
+                    make = f"inbounds ledger create {self.place} --people …"
+                    raise LedgerError(f"{self.place} must hold a ledger, got none; make one: {make}")
                 run(f"CREATE SCHEMA {SCHEMA}")
             run(f"SET search_path TO {SCHEMA}")
             return migrate(run, steps, self.place, _has_steps)

@@ -55,7 +55,7 @@ class Standing(NamedTuple):
 
     def people(self, spent: int) -> People:
         """They, having spent so much."""
-        return as_people(self.name, self.rule, self.epsilon, self.delta, self.budget, spent)
+        return People(self.name, self.rule, _fraction(self.epsilon), _fraction(self.delta), self.budget, spent)
 
 
 def standing(run: Run, name: str, key: str, place: str) -> Standing:

@@ -69,6 +69,10 @@ class Worded(AbstractContextManager[None]):
     detail: Callable[[Exception], str]
 
     def __exit__(self, kind: type | None, reason: BaseException | None, trace: TracebackType | None) -> None:
+        self.check(reason)
+
+    def check(self, reason: BaseException | None) -> None:
+        """Raise the sentence in the place of a driver's error; others pass."""
         if isinstance(reason, self.error):
             raise LedgerError(f"{self.sentence} ({self.detail(reason)})") from reason
 
@@ -90,23 +94,26 @@ class Transaction(AbstractContextManager[Run]):
     def __enter__(self) -> Run:
         with self.failed:
             self.run(self.begin)
-            self._or_undo(self.check)
+        try:
+            self.check()
+        except BaseException as reason:
+            self._undo(reason)
+            raise
         return self.run
 
     def __exit__(self, kind: type | None, reason: BaseException | None, trace: TracebackType | None) -> None:
-        if reason is None:
-            with self.failed:
-                self._or_undo(self.commit)
-        else:
-            self.undo()
-            self.failed.__exit__(kind, reason, trace)
-
-    def _or_undo(self, effect: Callable[[], object]) -> None:
+        if reason is not None:
+            self._undo(reason)
+            return
         try:
-            effect()
-        except BaseException:
-            self.undo()
+            self.commit()
+        except BaseException as late:
+            self._undo(late)
             raise
+
+    def _undo(self, reason: BaseException) -> None:
+        self.undo()
+        self.failed.check(reason)
 
 
 def without_password(url: str) -> str:
