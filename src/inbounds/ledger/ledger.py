@@ -224,12 +224,13 @@ class Ledger:
 
     def _again(self, run: Run, request: ChargeRequest, before: Standing) -> Charge:
         """The charge that is there under the same key, if it is for the same."""
-        there = self._found(run, request.key)
-        if there is None or before.digest != request.digest:
+        if before.digest != request.digest:
             raise LedgerError(
                 f"key must be new for another question, price or people, got {request.key!r} of an earlier charge; "
                 "give another key"
             )
+        there = self._found(run, request.key)
+        assert there is not None  # its digest was
         return there
 
     def _found(self, run: Run, key: str) -> Charge | None:
