@@ -15,20 +15,7 @@ from inbounds.ledger.store import Run
 PAGE = 10_000
 """Entries that are read at once."""
 
-AFTER = (
-    "SELECT number, time, kind, people, units, key, digest, facts, previous, sha256 "
-    "FROM entries WHERE number > ? ORDER BY number LIMIT ?"
-)
-"""The next entries, as `Entry` takes them."""
-
 EVERYBODY = "SELECT name, rule, epsilon, delta, budget, spent FROM people"
-
-STANDING = (
-    "SELECT name, rule, epsilon, delta, budget, spent, number, sha256, "
-    "(SELECT digest FROM entries WHERE key = ? AND kind = 'charge') "
-    "FROM (SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1) AS last LEFT JOIN people ON name = ?"
-)
-"""All that a charge must know, in one statement."""
 
 
 class Last(NamedTuple):
@@ -59,7 +46,13 @@ class Standing(NamedTuple):
 
 
 def standing(run: Run, name: str, key: str, place: str) -> Standing:
-    (row,) = run(STANDING, key, name)
+    """All that a charge must know, in one statement."""
+    (row,) = run(
+        "SELECT name, rule, epsilon, delta, budget, spent, number, sha256, "
+        "(SELECT digest FROM entries WHERE key = ? AND kind = 'charge') "
+        "FROM (SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1) AS last LEFT JOIN people ON name = ?",
+        *(key, name),
+    )
     if row[0] is None:
         raise unknown(name, place)
     return Standing(*row)
@@ -110,7 +103,13 @@ def _fraction(text: str | None) -> Fraction | None:
 
 
 def page_after(run: Run, last: int) -> list[Entry]:
-    return [Entry(*row) for row in run(AFTER, last, PAGE)]
+    """The next entries after one."""
+    found = run(
+        "SELECT number, time, kind, people, units, key, digest, facts, previous, sha256 "
+        "FROM entries WHERE number > ? ORDER BY number LIMIT ?",
+        *(last, PAGE),
+    )
+    return [Entry(*row) for row in found]
 
 
 def all_entries(run: Run) -> Iterator[Entry]:
