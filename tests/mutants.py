@@ -69,6 +69,7 @@ EQUIVALENT: dict[str, str] = {
     "inbounds.trusted.bounds:64 + 1 in EXP_BITS + 64": "one guard bit more: nearer to exp, still at or below it",
     "inbounds.ledger.people:Or in self.left is None or self.budget is None": "both are None where there is no cap",
     "inbounds.ledger.ledger:16 + 1 in secrets.token_hex(16)": "an id of more bytes is as good",
+    "inbounds.ledger.rows:0 + 1 in row[0]": "where no people are found, their rule is missing like their name",
     "inbounds.ledger.rows:10000 + 1 in PAGE = 10000": "how many entries are read at once",
     "inbounds.ledger.checking:0 + 1 in People(entry.people, rule, epsilon, delta, entry.units, 0)": (
         "`totals` puts what was added up in its place"

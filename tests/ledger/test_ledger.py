@@ -24,7 +24,7 @@ from inbounds.ledger.entries import Entry
 from inbounds.ledger.ledger import verify_ledger
 from inbounds.ledger.migrations import POSTGRES, SQLITE
 from inbounds.ledger.sqlite import Driver, Sqlite
-from inbounds.ledger.store import without_password
+from inbounds.ledger.store import Transaction, Worded, without_password
 
 
 @pytest.fixture
@@ -141,6 +141,34 @@ def test_a_charge_is_found_under_its_own_key_only(ledger):
     for key, content in (("a", b"of a"), ("b", None)):
         found = ledger.find(key)
         assert (found.number, found.amount, found.answer) == (charges[key].number, charges[key].amount, content)
+
+
+def test_people_who_are_not_there_are_named_with_the_way_out(ledger):
+    for ask in (ledger.about, lambda name: ledger.charge(name, 1), lambda name: ledger.raise_budget(name, 3)):
+        with pytest.raises(ib.LedgerError, match="people must be in the ledger, got 'nobody'; inbounds ledger create"):
+            ask("nobody")
+
+
+class Stop(BaseException):
+    """What no driver raises, such as a key pressed."""
+
+
+@pytest.mark.parametrize(("error", "raised"), [(Stop("now"), Stop), (sqlite3.Error("full"), ib.LedgerError)])
+@pytest.mark.parametrize("moment", ["begin", "check", "block", "commit"])
+def test_a_transaction_that_fails_at_any_moment_is_undone_and_says_so(moment, error, raised):
+    done = []
+
+    def step(name):
+        done.append(name)
+        if name == moment:
+            raise error
+
+    failed = Worded(sqlite3.Error, "it could not be written", str)
+    steps = [lambda name=name: step(name) for name in ("undo", "check", "commit")]
+    with pytest.raises(raised, match=str(error)), Transaction(step, "begin", steps[0], failed, *steps[1:]) as run:
+        run("block")
+    until = ["begin", "check", "block", "commit"]
+    assert done == [*until[: until.index(moment) + 1], *(["undo"] if moment != "begin" else [])]
 
 
 def test_entries_are_read_page_by_page(ledger, monkeypatch):
