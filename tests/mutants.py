@@ -54,7 +54,7 @@ TARGETS = {
         "inbounds.ledger.store": ["tests/ledger/test_ledger.py"],
         "inbounds.ledger.migrations": ["tests/ledger/test_ledger.py"],
         "inbounds.ledger.ledger": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_machine.py"],
-        "inbounds.ledger.sqlite": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_power.py"],
+        "inbounds.ledger.sqlite": ["tests/ledger/test_ledger_sqlite.py", "tests/ledger/test_ledger.py"],
         "inbounds.ledger.importing": ["tests/ledger/test_ledger_release.py"],
         "inbounds.tables.booking": ["tests/ledger/test_ledger_release.py"],
     },
@@ -71,6 +71,9 @@ EQUIVALENT: dict[str, str] = {
     "inbounds.ledger.ledger:16 + 1 in secrets.token_hex(16)": "an id of more bytes is as good",
     "inbounds.ledger.rows:0 + 1 in row[0]": "where no people are found, their rule is missing like their name",
     "inbounds.ledger.rows:10000 + 1 in PAGE = 10000": "how many entries are read at once",
+    "inbounds.ledger.sqlite:Lt in sqlite3.sqlite_version_info < OLDEST": "a version has three numbers, OLDEST two",
+    "inbounds.ledger.sqlite:100 + 1 in file.read(100)": "one byte more than anybody looks at",
+    "inbounds.ledger.sqlite:Gt in time.monotonic() > last": "the very moment at which patience ends",
     "inbounds.ledger.checking:0 + 1 in People(entry.people, rule, epsilon, delta, entry.units, 0)": (
         "`totals` puts what was added up in its place"
     ),

@@ -610,18 +610,6 @@ def test_an_open_connection_cannot_be_told_to_wait_for_less(ledger, setting):
     assert found == [3, 1, "wal"]
 
 
-def test_a_connection_that_does_not_wait_for_the_disk_is_refused(file):
-    class Hasty(sqlite3.Connection):
-        def execute(self, sql, *values):
-            return super().execute(sql.replace("synchronous = EXTRA", "synchronous = NORMAL"), *values)
-
-    def connect(path, create):
-        return sqlite3.connect(path, isolation_level=None, factory=Hasty)
-
-    with pytest.raises(ib.LedgerError, match="with synchronous 2 or more, got wal with 1"):
-        Sqlite(file, create=True, driver=Driver(connect, sqlite3.Error))
-
-
 def test_a_ledger_in_memory_is_refused():
     def in_memory(path, create):
         return sqlite3.connect(":memory:", isolation_level=None)
