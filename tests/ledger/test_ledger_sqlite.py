@@ -143,3 +143,15 @@ def test_a_row_that_refers_to_nothing_is_found(file):
         raw.close()
         with pytest.raises(ib.LedgerError, match="a row of answers refers to nothing"):
             ledger.verify()
+
+
+def test_an_index_that_does_not_hold_what_its_table_does_is_found(file):
+    with Ledger.open(file) as ledger:
+        ledger.create_people("pupils", 1)
+        ledger.charge("pupils", "0.1", key="a long and lonely key")
+    content = file.read_bytes()
+    assert content.count(b"a long and lonely key") == 2  # in its table, and in the index of keys
+    place = content.rindex(b"a long and lonely key")
+    file.write_bytes(content[:place] + b"A" + content[place + 1 :])
+    with Ledger.open(file) as ledger, pytest.raises(ib.LedgerError, match=r"was changed: .*index entries_key"):
+        ledger.verify()
