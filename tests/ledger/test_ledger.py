@@ -143,6 +143,17 @@ def test_a_charge_is_found_under_its_own_key_only(ledger):
         assert (found.number, found.amount, found.answer) == (charges[key].number, charges[key].amount, content)
 
 
+def test_a_receipt_names_the_people_right_after_the_charge(ledger):
+    for k in range(3):
+        assert ledger.charge("pupils", "0.3", key=f"{k}").people == ledger.about("pupils")
+    assert ledger.about("pupils").spent == Fraction(9, 10)
+
+
+def test_the_first_entry_says_what_it_begins(ledger):
+    first = next(ledger.entries())
+    assert (first.kind, first.key, first.said) == ("ledger", ledger.id, {"format": "inbounds ledger", "version": 1})
+
+
 def test_people_who_are_not_there_are_named_with_the_way_out(ledger):
     for ask in (ledger.about, lambda name: ledger.charge(name, 1), lambda name: ledger.raise_budget(name, 3)):
         with pytest.raises(ib.LedgerError, match="people must be in the ledger, got 'nobody'; inbounds ledger create"):
