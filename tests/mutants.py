@@ -13,6 +13,7 @@ makes the script exit with 1.
 import ast
 import copy
 import gc
+import importlib
 import importlib.abc
 import importlib.util
 import inspect
@@ -164,6 +165,7 @@ def planted(module: str, tree: ast.Module) -> dict[tuple[str, int], CodeType]:
 
 def plant(module: str, changed: Mapping[tuple[str, int], CodeType]) -> None:
     """Put changed code into the functions themselves, whoever holds them by whatever name."""
+    importlib.import_module(module)  # some are first imported by a command
     for found in gc.get_objects():
         if isinstance(found, FunctionType) and found.__code__.co_filename == str(_file(module)):
             key = found.__code__.co_qualname, found.__code__.co_firstlineno
