@@ -256,6 +256,21 @@ def test_over_budget_is_refused_before_the_data_is_read(folder, monkeypatch):
     assert not Path("out.csv").exists()
 
 
+def test_a_budget_given_in_the_ledger_beside_the_output_holds(folder):
+    with Ledger.open(BESIDE) as ledger:
+        ledger.create_people(PEOPLE, epsilon="0.7")
+    release(EDITION, FRAME, output="out.csv")
+    with pytest.raises(ib.OverBudget, match=r"0\.2 of 0\.7, got 0\.5"):
+        release(EDITION, FRAME, output="again.csv", key="again")
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_others_are_counted_beside_those_who_are_there(folder):
+    release(EDITION, FRAME, output="out.csv")
+    release({**EDITION, "people": {"name": "others"}}, FRAME, output="others.csv")
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2), "others": Fraction(1, 2)}
+
+
 def test_no_value_of_a_frame_is_looked_at_before_its_charge_is_durable(folder):
     pandas, seen = pytest.importorskip("pandas"), []
 
