@@ -23,7 +23,8 @@ from inbounds.tables import PlanError, SourceError, as_plan, engine, open_source
 from inbounds.tables.account import query_of
 from inbounds.tables.answer import Asked
 from inbounds.tables.reopen import check, together
-from inbounds.tables.sources.source import quiet
+from inbounds.tables.schema import read_columns
+from inbounds.tables.sources.source import filled, quiet
 from inbounds.tables.write import own_digest
 from inbounds.trusted.bounds import EXP_BITS, exp_below
 
@@ -148,7 +149,8 @@ def kept(source, table, records, groups):
     content = plan([{"sum": "x"}], records, groups, **({"source": source} if source else {}))
     content["columns"]["x"] = {"low": 0, "high": 1000}
     with closing(open_source(as_plan(content, table))) as opened, quiet():
-        found = engine._joined(opened.plan, opened.table).to_pyarrow()
+        records = filled(opened.plan.source, opened.table, read_columns(opened.plan))
+        found = engine._joined(opened.plan, records).to_pyarrow()
     return Counter(zip(found["group_"].to_pylist(), found["v0"].to_pylist(), strict=True))
 
 
