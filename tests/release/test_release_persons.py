@@ -334,6 +334,7 @@ def test_public_sizes_are_refused_with_persons_in_words(tmp_path):
         ({"id": "person", "max_records": 0}, "people.max_records must be a whole number of at least 1"),
         ({"id": "person", "max_groups": "2.5"}, "people.max_groups must be a whole number of at least 1"),
         ({"max_records": 3}, "people.max_records needs id"),
+        ({"id": "person", "max_records": 10**30}, r"people.max_records must lie below 2\^53"),
         ({"id": ""}, "people.id must name the column"),
     ],
 )

@@ -13,7 +13,7 @@ from typing import Any
 from inbounds.files import canonical, sha256
 from inbounds.ledger.people import as_name
 from inbounds.numbers import as_epsilon, whole
-from inbounds.tables.columns import Declared, positive_at
+from inbounds.tables.columns import LARGEST, Declared, positive_at
 from inbounds.tables.condition import Condition
 from inbounds.tables.designs import Wishes
 from inbounds.tables.errors import Lines, PlanError, at
@@ -98,6 +98,8 @@ class Protected:
         for name in ("max_records", "max_groups"):
             with at(name):
                 object.__setattr__(self, name, whole(getattr(self, name), name, 1))
+            if getattr(self, name) >= LARGEST:
+                raise PlanError("must lie below 2^53", (name,))
             if not self.id and getattr(self, name) != 1:
                 raise PlanError("needs id, the column that says whose a record is", (name,))
 
