@@ -65,6 +65,11 @@ class Designed:
     expected: tuple[tuple[Expected, ...], ...]
 
     @property
+    def idle(self) -> bool:
+        """Whether some number is no better than a constant: see `worth`."""
+        return any(found.no_better for row in self.expected for found in row)
+
+    @property
     def errors(self) -> tuple[tuple[float, ...], ...]:
         """For every statistic, the expected error of each distinct size."""
         return tuple(tuple(found.error for found in row) for row in self.expected)

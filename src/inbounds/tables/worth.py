@@ -23,9 +23,6 @@ from inbounds.tables.errors import PlanError
 from inbounds.tables.statistics import Expected, Subject
 from inbounds.tables.texts import number
 
-NO_BETTER = 0.95
-"""From this share of the constant's error on, a statistic is no better than the constant."""
-
 USEFUL = 0.5
 """What would help brings the error down to this share of the constant's."""
 
@@ -84,7 +81,7 @@ def all_no_better(designed: Designed, found: tuple[NoBetter, ...]) -> bool:
 
 def _judged(designed: Designed, k: int, folder: Path) -> Iterator[NoBetter]:
     asked, expected = designed.asked, designed.expected[k]
-    bad = [s for s, found in enumerate(expected) if not found.error < NO_BETTER * found.constant]
+    bad = [s for s, found in enumerate(expected) if found.no_better]
     if bad:
         worst, sizes = expected[bad[-1]], tuple(asked.sizes[s] for s in bad)
         everywhere = len(bad) == len(expected)

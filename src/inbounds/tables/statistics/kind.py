@@ -72,11 +72,20 @@ class Aggregates:
         return self.measures[""]
 
 
+NO_BETTER = 0.95
+"""From this share of the constant's error on, a number is no better than the constant."""
+
+
 class Expected(NamedTuple):
     """The expected error of a number, and that of the best constant in its place."""
 
     error: float
     constant: float
+
+    @property
+    def no_better(self) -> bool:
+        """Whether the constant would do as well."""
+        return not self.error < NO_BETTER * self.constant
 
 
 @dataclass(frozen=True)
