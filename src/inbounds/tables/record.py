@@ -21,7 +21,7 @@ from inbounds.tables.forms import MechanismForm, PersonForm, RecordForm
 from inbounds.tables.plan import CHANGE, PERSON, Plan
 from inbounds.tables.schema import texts_of, used_columns
 from inbounds.tables.sources.csvfile import WELL_FORMED
-from inbounds.tables.statistics import DOMAINS, Expected
+from inbounds.tables.statistics import DOMAINS, ExpectedError
 from inbounds.tables.texts import is_date, number
 from inbounds.tables.worth import NoBetter
 
@@ -78,7 +78,7 @@ def mechanisms(designed: Designed) -> list[MechanismForm]:
     return list(merged.values())
 
 
-def _line(statistic: str, size: int, groups: int, design: Design, expected: Expected) -> MechanismForm:
+def _line(statistic: str, size: int, groups: int, design: Design, expected: ExpectedError) -> MechanismForm:
     made = design.mechanism
     return {
         "statistic": statistic,

@@ -20,7 +20,7 @@ from inbounds.tables.answer import Designed, expected_of
 from inbounds.tables.columns import Number
 from inbounds.tables.designs import DESIGNED_UP_TO, Request, kept
 from inbounds.tables.errors import PlanError
-from inbounds.tables.statistics import Expected, Subject
+from inbounds.tables.statistics import ExpectedError, Subject
 from inbounds.tables.texts import number
 
 USEFUL = 0.5
@@ -45,7 +45,7 @@ class NoBetter:
 
     statistic: str
     sizes: tuple[int, ...]
-    found: Expected
+    found: ExpectedError
     helps: tuple[str, ...]
     everywhere: bool
 
@@ -96,7 +96,7 @@ def _helps(designed: Designed, k: int, size: int, folder: Path) -> Iterator[str]
     plan, entry = designed.asked.plan, designed.asked.entries[k]
     subject = plan.subject(entry.statistic)
 
-    def tried(factor: int, more: str) -> Expected | None:
+    def tried(factor: int, more: str) -> ExpectedError | None:
         """The errors with so many times the epsilon, the records, or the step."""
         own = _coarser(subject, factor) if more == "step" else subject
         largest = size * factor if more == "size" else size
@@ -118,7 +118,7 @@ def _helps(designed: Designed, k: int, size: int, folder: Path) -> Iterator[str]
 
 def _expected(
     designed: Designed, entry: AccountLine, subject: Subject[Number], size: int, epsilon: Fraction, folder: Path
-) -> Expected | None:
+) -> ExpectedError | None:
     """The errors of the statistic under other facts; nothing where it cannot be designed."""
     statistic = entry.statistic
     try:
