@@ -5,11 +5,7 @@
 
     flip_formula   Pr[i] = p_i * int_0^1 prod_(j <> i) (1 - u p_j) du
     flip_sums_to   all of them sum to 1 - prod (1 - p_j), which is 1 where some p_j is 1
-    flip_square    if p_j and p'_j are within a factor r of each other, then Pr[i] <= r^2 * Pr'[i]
-    flip_tight     with x = T(1), every step at most R, c + 2 outputs and y = x/R, Pr[i] <= M * Pr'[i] for
-                     M = max (R * I(y), K/x) / I(x),  I(z) = int (1-u)(1-zu)^c,  K = int (1-xu)(1-yu)^c
-    index_share    the sampler's index among s hands is uniform but for one word in either direction
-    drawn_ratio    so its law keeps the ratio M * (1 + d) / (1 - d) where each hand is chosen with (1 +- d)/s *)
+    flip_square    if p_j and p'_j are within a factor r of each other, then Pr[i] <= r^2 * Pr'[i] *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Arith Permutation.
 From Inbounds Require Import Exp Privacy Integral.
 Import ListNotations.
