@@ -87,15 +87,15 @@ Section Accepted.
 
   (** Whatever the statistic: answers at most the reach apart. *)
   Theorem value_promise r x y j k : near p = ByReach r -> answers_at p x j -> answers_at p y k ->
-    Rabs (x - y) <= IZR r * real (unit (answers p)) -> promised p (real (epsilon p)) j k.
+    Rabs (x - y) <= IZR r * real (grid_step (answers p)) -> promised p (real (epsilon p)) j k.
   Proof.
     intros Hn [Hj <-] [Hk <-] Hd. apply (within_reach r); auto.
     pose proof (real_unit_pos p accepted) as U. unfold value in Hd.
-    replace (real (first (answers p)) + real (unit (answers p)) * IZR (tick_at p j)
-             - (real (first (answers p)) + real (unit (answers p)) * IZR (tick_at p k)))
-      with (real (unit (answers p)) * IZR (tick_at p j - tick_at p k)) in Hd by (rewrite minus_IZR; ring).
+    replace (real (first (answers p)) + real (grid_step (answers p)) * IZR (tick_at p j)
+             - (real (first (answers p)) + real (grid_step (answers p)) * IZR (tick_at p k)))
+      with (real (grid_step (answers p)) * IZR (tick_at p j - tick_at p k)) in Hd by (rewrite minus_IZR; ring).
     rewrite Rabs_mult, (Rabs_right (real _)) in Hd by lra. apply le_IZR. rewrite abs_IZR.
-    apply Rmult_le_reg_l with (real (unit (answers p))); lra.
+    apply Rmult_le_reg_l with (real (grid_step (answers p))); lra.
   Qed.
 
   Lemma any_two j k : near p = AllOfThem -> (j < positions p)%nat -> (k < positions p)%nat ->
@@ -113,7 +113,7 @@ Section Accepted.
   Qed.
 
   (** The answers of a count are 0, 1, 2, ... *)
-  Lemma count_grid : asked p = Count -> real (unit (answers p)) = 1 /\ real (first (answers p)) = 0.
+  Lemma count_grid : asked p = Count -> real (grid_step (answers p)) = 1 /\ real (first (answers p)) = 0.
   Proof.
     intros Hk. destruct (query_facts p accepted) as (Hs & _ & H & _). unfold kind_ok in H. rewrite Hk in H.
     unfold scale_ok, is_positive, is_number in Hs. rewrite !andb_true_iff in *. rewrite !Z.ltb_lt in Hs.
@@ -154,7 +154,7 @@ Section Accepted.
 
   (** * Totals: whole numbers between low and high, in units of the grid *)
   Theorem total_promise {P} (f : P -> Z) low high r : near p = ByReach r -> (forall x, low <= f x <= high)%Z ->
-    (IZR (high - low) <= IZR r * real (unit (answers p))) ->
+    (IZR (high - low) <= IZR r * real (grid_step (answers p))) ->
     forall db db', replaced db db' -> forall j k,
     answers_at p (IZR (total f db)) j -> answers_at p (IZR (total f db')) k -> promised p (real (epsilon p)) j k.
   Proof.
@@ -165,7 +165,7 @@ Section Accepted.
 
   Theorem open_total_promise {P} (f : P -> Z) low high least most r : near p = ByReach r ->
     (forall x, low <= f x <= high)%Z -> (least <= most)%Z ->
-    (IZR (Z.max (Z.abs low) (Z.abs high)) <= IZR r * real (unit (answers p))) ->
+    (IZR (Z.max (Z.abs low) (Z.abs high)) <= IZR r * real (grid_step (answers p))) ->
     forall db db', added db db' -> forall j k,
     answers_at p (IZR (clamp least most (total f db))) j -> answers_at p (IZR (clamp least most (total f db'))) k ->
     promised p (real (epsilon p)) j k.
@@ -178,7 +178,7 @@ Section Accepted.
 
   (** * Means of n whole numbers: the reach in units of 1/n covers one of them *)
   Theorem mean_promise {P} (f : P -> Z) low high n r : near p = ByReach r -> (forall x, low <= f x <= high)%Z ->
-    (0 < n)%nat -> (IZR (high - low) <= IZR r * real (unit (answers p)) * INR n) ->
+    (0 < n)%nat -> (IZR (high - low) <= IZR r * real (grid_step (answers p)) * INR n) ->
     forall db db', length db = n -> replaced db db' -> forall j k,
     answers_at p (mean f db) j -> answers_at p (mean f db') k -> promised p (real (epsilon p)) j k.
   Proof.
@@ -193,7 +193,7 @@ Section Accepted.
 
   (** As `ib.mean(n, low, high)` makes the query: unit 1/n and reach high - low. *)
   Corollary plain_mean_promise {P} (f : P -> Z) low high n : near p = ByReach (high - low) ->
-    (forall x, low <= f x <= high)%Z -> (0 < n)%nat -> real (unit (answers p)) = / INR n ->
+    (forall x, low <= f x <= high)%Z -> (0 < n)%nat -> real (grid_step (answers p)) = / INR n ->
     forall db db', length db = n -> replaced db db' -> forall j k,
     answers_at p (mean f db) j -> answers_at p (mean f db') k -> promised p (real (epsilon p)) j k.
   Proof.
@@ -229,9 +229,9 @@ Section Accepted.
     unfold is_positive, is_number in H. rewrite andb_true_iff, !Z.ltb_lt in H. destruct H as [Dd Dn].
     apply promised_by_price; auto. unfold near_ticks. rewrite Hn. cbn [price]. f_equal.
     unfold value.
-    replace (real (first (answers p)) + real (unit (answers p)) * IZR (tick_at p j)
-             - (real (first (answers p)) + real (unit (answers p)) * IZR (tick_at p k)))
-      with (real (unit (answers p)) * IZR (tick_at p j - tick_at p k)) by (rewrite minus_IZR; ring).
+    replace (real (first (answers p)) + real (grid_step (answers p)) * IZR (tick_at p j)
+             - (real (first (answers p)) + real (grid_step (answers p)) * IZR (tick_at p k)))
+      with (real (grid_step (answers p)) * IZR (tick_at p j - tick_at p k)) by (rewrite minus_IZR; ring).
     rewrite Rabs_mult, (Rabs_right (real _)), <- abs_IZR by lra. rewrite !mult_IZR. unfold real.
     apply IZR_pos in Un, Ud, Dd, Dn. field. repeat split; lra.
   Qed.
@@ -239,7 +239,7 @@ Section Accepted.
   (** * Real answers, rounded down into cells a hair wider than the grid's own *)
 
   (** reach * cell = reach * unit + allowance *)
-  Definition cell (r : Z) : R := real (unit (answers p)) + real (allowance p) / IZR r.
+  Definition cell (r : Z) : R := real (grid_step (answers p)) + real (allowance p) / IZR r.
 
   (** The cell of a real answer in a run of cells from tick a to tick b that begins at [low]: rounded down, and moved
       to the nearer end where it lies beyond the run (by no more than the allowance, or it is refused). *)
@@ -265,7 +265,7 @@ Section Accepted.
   Theorem interval_promise r low a b x y j k : near p = ByReach r -> (a <= b)%Z ->
     (j < positions p)%nat -> (k < positions p)%nat ->
     cell_of low (cell r) a b x (tick_at p j) -> cell_of low (cell r) a b y (tick_at p k) ->
-    Rabs (x - y) <= IZR r * real (unit (answers p)) + real (allowance p) -> promised p (real (epsilon p)) j k.
+    Rabs (x - y) <= IZR r * real (grid_step (answers p)) + real (allowance p) -> promised p (real (epsilon p)) j k.
   Proof.
     intros Hn Hab Hj Hk Cx Cy Hd. apply (within_reach r); auto.
     pose proof (reach_at_least_one r Hn) as R1. assert (R0 : 0 < IZR r) by (apply IZR_pos; lia).
@@ -278,14 +278,14 @@ Section Accepted.
     { unfold cell. assert (0 <= real (allowance p) / IZR r); [|lra].
       apply Rmult_le_pos; [assumption|]. left. now apply Rinv_0_lt_compat. }
     apply (cells_lipschitz low (cell r) a b x y); auto.
-    replace (IZR r * cell r) with (IZR r * real (unit (answers p)) + real (allowance p)); [assumption|].
+    replace (IZR r * cell r) with (IZR r * real (grid_step (answers p)) + real (allowance p)); [assumption|].
     unfold cell. field. lra.
   Qed.
 
   (** True answers at most the sensitivity apart, computed with an error of at most half the allowance each. *)
   Corollary interval_promise_computed r low a b sensitivity exact exact' x y j k : near p = ByReach r -> (a <= b)%Z ->
     (j < positions p)%nat -> (k < positions p)%nat ->
-    sensitivity <= IZR r * real (unit (answers p)) -> Rabs (exact - exact') <= sensitivity ->
+    sensitivity <= IZR r * real (grid_step (answers p)) -> Rabs (exact - exact') <= sensitivity ->
     Rabs (x - exact) <= real (allowance p) / 2 -> Rabs (y - exact') <= real (allowance p) / 2 ->
     cell_of low (cell r) a b x (tick_at p j) -> cell_of low (cell r) a b y (tick_at p k) ->
     promised p (real (epsilon p)) j k.

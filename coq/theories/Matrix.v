@@ -251,11 +251,11 @@ Section Accepted.
 End Accepted.
 
 (** * Levels beside the answer: weights[output][level][answer], neighbours within windows of both *)
-Record window := Window { from : nat; till : nat; first : nat; last : nat }.
+Record window := Window { from : nat; till : nat; lowest : nat; highest : nat }.
 
 Definition block (w : window) (levels : list (list Z)) : list Z :=
   flat_map (fun level => firstn (till w - from w) (skipn (from w) level))
-           (firstn (last w + 1 - first w) (skipn (first w) levels)).
+           (firstn (highest w + 1 - lowest w) (skipn (lowest w) levels)).
 
 Definition check_states (levels answers : nat) (W : list (list (list Z))) (windows : list window) (en ed : Z) : bool :=
   (0 <=? en) && (0 <? ed)
@@ -281,7 +281,7 @@ Qed.
 Theorem check_states_sound levels answers W windows en ed :
   check_states levels answers W windows en ed = true ->
   forall w, In w windows -> forall i s t j k, (i < length W)%nat ->
-  (first w <= s <= last w)%nat -> (first w <= t <= last w)%nat -> (s < levels)%nat -> (t < levels)%nat ->
+  (lowest w <= s <= highest w)%nat -> (lowest w <= t <= highest w)%nat -> (s < levels)%nat -> (t < levels)%nat ->
   (from w <= j < till w)%nat -> (from w <= k < till w)%nat -> (j < answers)%nat -> (k < answers)%nat ->
   (0 <= state_weight W i s j)%Z /\
   IZR (state_weight W i s j) <= exp (eps en ed) * IZR (state_weight W i t k).
@@ -300,7 +300,7 @@ Proof.
   specialize (Hkeep _ Hin). rewrite forallb_forall in Hkeep. specialize (Hkeep w Hw).
   destruct (ratio_below_sound en ed 1 1 He Hed ltac:(lia) ltac:(lia)) as [Hp Hexp].
   replace (IZR en / IZR ed * (1 / 1)) with (eps en ed) in Hexp by (unfold eps; unfold Rdiv; rewrite Rinv_1; ring).
-  assert (Hblock : forall u c, (first w <= u <= last w)%nat -> (u < levels)%nat -> (from w <= c < till w)%nat ->
+  assert (Hblock : forall u c, (lowest w <= u <= highest w)%nat -> (u < levels)%nat -> (from w <= c < till w)%nat ->
             (c < answers)%nat -> In (state_weight W i u c) (block w (nth i W []))).
   { intros u c Hu Hul Hc Hca. unfold block. apply in_flat_map. exists (nth u (nth i W []) []). split.
     - apply in_slice; lia.

@@ -27,7 +27,7 @@ Definition whole (k : Z) : frac := Frac k 1.
 
 (** * What a passport says *)
 Inductive places := Even (size : Z) | Listed (ticks : list Z).
-Record scale := Scale { first : frac; unit : frac; ticks : places }.
+Record scale := Scale { first : frac; grid_step : frac; ticks : places }.
 
 Inductive neighbours := ByReach (steps : Z) | AllOfThem | ByMetric (distance : frac).
 Inductive kind := Count | Total | Mean | Extreme | Ordinal | Category | Interval | OtherKind.
@@ -67,7 +67,7 @@ Definition places_ok (t : places) : bool :=
   | Listed (t0 :: l) => (t0 =? 0) && rising (t0 :: l)
   end.
 
-Definition scale_ok (s : scale) : bool := is_number (first s) && is_positive (unit s) && places_ok (ticks s).
+Definition scale_ok (s : scale) : bool := is_number (first s) && is_positive (grid_step s) && places_ok (ticks s).
 
 Definition size_of (t : places) : Z := match t with Even n => n | Listed l => length_Z 0 l end.
 Definition last_tick (t : places) : Z := match t with Even n => n - 1 | Listed l => last_of l end.
@@ -88,15 +88,15 @@ Definition same_places (a b : places) : bool :=
       else negb (regular b) && forallb (fun ab => fst ab =? snd ab) (combine (all_ticks a) (all_ticks b))).
 
 Definition same_scale (a b : scale) : bool :=
-  frac_eq (first a) (first b) && frac_eq (unit a) (unit b) && same_places (ticks a) (ticks b).
+  frac_eq (first a) (first b) && frac_eq (grid_step a) (grid_step b) && same_places (ticks a) (ticks b).
 
 Definition shifted (s : scale) (halves : Z) : scale :=
-  Scale (frac_add (first s) (Frac (halves * num (unit s)) (2 * den (unit s)))) (unit s) (ticks s).
+  Scale (frac_add (first s) (Frac (halves * num (grid_step s)) (2 * den (grid_step s)))) (grid_step s) (ticks s).
 
 (** The values of a scale as whole multiples of 1/common. *)
 Definition wholes (common : Z) (s : scale) : list Z :=
   let start := num (first s) * (common / den (first s)) in
-  let step := num (unit s) * (common / den (unit s)) in
+  let step := num (grid_step s) * (common / den (grid_step s)) in
   map (fun t => start + step * t) (all_ticks (ticks s)).
 
 Fixpoint cells_in_order (lows values highs : list Z) : bool :=
@@ -123,7 +123,7 @@ Fixpoint covered (fuel : nat) (places lows highs : list Z) : bool :=
   end.
 
 Definition common_of (scales : list scale) : Z :=
-  fold_left (fun c s => Z.lcm (Z.lcm c (den (first s))) (den (unit s))) scales 1.
+  fold_left (fun c s => Z.lcm (Z.lcm c (den (first s))) (den (grid_step s))) scales 1.
 
 Definition cells_ok (most : Z) (s lowers uppers values : scale) : bool :=
   scale_ok lowers && scale_ok uppers && scale_ok values
@@ -159,11 +159,11 @@ Definition neighbours_ok (t : places) (n : neighbours) : bool :=
 
 (** Real answers at most this far apart, before the allowance, land within the reach. *)
 Definition reached (p : passport) : frac :=
-  match near p with ByReach r => if rounds p then frac_times r (unit (answers p)) else whole 0 | _ => whole 0 end.
+  match near p with ByReach r => if rounds p then frac_times r (grid_step (answers p)) else whole 0 | _ => whole 0 end.
 
 Definition kind_ok (p : passport) : bool :=
   match asked p with
-  | Count => regular (ticks (answers p)) && frac_eq (first (answers p)) (whole 0) && frac_eq (unit (answers p)) (whole 1)
+  | Count => regular (ticks (answers p)) && frac_eq (first (answers p)) (whole 0) && frac_eq (grid_step (answers p)) (whole 1)
   | Total | Mean | Extreme | Ordinal | Category => regular (ticks (answers p))
   | Interval | OtherKind => true
   end.
@@ -207,7 +207,7 @@ Definition near_ticks (p : passport) : near_by :=
   match near p with
   | ByReach r => Reach r
   | AllOfThem => Everyone
-  | ByMetric d => Metric (num (unit (answers p)) * den d) (den (unit (answers p)) * num d)
+  | ByMetric d => Metric (num (grid_step (answers p)) * den d) (den (grid_step (answers p)) * num d)
   end.
 
 (** What noise on a grid without gaps must pay for: reach in steps, and the distance. *)
@@ -257,7 +257,7 @@ Definition tick_at (p : passport) (j : nat) : Z :=
   match ticks (answers p) with Even _ => Z.of_nat j | Listed l => nth j l 0%Z end.
 
 (** The answer at a position. *)
-Definition value (p : passport) (j : nat) : R := real (first (answers p)) + real (unit (answers p)) * IZR (tick_at p j).
+Definition value (p : passport) (j : nat) : R := real (first (answers p)) + real (grid_step (answers p)) * IZR (tick_at p j).
 
 (** What a clamped step is renamed to. *)
 Definition target (remap : option (list Z)) (o : nat) : nat :=
@@ -351,13 +351,13 @@ Section Accepted.
   Lemma ticks_ok : places_ok (ticks (answers p)) = true.
   Proof. destruct query_facts as (H & _). unfold scale_ok in H. rewrite !andb_true_iff in H. tauto. Qed.
 
-  Lemma unit_pos : (0 < num (unit (answers p)) /\ 0 < den (unit (answers p)))%Z.
+  Lemma unit_pos : (0 < num (grid_step (answers p)) /\ 0 < den (grid_step (answers p)))%Z.
   Proof.
     destruct query_facts as (H & _). unfold scale_ok, is_positive, is_number in H. rewrite !andb_true_iff in H.
     rewrite !Z.ltb_lt in H. tauto.
   Qed.
 
-  Lemma real_unit_pos : 0 < real (unit (answers p)).
+  Lemma real_unit_pos : 0 < real (grid_step (answers p)).
   Proof.
     destruct unit_pos as [A B]. apply Rmult_lt_0_compat; [now apply IZR_pos|]. apply Rinv_0_lt_compat. now apply IZR_pos.
   Qed.
