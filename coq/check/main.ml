@@ -41,7 +41,7 @@ let judged path =
   match check path with
   | () -> Printf.printf "private %s\n" path; true
   | exception (Json.Malformed reason | Spelling.Refused reason) -> Printf.printf "refused %s: %s\n" path reason; false
-  | exception Stack_overflow -> Printf.printf "refused %s: it is too large for this checker\n" path; false
+  | exception Stack_overflow -> raise (Sys_error (path ^ " has lists that are too long for this checker's stack"))
 
 let usage = "inbounds-check FILE... : check mechanism passports; exits with 1 if one is refused, 2 if one cannot be read"
 

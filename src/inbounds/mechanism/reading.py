@@ -1,13 +1,15 @@
 """Reading a passport without belief: the weights are certified anew, and every claim computed again."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from inbounds.errors import InboundsError, PassportError
 from inbounds.files import Json, content_of
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.mechanism import Mechanism
-from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.origin import Optimality, Origin
 from inbounds.mechanism.passport import PASSPORT, claims, objective_value, version_of
 from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_optimality, read_query
 from inbounds.trusted.extent import MOST_CELLS, MOST_DIGITS
@@ -21,20 +23,46 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
 def read(content: Any) -> Mechanism:
     """A mechanism from a passport's JSON values, certified anew."""
     PASSPORT.opened(content)
-    try:
-        mechanism = _mechanism(content)
+    with _in_one_sentence():
+        origin = content["origin"]
+        parameters = {read_line(key): read_line(value) for key, value in origin["parameters"].items()}
+        named = Origin(read_line(origin["name"]), parameters, read_line(origin["reference"]))
+        mechanism = _mechanism(content, named, read_optimality(content["optimality"]))
         follows = _same_claims(content.get("claims"), claims(mechanism))
-    except InboundsError as reason:
-        raise PassportError(f"the weights are not private: {reason}") from reason
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
-        raise PassportError(f"the passport is malformed: {reason}") from reason
-    if content["version"] != version_of(mechanism):
-        raise PassportError("the version does not fit the query: only version 2 has an allowance, and always one")
+    _refuse_other_version(content, mechanism)
     if not follows:
         raise PassportError("the claims do not follow from the weights")
     if not _same_objective(mechanism):
         raise PassportError("the value of the objective does not follow from the weights")
     return mechanism
+
+
+def certified(content: Any) -> Mechanism:
+    """The mechanism of a passport's query, epsilon and law, certified anew; what else it says is left aside.
+
+    This much is judged by `inbounds-check` too, the checker that is extracted from the machine-checked proof.
+    """
+    PASSPORT.opened(content)
+    with _in_one_sentence():
+        mechanism = _mechanism(content, Origin("unnamed"))
+    _refuse_other_version(content, mechanism)
+    return mechanism
+
+
+@contextmanager
+def _in_one_sentence() -> Iterator[None]:
+    """Whatever goes wrong while a stranger's passport is read is a `PassportError`."""
+    try:
+        yield
+    except InboundsError as reason:
+        raise PassportError(f"the weights are not private: {reason}") from reason
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
+        raise PassportError(f"the passport is malformed: {reason}") from reason
+
+
+def _refuse_other_version(content: Json, mechanism: Mechanism) -> None:
+    if content["version"] != version_of(mechanism):
+        raise PassportError("the version does not fit the query: only version 2 has an allowance, and always one")
 
 
 def _same_objective(mechanism: Mechanism) -> bool:
@@ -65,15 +93,9 @@ def _same_claims(written: Any, computed: Json) -> bool:
         return False
 
 
-def _mechanism(content: Json) -> Mechanism:
-    origin, law = content["origin"], read_law(content["law"])
-    parameters = {read_line(key): read_line(value) for key, value in origin["parameters"].items()}
+def _mechanism(content: Json, origin: Origin, optimality: Optimality | None = None) -> Mechanism:
+    law = read_law(content["law"])
     remap = law.remap if isinstance(law, Noise) else None
     written = max(law.weights.shape) if isinstance(law, Matrix) else 0 if remap is None else len(remap)
-    return Mechanism(
-        read_query(content["query"], max(MOST_CELLS, written)),
-        read_fraction(content["epsilon"]),
-        law,
-        Origin(read_line(origin["name"]), parameters, read_line(origin["reference"])),
-        read_optimality(content["optimality"]),
-    )
+    query = read_query(content["query"], max(MOST_CELLS, written))
+    return Mechanism(query, read_fraction(content["epsilon"]), law, origin, optimality)
