@@ -1,12 +1,10 @@
 """Reading a passport without belief: the weights are certified anew, and every claim computed again."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from inbounds.errors import InboundsError, PassportError
-from inbounds.files import Json, content_of
+from inbounds.errors import PassportError
+from inbounds.files import Json, content_of, refusing
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.mechanism import Mechanism
 from inbounds.mechanism.origin import Optimality, Origin
@@ -23,7 +21,7 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
 def read(content: Any) -> Mechanism:
     """A mechanism from a passport's JSON values, certified anew."""
     PASSPORT.opened(content)
-    with _in_one_sentence():
+    with refusing("the passport is malformed", "the weights are not private"):
         origin = content["origin"]
         parameters = {read_line(key): read_line(value) for key, value in origin["parameters"].items()}
         named = Origin(read_line(origin["name"]), parameters, read_line(origin["reference"]))
@@ -43,21 +41,10 @@ def certified(content: Any) -> Mechanism:
     This much is judged by `inbounds-check` too, the checker that is extracted from the machine-checked proof.
     """
     PASSPORT.opened(content)
-    with _in_one_sentence():
+    with refusing("the passport is malformed", "the weights are not private"):
         mechanism = _mechanism(content, Origin("unnamed"))
     _refuse_other_version(content, mechanism)
     return mechanism
-
-
-@contextmanager
-def _in_one_sentence() -> Iterator[None]:
-    """Whatever goes wrong while a stranger's passport is read is a `PassportError`."""
-    try:
-        yield
-    except InboundsError as reason:
-        raise PassportError(f"the weights are not private: {reason}") from reason
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
-        raise PassportError(f"the passport is malformed: {reason}") from reason
 
 
 def _refuse_other_version(content: Json, mechanism: Mechanism) -> None:

@@ -1,4 +1,4 @@
-"""One mechanism per distinct request, designed once and kept on disk under the request's digest.
+"""Mechanisms as a plan wishes for them: one per distinct request, designed once, kept on disk under its digest.
 
 What comes from the disk is re-certified, and used only if its query and epsilon are the ones asked for; anything
 else in its place is designed anew.
@@ -24,8 +24,9 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.passport import passport, save
 from inbounds.mechanism.reading import load
 from inbounds.numbers import Floats
+from inbounds.properties import canonical
 from inbounds.query import Query, Reach
-from inbounds.tables.wishes import Wishes
+from inbounds.tables.errors import PlanError, at
 
 DESIGNED_UP_TO = 400
 """Answers up to which a mechanism is optimized as a matrix; beyond, geometric noise is kept as a small table."""
@@ -44,6 +45,32 @@ PATIENCE = 30.0
 
 EDITION = 1
 """Part of every request's digest: raised when the same request would be designed differently."""
+
+
+PRIORS = {"uniform": 0, "normal": 2, "beta": 2, "binomial": 1}
+"""The named priors a plan may wish for, and how many numbers each takes."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How mechanisms are chosen: as in `ib.optimal`, or a mechanism of the catalog by name."""
+
+    loss: str = "absolute"
+    properties: tuple[str, ...] = ()
+    prior: tuple[Any, ...] | None = None
+    aim: str = "average"
+    mechanism: str = "optimal"
+
+    def __post_init__(self) -> None:
+        with at("loss"):
+            loss_named(self.loss)
+        with at("properties"):
+            object.__setattr__(self, "properties", tuple(canonical(p, ordered=True) for p in self.properties))
+        if self.aim not in ("average", "worst"):
+            raise PlanError(f"must be average or worst, got {self.aim!r}", ("aim",))
+        if self.prior is not None and (self.prior[0] not in PRIORS or len(self.prior) != 1 + PRIORS[self.prior[0]]):
+            forms = "uniform, {binomial = p}, {normal = [mean, deviation]} or {beta = [a, b]}"
+            raise PlanError(f"must be {forms}", ("prior",))
 
 
 @dataclass(frozen=True)
