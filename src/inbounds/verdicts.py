@@ -11,7 +11,7 @@ from inbounds.errors import LedgerError, PassportError
 from inbounds.files import Json, content_of, format_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.passport import summary
-from inbounds.mechanism.reading import certified, load
+from inbounds.mechanism.reading import load, promised
 from inbounds.numbers import decimal
 from inbounds.report.words import promise
 
@@ -101,7 +101,7 @@ def _seconded(found: Verdict, program: str) -> Verdict:
 
 def _private(file: Path) -> bool:
     try:
-        return bool(certified(content_of(file, "mechanism passport")))
+        return bool(promised(content_of(file, "mechanism passport")))
     except PassportError:
         return False
 

@@ -128,20 +128,32 @@ def propose(problem: Problem, max_seconds: float) -> Proposal:
 def _large_count(
     query: Query, epsilon: Fraction, loss: Loss, prior: Prior, properties: frozenset[str], aim: Aim
 ) -> Mechanism:
-    """Counts beyond the size of a matrix: geometric noise table and the best remap of each value."""
-    simple = query.neighbours == Reach(1) and query.answers.regular and query.one_output_per_answer
-    if properties or aim != "average" or not simple or not isinstance(loss, ErrorLoss):
+    """Counts beyond the size of a matrix."""
+    if properties or aim != "average" or not is_count(query) or not isinstance(loss, ErrorLoss):
         raise TooLarge(
             "a design of this size is only known for counts, with one output per answer, an average loss of the "
             "error and no properties; use coarser answers or outputs"
         )
+    return optimal_noise(query, epsilon, loss, prior)
+
+
+def is_count(query: Query) -> bool:
+    """Answers one step apart are neighbours, and each has its own output."""
+    return query.neighbours == Reach(1) and query.answers.regular and query.one_output_per_answer
+
+
+def optimal_noise(query: Query, epsilon: Fraction, loss: ErrorLoss, prior: Prior = None) -> Mechanism:
+    """The optimum of a count for an average loss of the error, as noise and remap: O(answers) numbers, no matrix.
+
+    Geometric noise with the best report of each value is optimal (Ghosh, Roughgarden and Sundararajan 2009).
+    """
     unit = float(query.answers.unit)
     remap, _, bound = geometric.remap(
         len(query.answers), float(epsilon), lambda steps: loss.of(steps * unit), as_prior(prior, query)
     )
     law = geometric_noise(query, epsilon, np.asarray(remap, dtype=np.int64))
-    origin = _origin("geometric remap", loss, properties, aim)
-    return Mechanism(query, epsilon, law, origin, _optimality(law, query, loss, prior, aim, bound))
+    origin = _origin("geometric remap", loss, frozenset(), "average")
+    return Mechanism(query, epsilon, law, origin, _optimality(law, query, loss, prior, "average", bound))
 
 
 def _origin(route: str, loss: Loss, properties: frozenset[str], aim: Aim) -> Origin:

@@ -17,7 +17,7 @@ from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.schema import check_schema, texts_of, used_columns
 from inbounds.tables.sources import csvfile
 from inbounds.tables.sources import typed as reading
-from inbounds.tables.sources.source import opened, quiet
+from inbounds.tables.sources.source import filled, opened, quiet
 from inbounds.tables.statistics import Aggregates
 from inbounds.tables.statistics.kind import Fit
 from inbounds.tables.texts import fitted
@@ -53,7 +53,7 @@ class Opened:
                 csvfile.check_quotes(self.plan.source)
         with quiet():
             try:
-                raw = _raw(self.plan, self.table)
+                raw = _raw(self.plan, filled(self.plan.source, self.table, _wanted(self.plan)))
             except Exception:  # the engine's words may quote a record, so not even the chain of causes is kept
                 raw = None
         if raw is None:
@@ -67,11 +67,16 @@ class Opened:
 def open_source(plan: Plan) -> Opened:
     """Open the plan's source and compare its schema with the plan: names and types, no data."""
     with plan.located():
-        table = opened(plan.source, (*plan.groups.by, *used_columns(plan)))
+        table = opened(plan.source, _wanted(plan))
         with quiet():
             schema = dict(table.schema().items())
         check_schema(plan, schema)
     return Opened(plan, table)
+
+
+def _wanted(plan: Plan) -> tuple[str, ...]:
+    """The columns that are read: keys and what statistics are of."""
+    return *plan.groups.by, *used_columns(plan)
 
 
 # --- records as whole numbers -----------------------------------------------------------------------------
@@ -107,7 +112,7 @@ def _joined(plan: Plan, table: Any) -> Any:
     import ibis
 
     if plan.source.textual:
-        table = csvfile.reading_all(table, list(dict.fromkeys((*plan.groups.by, *used_columns(plan)))))
+        table = csvfile.reading_all(table, list(dict.fromkeys(_wanted(plan))))
     columns = {
         name: reading.typed(table[name], plan.columns[name], plan.source, texts_of(plan, name))
         for name in used_columns(plan)

@@ -16,8 +16,7 @@ from inbounds.mechanism.passport import save
 from inbounds.mechanism.reading import read as read_passport
 from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.tables.answer import Mechanisms
-from inbounds.tables.designs import Wishes
-from inbounds.tables.designs import designed as design
+from inbounds.tables.designs import Wishes, designed, designed_before
 from inbounds.tables.forms import MechanismForm, RecordForm
 from inbounds.tables.reopen import read as read_record
 from inbounds.tables.statistics import KINDS
@@ -151,10 +150,10 @@ def _designed_again(content: RecordForm, line: MechanismForm) -> Mechanism | Non
     try:
         query, epsilon = read_query(line["query"]), read_fraction(line["epsilon"])
         wishes = KINDS[own["kind"]].wishes(_wishes(own.get("wishes", plan["wishes"])))
-        made = design(query, epsilon, wishes)
+        made = (make(query, epsilon, wishes) for make in (designed, designed_before))
+        return next((mechanism for mechanism in made if mechanism.sha256 == line["sha256"]), None)
     except (ValueError, ArithmeticError):  # a record may say anything
         return None
-    return made if made.sha256 == line["sha256"] else None
 
 
 def _wishes(said: Mapping[str, Any]) -> Wishes:

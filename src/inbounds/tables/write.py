@@ -120,16 +120,21 @@ def encoded(table: Any, suffix: str) -> bytes:
     elif suffix == ".json":
         buffer.write(json.dumps(table.to_pylist(), ensure_ascii=False, indent=1).encode("utf-8") + b"\n")
     else:
-        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-        buffer.writelines(_line(row) for row in (table.column_names, *rows))
+        columns = zip(table.column_names, table.columns, strict=True)
+        fields = [[*map(_field, (name, *column.to_pylist()))] for name, column in columns]
+        buffer.write("".join(f"{','.join(row)}\n" for row in zip(*fields, strict=True)).encode("utf-8"))
     return buffer.getvalue()
 
 
-def _line(row: Iterable[Any]) -> bytes:
-    """One line of a CSV file (RFC 4180). Python's own writer with these line ends leaves a carriage return bare."""
-    texts = ("" if value is None else str(neutral(value)) for value in row)
-    quoted = ('"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text for text in texts)
-    return (",".join(quoted) + "\n").encode("utf-8")
+def _field(value: Any) -> str:
+    """One field of a CSV file (RFC 4180). Python's own writer with these line ends leaves a carriage return bare."""
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    text = str(neutral(value))
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+
+
+_QUOTED = re.compile(r'[",\r\n]')
 
 
 # --- texts that a spreadsheet would take for formulas, in the tables that are written for people ------------
