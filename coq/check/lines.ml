@@ -49,7 +49,11 @@ let answer line =
       let weights = list_of "weights" (fun what value -> list_of what integers value) (get "weights") in
       let windows = list_of "windows" window (get "windows") in
       verdict (Checker.check_states (size "levels") (size "answers") weights windows (whole "num") (whole "den"))
-  | "scores" -> verdict (Checker.check_scores (integers "table" (get "table")) (whole "width") (whole "num") (whole "den"))
+  | "scores" ->
+      let deeper = list_of "deeper" nat (get "deeper") in
+      verdict
+        (Checker.check_scores (integers "table" (get "table")) (size "stride") deeper (whole "width") (whole "num")
+           (whole "den"))
   | "edges" ->
       let weights = list_of "weights" integers (get "weights") in
       let edges = list_of "edges" edge (get "edges") in

@@ -1,7 +1,7 @@
 (** Every promise by its name, and what it assumes: compiling this file prints the axioms, which must be those of the
     real numbers and no others. *)
 From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Together Ledger Alias Integral Scores
-  Tight ScoreCheck Lengths Graph.
+  Tight Depth ScoreCheck Lengths Graph.
 
 Definition everything :=
   (@exp_below_sound, @ratio_below_sound, @exp_below_is_loop,
@@ -15,8 +15,8 @@ Definition everything :=
    (@charge_within, @rounded_up, @rounded_down, @ledger_promise),
    (@alias_law, @small_place, @tail_value),
    (@flip_formula, @flip_sums_to, @flip_square, @flip_tight),
-   (@bound_is_fraction, @index_words, @halves, @scores_private),
-   (@lengths_lipschitz, @length_zero, @persons_lengths, @quantile_promise),
+   (@stays_fraction, @moves_fraction, @index_words, @halves, @levels_pairs, @scores_private),
+   (@lengths_lipschitz, @length_zero, @persons_lengths, @depth_exists, @quantile_promise),
    (@check_edges_sound, @path_private, @graph_promise)).
 
 Print Assumptions everything.

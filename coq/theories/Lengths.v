@@ -8,7 +8,7 @@
                        sets of reports
     persons_lengths    ceil (length / r) moves by at most 1 where the length moves by at most r *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Arith.
-From Inbounds Require Import Exp Privacy Matrix Kinds Scores Tight ScoreCheck.
+From Inbounds Require Import Exp Privacy Matrix Kinds Scores Tight Depth ScoreCheck.
 Import ListNotations.
 
 (** * Any statistic *)
@@ -113,17 +113,45 @@ Proof.
   unfold lengths_near, rank_length, upto, below. cbn [fst snd]. lia.
 Qed.
 
+(** Where two outputs have one zero between them, some length is not 0, and there is a depth. *)
+Lemma depth_exists l : (2 <= length l)%nat -> zeros l = 1%nat -> exists d, has_depth l d.
+Proof.
+  intros L Z.
+  assert (N : exists n, In n l /\ n <> 0%nat).
+  { destruct l as [|a [|b l]]; cbn in L; try lia. unfold zeros, zero in Z. cbn [filter] in Z.
+    destruct (Nat.eqb_spec a 0); [|exists a; split; [now left|assumption]].
+    destruct (Nat.eqb_spec b 0); [cbn in Z; lia|]. exists b. split; [right; now left|assumption]. }
+  clear L Z. assert (G : forall q, (exists n, In n q /\ n <> 0%nat) -> exists d, has_depth q d).
+  { induction q as [|a q IH]; intros (n & Hn & Hz); [easy|].
+    destruct (in_dec Nat.eq_dec n q) as [Hq|Hq].
+    - destruct (IH (ex_intro _ n (conj Hq Hz))) as (d & D1 & D2).
+      destruct (le_lt_dec (S d) a) as [Ha|Ha].
+      + exists d. split; [now right|]. intros k [<-|Hk] Hk0; auto.
+      + destruct a as [|a].
+        * exists d. split; [now right|]. intros k [<-|Hk] Hk0; [easy|auto].
+        * exists a. split; [now left|]. intros k [<-|Hk] Hk0; [lia|]. specialize (D2 k Hk Hk0). lia.
+    - destruct Hn as [->|Hn]; [|contradiction]. destruct n as [|a]; [easy|].
+      destruct (Forall_Exists_dec (fun k => k = 0%nat) (fun k => Nat.eq_dec k 0) q) as [All|Ex].
+      + exists a. split; [now left|]. rewrite Forall_forall in All. intros k [<-|Hk] Hk0; [lia|]. now apply All in Hk.
+      + apply Exists_exists in Ex as (k & Hk & Hk0). destruct (IH (ex_intro _ k (conj Hk Hk0))) as (d & D1 & D2).
+        destruct (le_lt_dec (S d) (S a)) as [Ha|Ha].
+        * exists d. split; [now right|]. intros j [<-|Hj] Hj0; auto.
+        * exists a. split; [now left|]. intros j [<-|Hj] Hj0; [lia|]. specialize (D2 j Hj Hj0). lia. }
+  now apply G.
+Qed.
+
 Open Scope R_scope.
 
-(** Minimum, maximum, median or any other rank of n records, n public: one record changed. *)
-Theorem quantile_promise table w en ed k : check_scores table (Z.of_nat w) en ed = true ->
+(** Minimum, maximum, median or any other rank of n records, n public: one record changed. d, d': the depths. *)
+Theorem quantile_promise table stride deeper w en ed k : check_scores table stride deeper (Z.of_nat w) en ed = true ->
   forall db db', replaced db db' -> (1 <= k <= length db)%nat ->
   (forall v, In v db -> v <= w)%nat -> (forall v, In v db' -> v <= w)%nat ->
-  forall S, Pr (score_law table (Z.of_nat w)) (rank_lengths w k db) S
-            <= exp (eps en ed) * Pr (score_law table (Z.of_nat w)) (rank_lengths w k db') S.
+  forall d d', has_depth (rank_lengths w k db) d -> has_depth (rank_lengths w k db') d' ->
+  forall S, Pr (score_law table stride deeper (Z.of_nat w)) (rank_lengths w k db, d) S
+            <= exp (eps en ed) * Pr (score_law table stride deeper (Z.of_nat w)) (rank_lengths w k db', d') S.
 Proof.
-  intros H db db' Hd Hk Hw Hw'. apply (scores_private table (Z.of_nat w) en ed H).
-  repeat split.
+  intros H db db' Hd Hk Hw Hw' d d' D D'. apply (scores_private table stride deeper (Z.of_nat w) en ed H).
+  split; [|split; assumption]. cbn [fst]. repeat split.
   - unfold rank_lengths. rewrite map_length, seq_length. lia.
   - unfold rank_lengths. generalize (seq 0 (w + 1)). intro l. induction l as [|t l IH]; cbn; constructor; [|assumption].
     now apply rank_near.

@@ -24,12 +24,11 @@ Qed.
 Section Bound.
   Variables (x r : R).
   Hypothesis x_unit : 0 < x < 1.
-  Hypothesis step : 1 <= x * r.
+  Hypothesis r_least : 1 <= r.
 
-  Lemma r_above : 1 < r. Proof. nra. Qed.
-  Lemma inv_r : 0 < / r < 1.
+  Lemma inv_r : 0 < / r <= 1.
   Proof.
-    pose proof r_above. split; [apply Rinv_0_lt_compat; lra|]. rewrite <- Rinv_1. apply Rinv_lt_contravar; lra.
+    split; [apply Rinv_0_lt_compat; lra|]. rewrite <- Rinv_1. apply Rinv_le_contravar; lra.
   Qed.
 
   Definition small (z : R) : Prop := 0 <= z <= x.
@@ -41,7 +40,7 @@ Section Bound.
   Lemma mean_moves h l : 0 <= h <= 1 -> 1 <= h * r -> Forall small l ->
     J 1 1 (h :: map (Rmult (/ r)) l) * J 1 0 (1 :: l) <= r * (J 1 0 (h :: map (Rmult (/ r)) l) * J 1 1 (1 :: l)).
   Proof.
-    intros Hh Hhr Hl. pose proof r_above as Hr. pose proof inv_r as Hir.
+    intros Hh Hhr Hl. pose proof r_least as Hr. pose proof inv_r as Hir.
     set (f := factors (h * r :: l)). set (g := factors (1 :: l)).
     set (a0 := J (/ r) 0 (h * r :: l)). set (a1 := J (/ r) 1 (h * r :: l)).
     set (b0 := J (/ r) 0 (1 :: l)). set (b1 := J (/ r) 1 (1 :: l)).
@@ -101,7 +100,7 @@ Section Bound.
 
   Lemma ratio_rises h z l : 0 <= h <= 1 -> 1 <= h * r -> small z -> Forall small l -> ratio h (z :: l) <= ratio h (x :: l).
   Proof.
-    intros Hh Hhr Hz Hl. pose proof r_above. pose proof inv_r.
+    intros Hh Hhr Hz Hl. pose proof inv_r.
     assert (Hx : small x) by (unfold small; lra).
     pose proof (below_pos (z :: l) ltac:(constructor; assumption)) as Dz.
     pose proof (below_pos (x :: l) ltac:(constructor; assumption)) as Dx.
@@ -170,15 +169,15 @@ Section Bound.
     Forall2 (fun a b => in_unit a /\ b <= r * a) la lb ->
     J 1 0 (h :: la) * I x <= J 1 0 (h :: repeat y c) * J 1 0 (1 :: lb).
   Proof.
-    intros Hh Hhr Hc Hlb H. pose proof inv_r. pose proof r_above.
+    intros Hh Hhr Hc Hlb H. pose proof inv_r as Hir.
     pose proof (worst_case h Hh Hhr lb [] Hlb (Forall_nil _)) as W. rewrite !app_nil_r, Hc in W.
     pose proof (below_pos lb Hlb) as D. pose proof (I_pos x ltac:(lra)) as Ix.
     unfold ratio in W. rewrite map_repeat_y in W. fold (I x) in W.
     assert (N : J 1 0 (h :: la) <= J 1 0 (h :: map (Rmult (/ r)) lb)).
     { apply (integral_le (factors (h :: la)) (factors (h :: map (Rmult (/ r)) lb)) 0 1); [lra| |apply J0_integral|apply J0_integral].
       intros u Hu. apply factors_le; [|assumption]. constructor; [lra|].
-      clear - H Hlb H1 H0. induction H as [|a b la lb [Ua Hab] H IH]; cbn; constructor.
-      - inversion Hlb; subst. unfold in_unit in Ua. destruct H4. split; [|lra]. split; [nra|].
+      clear - H Hlb Hir r_least. induction H as [|a b la lb [Ua Hab] H IH]; cbn; constructor.
+      - destruct (Forall_inv Hlb) as [B0 B1]. unfold in_unit in Ua. split; [|lra]. split; [nra|].
         apply Rmult_le_reg_l with r; [lra|]. rewrite <- Rmult_assoc, Rinv_r by lra. lra.
       - apply IH. now inversion Hlb. }
     apply Rle_trans with (J 1 0 (h :: map (Rmult (/ r)) lb) * I x); [apply Rmult_le_compat_r; lra|].
@@ -204,7 +203,7 @@ Section Bound.
 
   Lemma bound_step : r <= M.
   Proof.
-    pose proof bound_stays as B. pose proof (I_pos x ltac:(lra)) as Ix. pose proof y_small. pose proof r_above.
+    pose proof bound_stays as B. pose proof (I_pos x ltac:(lra)) as Ix. pose proof y_small.
     assert (I x <= I y).
     { apply (integral_le (factors (1 :: repeat x c)) (factors (1 :: repeat y c)) 0 1); [lra| |apply J0_integral|apply J0_integral].
       intros u Hu. apply factors_le; [|assumption]. constructor; [lra|].
@@ -220,6 +219,9 @@ Section Bound.
   Hypothesis T_falls : forall l, T (S l) <= T l.
   Hypothesis T_steps : forall l, T l <= r * T (S l).
 
+  Lemma first_step : 1 <= x * r.
+  Proof. pose proof (T_steps 0) as H. rewrite T_zero, T_one in H. lra. Qed.
+
   (** Lengths of one output under two neighbours. *)
   Definition lengths_near (e : nat * nat) : Prop := (fst e <= snd e + 1 /\ snd e <= fst e + 1)%nat.
   Definition zero (n : nat) : bool := Nat.eqb n 0.
@@ -233,7 +235,7 @@ Section Bound.
 
   Lemma T_near e : lengths_near e -> T (fst e) <= r * T (snd e) /\ T (snd e) <= r * T (fst e).
   Proof.
-    destruct e as [a b]. unfold lengths_near. cbn [fst snd]. intros [A B]. pose proof r_above as Hr.
+    destruct e as [a b]. unfold lengths_near. cbn [fst snd]. intros [A B]. pose proof r_least as Hr.
     pose proof (T_pos a). pose proof (T_pos b).
     assert (C : a = b \/ a = S b \/ b = S a) by lia. destruct C as [->|[->| ->]].
     - nra.
@@ -247,7 +249,7 @@ Section Bound.
 
   Lemma shrunk l : Forall lengths_near l -> J 1 0 (map (fun e => T (fst e)) l) <= r * J 1 0 (map (fun e => T (snd e)) l).
   Proof.
-    intro H. pose proof r_above. apply shrink; [lra|]. apply Forall2_split. intros e He. rewrite Forall_forall in H.
+    intro H. apply shrink; [lra|]. apply Forall2_split. intros e He. rewrite Forall_forall in H.
     destruct (T_near e (H e He)). repeat split; try apply T_unit; assumption.
   Qed.
 
@@ -303,7 +305,7 @@ Section Bound.
     zeros (map fst (e :: rest)) = 1%nat -> zeros (map snd (e :: rest)) = 1%nat ->
     T (fst e) * J 1 0 (fs rest) <= M * (T (snd e) * J 1 0 (sn rest)).
   Proof.
-    intros Hlen Hn Z1 Z2. pose proof r_above as Hr. pose proof (I_pos x ltac:(lra)) as Ix. pose proof bound_step as Step.
+    intros Hlen Hn Z1 Z2. pose proof r_least as Hr. pose proof (I_pos x ltac:(lra)) as Ix. pose proof bound_step as Step.
     inversion Hn as [|? ? He Hrest]; subst.
     assert (Pos : 0 <= J 1 0 (sn rest)).
     { left. apply J_pos. intros z Hz. apply in_map_iff in Hz as (d & <- & _). apply T_unit. }
@@ -327,7 +329,7 @@ Section Bound.
       assert (Hl : Forall lengths_near l).
       { rewrite Forall_forall in *. intros z Hz. apply Hrest. rewrite P. now right. }
       assert (Lc : length l = c) by (pose proof (Permutation_length P) as Q; cbn in Q; lia).
-      pose proof (rest_bound x l ltac:(lra) step Lc Hl Dn) as B. fold K in B.
+      pose proof (rest_bound x l ltac:(lra) first_step Lc Hl Dn) as B. fold K in B.
       pose proof bound_moves as Bm.
       assert (D : 0 < J 1 0 (1 :: sn l)).
       { apply J_pos. intros z [<-|Hz]; [lra|]. apply in_map_iff in Hz as (q & <- & _). apply T_unit. }
