@@ -102,10 +102,15 @@ def near_tight(weights: list[list[int]], query: Query, rng: random.Random) -> Fr
     part = [weight for weight in rng.choice(weights)[clique.start : clique.stop] if weight]
     if len(part) < 2 or max(part) == min(part):
         return Fraction(1)
+    return logarithm(Fraction(max(part), min(part)), rng, clique.distance)
+
+
+def logarithm(ratio: Fraction, rng: random.Random, distance: Fraction = Fraction(1)) -> Fraction:
+    """An epsilon whose bound over a distance is this ratio, or a hair beside it."""
     with localcontext() as context:
         context.prec = 80
-        log = (Decimal(max(part)) / Decimal(min(part))).ln()
-    found = (Fraction(log) + Fraction(rng.randint(-5, 5), 10 ** rng.choice((9, 30, 36, 37)))) / clique.distance
+        log = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+    found = (Fraction(log) + Fraction(rng.randint(-5, 5), 10 ** rng.choice((9, 30, 36, 37)))) / distance
     return min(max(found, Fraction(1, 10**9)), Fraction(64)).limit_denominator(10**60)
 
 

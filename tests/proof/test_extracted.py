@@ -158,6 +158,50 @@ def test_laws_with_levels_have_equal_verdicts():
     assert 50 < ours.count("private") < 450
 
 
+# --- score tables -----------------------------------------------------------------------------------------
+
+
+def score_questions(number: int, scores: Any) -> list[tuple[dict[str, Any], tuple[Any, ...]]]:
+    """Tables of any slope, stride and depth, with an epsilon at the largest of their bounds or a hair beside it."""
+    rng, made = random.Random(13), []
+    for _ in range(number):
+        width, stride = rng.choice((1, 2, 3, 7, 40, 5000)), rng.randint(1, 4)
+        table, slope = [TOTAL], rng.uniform(0.05, 0.999)
+        while len(table) < rng.randint(2, 14):
+            table.append(max(1, int(table[-1] * slope) - rng.randrange(3)))
+        deeper = [rng.randint(0, stride) for _ in range(rng.choice((0, 0, 1, 2, 5)))]
+        bounds_ = scores.ratio_bounds(table, stride, deeper, width)
+        worst = max(Fraction(high, low) for high, low in bounds_) * Fraction(TOTAL + width + 1, TOTAL - width - 1)
+        epsilon = cases.logarithm(worst, rng)
+        table[-1] += rng.choice((0, 0, 0, 1, -1)) if table[-1] > 1 else 0
+        numbers = {"num": epsilon.numerator, "den": epsilon.denominator}
+        question = {"check": "scores", "table": table, "stride": stride, "deeper": deeper, "width": width, **numbers}
+        made.append((question, (table, stride, deeper, width, epsilon)))
+    return made
+
+
+def test_score_tables_have_equal_verdicts():
+    scores = pytest.importorskip("inbounds.trusted.scores")
+    made = score_questions(600, scores)
+    ours = [passes(scores.check_scores, *numbers) for _, numbers in made]
+    assert answers(question for question, _ in made) == ours
+    assert 100 < ours.count("private") < 500
+
+
+@pytest.mark.parametrize("fault", ["step", "ratio_bounds"])
+def test_a_fault_in_the_checker_of_score_tables_is_noticed(fault, monkeypatch):
+    scores = pytest.importorskip("inbounds.trusted.scores")
+    made = score_questions(300, scores)
+    said = answers(question for question, _ in made)
+    right = getattr(scores, fault)
+    wrong = {
+        "step": lambda table, by: right(table, by) - (right(table, by) >> 60),
+        "ratio_bounds": lambda *numbers: islice(right(*numbers), 1),
+    }
+    monkeypatch.setattr(scores, fault, wrong[fault])
+    assert said != [passes(scores.check_scores, *numbers) for _, numbers in made]
+
+
 # --- faults in Python that the comparison must notice ------------------------------------------------------
 
 
