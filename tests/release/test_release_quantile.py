@@ -12,7 +12,7 @@ from inbounds.errors import PassportError
 from inbounds.mechanism.quantiles import Oblivious, ScoreTable
 from inbounds.tables import PlanError, as_plan, mechanism, preview, release
 from inbounds.tables.plan.oneline import one_line
-from inbounds.tables.record import check
+from inbounds.tables.reopen import check
 from inbounds.tables.write import own_digest
 
 pytest.importorskip("ibis")

@@ -15,7 +15,7 @@ from inbounds.numbers import Ints
 from inbounds.query import Cells, Everyone, Metric, Neighbours, Query, Reach, Scale
 from inbounds.trusted.extent import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_LISTED, MOST_ROUNDED
 
-_WHOLE = re.compile(r"0|[1-9][0-9]{0,18}")
+_MOST_WHOLE = 10**19
 _EXACT = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
 
 
@@ -117,7 +117,7 @@ def read_law(part: Json) -> Law:
     if len(part) != 1:
         raise ValueError("the law must be a matrix or a noise table")
     if "matrix" in part:
-        rows = [whole_numbers(row) for row in part["matrix"]]
+        rows = [whole_numbers(row) for row in _listed(part["matrix"])]
         if len({len(row) for row in rows}) != 1:
             raise ValueError("the rows of a matrix must have the same length")
         return Matrix(_array(rows))
@@ -125,6 +125,13 @@ def read_law(part: Json) -> Law:
     (floor,), (end,), (size,) = (whole_numbers(noise[key]) for key in ("floor", "end", "size"))
     remap = None if noise["remap"] is None else _array(whole_numbers(noise["remap"]))
     return Noise(_array(whole_numbers(noise["core"])), floor, end, size, remap)
+
+
+def _listed(rows: Any) -> list[Any]:
+    """Rows are a list: the letters of a text, or the names of fields, are none."""
+    if not isinstance(rows, list):
+        raise TypeError("a matrix must be a list of rows")
+    return rows
 
 
 def optimality_json(optimality: Optimality | None) -> Json | None:
@@ -159,10 +166,13 @@ def _float(text: Any) -> float:
 
 def whole_numbers(text: str) -> list[int]:
     """The whole numbers of a line, as passports hold them."""
-    words = text.split(" ")
-    if not all(_WHOLE.fullmatch(word) for word in words):
+    try:
+        numbers = [*map(int, text.split(" "))]
+    except ValueError:
+        numbers = []
+    if numbers_text(numbers) != text or not numbers or not 0 <= min(numbers) <= max(numbers) < _MOST_WHOLE:
         raise ValueError("weights must be whole numbers in decimal, separated by single spaces")
-    return [int(word) for word in words]
+    return numbers
 
 
 def _array(numbers: list[int] | list[list[int]]) -> Ints:

@@ -75,6 +75,12 @@ class Quantile:
         return rank(self.at, self.size)
 
     @property
+    def neighbours(self) -> str:
+        """What neighbouring groups are, in words."""
+        how = "changed" if self.public else "added or removed"
+        return f"one record {how}" if self.records == 1 else f"up to {self.records} records {how}"
+
+    @property
     def longest(self) -> int:
         """The largest length that a group of the declared size can have."""
         changed = max(self.rank, self.size - self.rank + 1) if self.public else self.size + 1

@@ -21,14 +21,15 @@ from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
+from inbounds.tables.forms import RecordForm
 from inbounds.tables.keys import Groups, groups
 from inbounds.tables.passports import mechanism, write_passports
 from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.plan.reading import PlanLike, as_plan, read_plan
+from inbounds.tables.record import composition, statement
 from inbounds.tables.record import record as recorded
 from inbounds.tables.sources.source import Source
 from inbounds.tables.texts import number
-from inbounds.tables.words import composition, statement
 from inbounds.tables.worth import NoBetter, check_worth, no_better
 from inbounds.tables.write import check_report, check_target, record_path, same_release
 from inbounds.tables.write import write as written
@@ -67,7 +68,7 @@ class Release:
 
     plan: Plan
     table: Any
-    record: Mapping[str, Any]
+    record: RecordForm
     path: Path | None = None
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
     stored: bool = False
@@ -86,7 +87,7 @@ class Release:
         Writing the same release again, under another name or form, spends nothing.
         """
         inputs = self.plan.inputs
-        full = written(self.table, dict(self.record), Path(path), overwrite=overwrite, inputs=inputs)
+        full = written(self.table, self.record, Path(path), overwrite=overwrite, inputs=inputs)
         return replace(self, record=full, path=Path(path))
 
     def report(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -118,7 +119,7 @@ class Preview:
     account: tuple[str, ...]
     sizes: tuple[int, ...]
     errors: Mapping[str, tuple[float, ...]]
-    record: Mapping[str, Any] = field(repr=False)
+    record: RecordForm = field(repr=False)
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
     constants: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     no_better: tuple[NoBetter, ...] = ()
@@ -204,9 +205,9 @@ def _drawn(
     progress = settings[-1]
     with closing(open_source(plan)) as source:
         designed = _designed(plan, *settings)
-        idle = no_better(designed, _folder(settings[0]))
-        with plan.located():
-            if not anyway:
+        idle = no_better(designed, _folder(settings[0])) if designed.idle else ()
+        if idle and not anyway:
+            with plan.located():
                 check_worth(designed, idle)
         check()  # a passport may have taken the table's name; afterwards it would be too late
         booking.charge()
@@ -236,7 +237,8 @@ def preview(
     constants = {
         name: tuple(found.constant for found in row) for name, row in zip(names, designed.expected, strict=True)
     }
-    lines, idle = tuple(composition(wanted, asked.entries)), no_better(designed, _folder(cache))
+    lines = tuple(composition(wanted, asked.entries))
+    idle = no_better(designed, _folder(cache)) if designed.idle else ()
     found, record = mechanisms_of(designed), recorded(designed, idle)
     return Preview(wanted, statement(wanted), lines, asked.sizes, errors, record, found, constants, idle)
 

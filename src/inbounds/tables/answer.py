@@ -25,7 +25,7 @@ from inbounds.tables.designs import AnyMechanism, Design, Progress, Request, kep
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.plan import Plan
-from inbounds.tables.statistics import Derived, Expected
+from inbounds.tables.statistics import Derived, ExpectedError
 from inbounds.tables.statistics.kind import ValueCounts
 from inbounds.trusted.sample import Draws, entropy, report
 
@@ -68,7 +68,12 @@ class Designed:
 
     asked: Asked
     designs: tuple[tuple[Design, ...], ...] = field(repr=False)
-    expected: tuple[tuple[Expected, ...], ...]
+    expected: tuple[tuple[ExpectedError, ...], ...]
+
+    @property
+    def idle(self) -> bool:
+        """Whether some number is no better than a constant: see `worth`."""
+        return any(found.no_better for row in self.expected for found in row)
 
     @property
     def errors(self) -> tuple[tuple[float, ...], ...]:
@@ -89,13 +94,13 @@ class Designed:
                         made[request] = _made(request, folder)
         progress("designing", distinct, distinct)
         designs = tuple(tuple(made[request] for request in row) for row in asked.requests)
-        found: dict[tuple[Request, str, Any], Expected] = {}
+        found: dict[tuple[Request, str, Any], ExpectedError] = {}
         rows = []
         for statistic, row in zip(asked.plan.statistics, asked.requests, strict=True):
             loss, derived = statistic.own.error, statistic.own.derived(asked.plan.subject(statistic))
             for request in row:
                 if (request, loss, derived) not in found:
-                    found[request, loss, derived] = _expected(made[request], request, loss, derived)
+                    found[request, loss, derived] = expected_of(made[request].mechanism, request, loss, derived)
             rows.append(tuple(found[request, loss, derived] for request in row))
         return cls(asked, designs, tuple(rows))
 
@@ -107,26 +112,20 @@ def _made(request: Request, folder: Path) -> Design:
         raise PlanError(f"cannot be answered as wished: {error}") from error
 
 
-def expected_of(request: Request, loss: str, derived: Derived | None, folder: Path) -> Expected:
-    """The expected error that a request would have."""
-    return _expected(_made(request, folder), request, loss, derived)
-
-
-def _expected(design: Design, request: Request, loss: str, derived: Derived | None) -> Expected:
+def expected_of(made: AnyMechanism, request: Request, loss: str, derived: Derived | None) -> ExpectedError:
     """The mean loss over the prior, to six digits, and that of the best constant: the same for all groups of a size."""
-    made = design.mechanism
     if isinstance(made, QuantileMechanism):
         prior = prior_of(request.wishes, made.query.answer)
         reports = made.expecting(prior)
         # nobody claims of real records that all values are equally likely; the best constant is not given that much
         constant = constant_loss(reports.query, loss, None if prior is None else reports.prior)
-        found = Expected(reports.loss(loss), constant)
+        found = ExpectedError(reports.loss(loss), constant)
     elif derived is None:
         prior = prior_of(request.wishes, made.query)
-        found = Expected(made.loss(loss, prior), constant_loss(made.query, loss, prior))
+        found = ExpectedError(made.loss(loss, prior), constant_loss(made.query, loss, prior))
     else:
         found = derived.expected(made, prior_of(request.wishes, derived.query))
-    return Expected(*(float(f"{value:.6g}") for value in found))
+    return ExpectedError(*(float(f"{value:.6g}") for value in found))
 
 
 def mechanisms_of(designed: Designed) -> Mechanisms:

@@ -15,10 +15,11 @@ from inbounds.mechanism.passport import QUANTILE_PASSPORT
 from inbounds.mechanism.quantiles.reading import read_quantile, read_quantile_mechanism
 from inbounds.mechanism.reading import read as read_passport
 from inbounds.mechanism.spelling import read_fraction, read_query
+from inbounds.query import Quantile
 from inbounds.tables.answer import Mechanisms
-from inbounds.tables.designs import AnyMechanism, Wishes
-from inbounds.tables.designs import designed as design
-from inbounds.tables.record import read as read_record
+from inbounds.tables.designs import AnyMechanism, Wishes, designed, designed_before
+from inbounds.tables.forms import MechanismForm, RecordForm
+from inbounds.tables.reopen import read as read_record
 from inbounds.tables.statistics import KINDS
 
 # --- to files ---------------------------------------------------------------------------------------------
@@ -79,7 +80,7 @@ def _stem(statistic: str, size: str) -> str:
 
 
 def mechanism(
-    record: str | PathLike[str] | Mapping[str, Any],
+    record: str | PathLike[str] | RecordForm,
     statistic: str | None = None,
     size: int | None = None,
     folder: str | PathLike[str] | None = None,
@@ -107,7 +108,7 @@ def mechanism(
     )
 
 
-def line_of(content: Mapping[str, Any], statistic: str | None, size: int | None) -> Mapping[str, Any]:
+def line_of(content: RecordForm, statistic: str | None, size: int | None) -> MechanismForm:
     """The record's line about a statistic and a size."""
     lines = content["mechanisms"]
     names = list(dict.fromkeys(line["statistic"] for line in lines))
@@ -118,7 +119,7 @@ def line_of(content: Mapping[str, Any], statistic: str | None, size: int | None)
     if len(fitting) != 1:
         sizes = ", ".join(str(line["size"]) for line in own)
         raise ValueError(f"size must be one of the group sizes {sizes}{_got(size)}")
-    return fitting[0]  # type: ignore[no-any-return]
+    return fitting[0]
 
 
 def _got(given: object) -> str:
@@ -143,8 +144,8 @@ def _among(folder: Path, sha256: str) -> AnyMechanism | None:
     return None
 
 
-def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> AnyMechanism | None:
-    if not {"query", "quantile"} & set(line):
+def _designed_again(content: RecordForm, line: MechanismForm) -> AnyMechanism | None:
+    if "query" not in line and "quantile" not in line:
         return None  # written before records held the query
     plan = content["plan"]
     (own,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
@@ -152,10 +153,12 @@ def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> AnyM
         query = read_quantile(line["quantile"]) if "quantile" in line else read_query(line["query"])
         epsilon = read_fraction(line["epsilon"])
         wishes = KINDS[own["kind"]].wishes(_wishes(own.get("wishes", plan["wishes"])))
-        made = design(query, epsilon, wishes)
+        found = designed(query, epsilon, wishes)
+        if found.sha256 != line["sha256"] and not isinstance(query, Quantile):
+            found = designed_before(query, epsilon, wishes)
+        return found if found.sha256 == line["sha256"] else None
     except (ValueError, ArithmeticError):  # a record may say anything
         return None
-    return made if made.sha256 == line["sha256"] else None
 
 
 def _wishes(said: Mapping[str, Any]) -> Wishes:
@@ -165,5 +168,5 @@ def _wishes(said: Mapping[str, Any]) -> Wishes:
     return Wishes(**fields, properties=tuple(said.get("properties", ())), prior=numbers)
 
 
-def _said(line: Mapping[str, Any]) -> str:
+def _said(line: MechanismForm) -> str:
     return f"{line['statistic']} in groups of {line['size']}"

@@ -10,23 +10,29 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+from inbounds.catalog.response import exponential
+from inbounds.catalog.wide import wide_geometric
 from inbounds.errors import InboundsError
+from inbounds.query import Metric, Quantile, Reach
 from inbounds.tables.account import AccountLine, query_of
 from inbounds.tables.answer import Designed, expected_of
 from inbounds.tables.columns import Number
-from inbounds.tables.designs import Request
+from inbounds.tables.designs import DESIGNED_UP_TO, AnyMechanism, Request, kept
 from inbounds.tables.errors import PlanError
-from inbounds.tables.statistics import Expected, Subject
+from inbounds.tables.statistics import ExpectedError, Subject
 from inbounds.tables.texts import number
-
-NO_BETTER = 0.95
-"""From this share of the constant's error on, a statistic is no better than the constant."""
 
 USEFUL = 0.5
 """What would help brings the error down to this share of the constant's."""
 
 FACTORS = (2, 4, 8, 16)
 """How much more is tried, of epsilon, of records in a group, of the step."""
+
+TRIED = 120
+"""Answers up to which what would help is designed as wished; beyond, a closed form that is no better stands for it."""
+
+LARGEST = 1 << 20
+"""Answers beyond which nothing is tried."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ class NoBetter:
 
     statistic: str
     sizes: tuple[int, ...]
-    found: Expected
+    found: ExpectedError
     helps: tuple[str, ...]
     everywhere: bool
 
@@ -74,7 +80,7 @@ def all_no_better(designed: Designed, found: tuple[NoBetter, ...]) -> bool:
 
 def _judged(designed: Designed, k: int, folder: Path) -> Iterator[NoBetter]:
     asked, expected = designed.asked, designed.expected[k]
-    bad = [s for s, found in enumerate(expected) if not found.error < NO_BETTER * found.constant]
+    bad = [s for s, found in enumerate(expected) if found.no_better]
     if bad:
         worst, sizes = expected[bad[-1]], tuple(asked.sizes[s] for s in bad)
         everywhere = len(bad) == len(expected)
@@ -89,7 +95,7 @@ def _helps(designed: Designed, k: int, size: int, folder: Path) -> Iterator[str]
     plan, entry = designed.asked.plan, designed.asked.entries[k]
     subject = plan.subject(entry.statistic)
 
-    def tried(factor: int, more: str) -> Expected | None:
+    def tried(factor: int, more: str) -> ExpectedError | None:
         """The errors with so many times the epsilon, the records, or the step."""
         own = _coarser(subject, factor) if more == "step" else subject
         largest = size * factor if more == "size" else size
@@ -105,21 +111,35 @@ def _helps(designed: Designed, k: int, size: int, folder: Path) -> Iterator[str]
         for factor in FACTORS:
             found = tried(factor, more)
             if found is not None and found.error <= USEFUL * found.constant:
-                yield f"{say(factor)} (error {found.error:.4g}, constant {found.constant:.4g})"
+                yield f"{say(factor)} (error at most {found.error:.4g}, constant {found.constant:.4g})"
                 break
 
 
 def _expected(
     designed: Designed, entry: AccountLine, subject: Subject[Number], size: int, epsilon: Fraction, folder: Path
-) -> Expected | None:
+) -> ExpectedError | None:
     """The errors of the statistic under other facts; nothing where it cannot be designed."""
     statistic = entry.statistic
     try:
         query = query_of(statistic.kind, subject, size, entry.records)
         request = Request(query, epsilon, designed.asked.plan.wishes_of(statistic))
-        return expected_of(request, statistic.own.error, statistic.own.derived(subject), folder)
+        return expected_of(_tried(request, folder), request, statistic.own.error, statistic.own.derived(subject))
     except (InboundsError, ValueError, ArithmeticError):
         return None
+
+
+def _tried(request: Request, folder: Path) -> AnyMechanism:
+    """What was asked for, or one that is made at once and is no better, where a design would take long."""
+    if isinstance(request.query, Quantile):
+        return kept(request, folder).mechanism
+    query, answers = request.query, len(request.query.answers)
+    if answers <= TRIED or isinstance(query.neighbours, Metric):
+        return kept(request, folder).mechanism
+    if isinstance(query.neighbours, Reach) and answers <= LARGEST:
+        return wide_geometric(query, request.epsilon)
+    if answers <= DESIGNED_UP_TO:
+        return exponential(query, request.epsilon)
+    raise ValueError(f"has {answers} possible answers, too many to try")
 
 
 def _coarser(subject: Subject[Number], factor: int) -> Subject[Number] | None:

@@ -13,10 +13,11 @@ from typing import Any
 from inbounds.files import canonical, sha256
 from inbounds.ledger.people import as_name
 from inbounds.numbers import as_epsilon, whole
-from inbounds.tables.columns import Declared, exact_at, positive_at
+from inbounds.tables.columns import LARGEST, Declared, exact_at, positive_at
 from inbounds.tables.condition import Condition
 from inbounds.tables.designs import Wishes
 from inbounds.tables.errors import Lines, PlanError, at
+from inbounds.tables.forms import PersonForm, PlanForm
 from inbounds.tables.keys import Groups, check_apart
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import KINDS, StatisticKind, Subject
@@ -112,12 +113,14 @@ class Protected:
         for name in ("max_records", "max_groups"):
             with at(name):
                 object.__setattr__(self, name, whole(getattr(self, name), name, 1))
+            if getattr(self, name) >= LARGEST:
+                raise PlanError("must lie below 2^53", (name,))
             if not self.id and getattr(self, name) != 1:
                 raise PlanError("needs id, the column that says whose a record is", (name,))
 
-    def summary(self) -> dict[str, Any]:
-        """What a record says about it; nothing where one record is one person."""
-        return {"id": self.id, "max_records": self.max_records, "max_groups": self.max_groups} if self.id else {}
+    def summary(self) -> PersonForm:
+        """What a record says about persons."""
+        return {"id": self.id, "max_records": self.max_records, "max_groups": self.max_groups}
 
 
 @dataclass(frozen=True)
@@ -286,10 +289,10 @@ class Plan:
         """sha256 of the canonical JSON of everything in the plan; passwords of the source are left out."""
         return sha256(canonical(self.summary()))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> PlanForm:
         """The plan as plain values; the keys by their number and digest."""
         keys = json.dumps([self.groups.keys, self.groups.sizes.tolist()])
-        return {
+        found: PlanForm = {
             "source": self.source.summary(),
             "by": list(self.groups.by),
             "groups": len(self.groups),
@@ -301,10 +304,18 @@ class Plan:
             "neighbours": self.neighbours,
             "wishes": _plain(self.wishes),
             "interval": None if self.interval is None else str(self.interval),
-            **{name: text for name, text in (("people", self.people.name), ("edition", self.edition)) if text},
-            **({"person": self.people.summary()} if self.people.id else {}),
-            **self.groups.summary(),
         }
+        if self.people.name:
+            found["people"] = self.people.name
+        if self.edition:
+            found["edition"] = self.edition
+        if self.people.id:
+            found["person"] = self.people.summary()
+        if self.groups.not_stated:
+            found["not_stated"] = self.groups.not_stated
+        if self.groups.period:
+            found["period"] = dict(self.groups.period)
+        return found
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from inbounds.tables.statistics.count import CONDITIONS, COUNT
 from inbounds.tables.statistics.histogram import HISTOGRAM, LABELS
-from inbounds.tables.statistics.kind import Aggregates, Derived, Domain, Expected, StatisticKind, Subject
+from inbounds.tables.statistics.kind import Aggregates, Derived, Domain, ExpectedError, StatisticKind, Subject
 from inbounds.tables.statistics.mean import MEAN
 from inbounds.tables.statistics.mode import MODE
 from inbounds.tables.statistics.numbers import NUMBERS
@@ -22,7 +22,7 @@ __all__ = [
     "Aggregates",
     "Derived",
     "Domain",
-    "Expected",
+    "ExpectedError",
     "StatisticKind",
     "Subject",
 ]
