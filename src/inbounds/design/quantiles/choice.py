@@ -27,7 +27,7 @@ FEW = 1 << 10
 
 
 @dataclass(frozen=True)
-class Choice:
+class QuantileChoice:
     """The mechanism that was chosen for a quantile, what the other was expected to lose, and why.
 
     errors: expected absolute error of path scores and of the oblivious optimum; of that at least so much, where it
@@ -42,7 +42,7 @@ class Choice:
         return self.reason
 
 
-def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> Choice:
+def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> QuantileChoice:
     """Path scores or the oblivious optimum: whichever has the less expected error when records are independent.
 
     prior: of the values, one weight each. With a prior that is all. Without one the values count as equally likely,
@@ -60,19 +60,23 @@ def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> Choice:
     # Pr[i | t] >= exp(-epsilon) Pr[i | t'] for any two answers: no oblivious report is better than a constant so often
     least = math.exp(-float(bound)) * expected.constant_loss()
     if own <= least or len(query.values) > MOST_VALUES:
-        return Choice(scores, (own, least), f"path scores: expected error {own:.3g}, {_other(least, at_least=True)}")
+        return QuantileChoice(
+            scores, (own, least), f"path scores: expected error {own:.3g}, {_other(least, at_least=True)}"
+        )
     together = None if prior is not None else _together(query)
     alike = None if together is None else _errors(scores, together)
     # of an oblivious report, the errors at both ends of the range add up to exp(-epsilon) · width or more
     if alike is not None and max(alike[0], alike[query.width]) * REGRET < math.exp(-float(bound)) * query.width / 2:
-        return Choice(scores, (own, least), _not_everywhere(own, least, at_least=True))
+        return QuantileChoice(scores, (own, least), _not_everywhere(own, least, at_least=True))
     other = _oblivious(query, scores, prior)
     loss = other.expected_error(prior=prior)
     if loss >= own:
-        return Choice(scores, (own, loss), f"path scores: expected error {own:.3g}, {_other(loss)}")
+        return QuantileChoice(scores, (own, loss), f"path scores: expected error {own:.3g}, {_other(loss)}")
     if together is not None and alike is not None and (_errors(other, together) > REGRET * alike).any():
-        return Choice(scores, (own, loss), _not_everywhere(own, loss))
-    return Choice(other, (own, loss), f"the oblivious optimum: expected error {loss:.3g}, path scores {own:.3g}")
+        return QuantileChoice(scores, (own, loss), _not_everywhere(own, loss))
+    return QuantileChoice(
+        other, (own, loss), f"the oblivious optimum: expected error {loss:.3g}, path scores {own:.3g}"
+    )
 
 
 def _oblivious(query: Quantile, scores: QuantileMechanism, prior: Prior) -> QuantileMechanism:
