@@ -194,8 +194,8 @@ LIMITS = """**What this does not say.** How the errors compare with a mechanism 
 that interpolates between them; and nothing about sizes that are not public, for which OpenDP takes other scores. A case
 where both sides err by less than a thousandth of a step is left out of the ratios. Beside OpenDP single cases are
 worse: it prefers the value in whose middle the quantile lies, where ours must allow for the neighbour that its
-definition makes the quantile, and for extremes it takes every value beyond the records for as good as the truth, which helps where
-these lie near an end."""
+definition makes the quantile, and for extremes it takes every value beyond the records for as good as the
+truth, which helps where these lie near an end."""
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
