@@ -16,7 +16,8 @@ Definition everything :=
    (@alias_law, @small_place, @tail_value),
    (@flip_formula, @flip_sums_to, @flip_square, @flip_tight),
    (@stays_fraction, @moves_fraction, @index_words, @halves, @levels_pairs, @scores_private),
-   (@lengths_lipschitz, @length_zero, @persons_lengths, @depth_exists, @quantile_promise),
+   (@lengths_lipschitz, @length_zero, @persons_lengths, @depth_exists, @quantile_promise,
+    @open_minimum_promise, @open_maximum_promise),
    (@check_edges_sound, @path_private, @graph_promise)).
 
 Print Assumptions everything.
