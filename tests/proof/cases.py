@@ -23,6 +23,7 @@ from inbounds.mechanism.spelling import law_json, query_json
 from inbounds.numbers import Ints
 from inbounds.query import Query, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.trusted.scores import ratio_bounds
 
 EPSILONS = ("1/10", "1/3", "1/2", "1", "7/5", "3", "8", "64", "1/1000000000")
 
@@ -192,19 +193,19 @@ def score_table(rng: random.Random) -> tuple[list[int], int, list[int], int]:
     return table, stride, [rng.randint(0, stride) for _ in range(rng.choice((0, 0, 1, 2, 5)))], width
 
 
-def at_its_bound(scores: Any, numbers: tuple[list[int], int, list[int], int], rng: random.Random) -> Fraction:
+def at_its_bound(numbers: tuple[list[int], int, list[int], int], rng: random.Random) -> Fraction:
     """An epsilon at the largest bound of a score table, the sampler's index included, or a hair beside it."""
     outputs = numbers[-1] + 1
-    worst = max(Fraction(high, low) for high, low in scores.ratio_bounds(*numbers))
+    worst = max(Fraction(high, low) for high, low in ratio_bounds(*numbers))
     return logarithm(worst * Fraction(TOTAL + outputs, TOTAL - outputs), rng)
 
 
-def quantile_passports(number: int, seed: int, scores: Any) -> Iterator[Json]:
+def quantile_passports(number: int, seed: int) -> Iterator[Json]:
     """Score tables and matrices of quantiles at the boundary, and quantiles that are none."""
     rng = random.Random(seed)
     for _ in range(number):
         table, stride, deeper, width = numbers = score_table(rng)
-        epsilon = at_its_bound(scores, numbers, rng)
+        epsilon = at_its_bound(numbers, rng)
         table[-1] += rng.choice((0, 0, 0, 1, -1)) if table[-1] > 1 else 0
         law: Json = {"scores": {"table": _line(table), "stride": str(stride), "deeper": _line(deeper)}}
         if width < 40 and rng.random() < 0.3:
