@@ -33,8 +33,9 @@ EXACT, PIVOTS = 0, 200
 MOMENT = 1.0
 #: rounds of pricing towards the most improving ray, once any improving ray is no longer enough
 SHARPER = 12
-#: with at least MANY answers, all neighbours, the interior point is tried first; its gap must be ENOUGH
-MANY, ENOUGH = 16, 1e-10
+#: with at least MANY answers, all neighbours, the interior point is tried first; its gap must be ENOUGH;
+#: columns of its points that sum to one up to SOUND need no other repair than that of the weights
+MANY, ENOUGH, SOUND = 16, 1e-8, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,29 +92,28 @@ def _parts(problem: Problem) -> Iterator[tuple[Part, float]]:
 def _solve_part(part: Part, deadline: float) -> tuple[Floats, float]:
     if part.cone.size == 1 or not part.loss.any():
         return _constant(part), 0.0
-    low = 0.0
-    if part.cone.everyone and part.cone.size >= MANY:
-        P, low = _interior(part, deadline)
-        if _value(part, P) - low <= ENOUGH * _value(part, P) or time.monotonic() > deadline:
-            return P, low
-    P, lower = _generate(part, deadline)
-    return P, max(low, lower)
+    if not (part.cone.everyone and part.cone.size >= MANY):
+        return _generate(part, deadline)
+    P, low = _interior(part, deadline)
+    if _value(part, P) - low <= ENOUGH * _value(part, P) or time.monotonic() > deadline:
+        return P, low
+    Q, lower = _generate(part, deadline)
+    return min(P, Q, key=lambda each: _value(part, each)), max(low, lower)
 
 
 def _interior(part: Part, deadline: float) -> tuple[Floats, float]:
-    """Near-optimal by `everyone`, with its bound; a constant mechanism and zero if the iteration broke
-    down."""
-    step = float(part.cone.step[0])
-    found = everyone.solve(part.loss, part.prior, part.worst, step, part.mirrored, deadline)
-    if found is None:
-        return _constant(part), 0.0
-    P, v, mu = found
-    low = _bound(part, v, mu)
-    if not part.worst:
-        cost, k = part.prior * part.loss, float(np.expm1(step))
-        return everyone.filled(P.min(axis=1), cost, part.away, k), low
-    off = float(np.abs(P.sum(axis=0) - 1).max())
-    return (P / P.sum(axis=0) if off < ENOUGH else _constant(part)), low
+    """Near-optimal by `everyone`, with its bound: once its row minima are known, answers do not depend on each
+    other, and each takes what is cheapest for it, whatever the aim."""
+    step, low = float(part.cone.step[0]), 0.0
+    cost = part.loss if part.worst else part.prior * part.loss
+    best = _constant(part)
+    for P, v, mu in everyone.points(part.loss, part.prior, part.worst, step, part.mirrored, deadline):
+        found = [everyone.filled(P.min(axis=1), cost, part.away, float(np.expm1(step)))]
+        sums = P.sum(axis=0)
+        found += [P / sums] if np.abs(sums - 1).max() < SOUND else []
+        best = min(best, *found, key=lambda each: _value(part, each))
+        low = max(low, _bound(part, v, mu))
+    return best, low
 
 
 def _value(part: Part, P: Floats) -> float:
