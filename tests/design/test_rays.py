@@ -312,3 +312,13 @@ def test_mixed_windows_are_left_to_another_route() -> None:
     p = problem(0.5, [(0, 3, 1.0), (2, 4, 2.0)], np.zeros((4, 4)), np.full(4, 0.25))
     assert not rays.applies(p)
     assert rays.applies(problem(0.5, reach(4, 2), np.zeros((4, 4)), np.full(4, 0.25)))
+
+
+def test_a_loss_without_order_on_windows_is_solved_to_the_proved_gap() -> None:
+    """Many rays are as good as each other there, and the program's own duals wander."""
+    for seed, worst in ((0, False), (1, True)):
+        loss = np.random.default_rng(seed).random((40, 40))
+        p = problem(0.5, reach(40, 4), loss, np.full(40, 1 / 40), worst)
+        found = rays.solve(p)
+        assert_private(p, found.matrix)
+        assert found.bound <= loss_of(p, found.matrix) <= found.bound * (1 + 1e-9)

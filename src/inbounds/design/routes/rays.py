@@ -10,7 +10,7 @@ whose duals act as the prior.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,14 +25,16 @@ from inbounds.design.symmetry import settled
 
 #: a ray is worth adding when it improves by this share of the value
 WORTH = 1e-13
+#: a relative gap at which exact arithmetic takes over
+CLOSED = 1e-10
 #: the same for staircases, which only prepare the ground; costs this close are ties
 COARSE, TIE = 1e-9, 1e-12
 #: pivots in full precision after the solver: none but the last basis solved again, or as many as it may take
 EXACT, PIVOTS = 0, 200
 #: seconds that the first program gets even when no time is left
 MOMENT = 1.0
-#: rounds of pricing towards the most improving ray, once any improving ray is no longer enough
-SHARPER = 12
+#: rounds of pricing towards the most improving ray, at most; and what a round must bring to be followed by another
+SHARPER, FINER = 60, 1e-9
 #: with at least MANY answers, all neighbours, the interior point is tried first; its gap must be ENOUGH;
 #: columns of its points that sum to one up to SOUND need no other repair than that of the weights
 MANY, ENOUGH, SOUND = 16, 1e-8, 1e-9
@@ -202,43 +204,76 @@ def _outputs(part: Part) -> Floats:
 def _add_rays(part: Part, master: Master, mix: Mix, deadline: float) -> Mix:
     """Column generation over all rays until none improves.
 
-    First with the solver's own duals and any improving ray; when those bring nothing new, with the same basis
-    solved exactly and the most improving rays; then with pivots that the solver's tolerance would not make.
+    Where many outputs are as good as each other the program's own duals wander, so rays are priced between them and
+    the best duals so far (Wentges 1997). When those bring nothing new, or meet the value, the same basis is solved
+    exactly; then with pivots that the solver's tolerance would not make.
     """
     master.refine()
-    care = iter((EXACT, PIVOTS))
-    pivots: int | None = None
+    care, pivots = iter((EXACT, PIVOTS)), None
+    best = Priced(mix, -np.inf)
     while True:
-        log_x, outputs = _improving(part, mix, 1 if pivots is None else SHARPER)
-        stuck = not master.add(log_x, outputs)
-        if time.monotonic() > deadline or (not len(outputs) and pivots is not None):
-            return mix
-        if stuck:
+        priced = improving(part, mix if pivots is not None else best.towards(mix))
+        best = max(best, priced, key=lambda each: each.bound)
+        stuck = not master.add(priced.log_rays, priced.outputs)
+        if stuck and pivots is None:
+            priced = improving(part, mix)
+            best = max(best, priced, key=lambda each: each.bound)
+            stuck = not master.add(priced.log_rays, priced.outputs)
+        if time.monotonic() > deadline or (not len(priced.outputs) and pivots is not None):
+            return _proved(part, mix, best.mix)
+        if stuck or mix.value - best.bound <= CLOSED * mix.value:
             pivots = next(care, None)
             if pivots is None:
-                return mix
+                return _proved(part, mix, best.mix)
         mix = master.solve(deadline - time.monotonic(), pivots) or mix
 
 
-def _improving(part: Part, mix: Mix, rounds: int) -> tuple[Floats, Ints]:
-    """A ray of every output, as logs, where one improves the mix, and the outputs to report them as.
+def _proved(part: Part, mix: Mix, other: Mix) -> Mix:
+    """The mix with the duals that prove more: its own, or the best on the way."""
+    duals = max((mix, other), key=lambda each: _bound(part, each.v, each.mu))
+    return replace(mix, v=duals.v, mu=duals.mu)
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """Duals (v lowered so that no ray improves), the bound that they prove up to rounding, and the rays that would
+    have improved, as logs, with the outputs to report them as."""
+
+    mix: Mix
+    bound: float
+    log_rays: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    outputs: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def towards(self, mix: Mix) -> Mix:
+        """Duals halfway to those of a mix."""
+        if self.bound == -np.inf:
+            return mix
+        return replace(mix, v=(self.mix.v + mix.v) / 2, mu=(self.mix.mu + mix.mu) / 2)
+
+
+def improving(part: Part, mix: Mix) -> Priced:
+    """The most improving ray of every output where one improves the mix.
 
     The gain of a ray is counted per unit of its mean. Asking for more than WORTH of the value keeps noise on a ray
     that grows by many orders from hiding a real gain; asking again for more than was found (Dinkelbach) leads in a
-    few rounds to the largest gain.
+    few rounds to the largest gain. Means sum to one, so no mix gains more than the largest.
     """
     r = (mix.mu * _outputs(part)).T - mix.v[:, None]
     least = np.full(r.shape[1], WORTH * mix.value)
     log_x, good = np.zeros_like(r), np.zeros(r.shape[1], bool)
-    for _ in range(rounds):
+    for _ in range(SHARPER):
         found = pricing.rays(r + least / part.cone.size, part.cone)
         x = np.exp(found - found.max(axis=0))
         gain = -(r * x).sum(axis=0) / x.mean(axis=0)
-        better = gain > least
+        better = gain > least * (1 + FINER)
         if not better.any():
             break
         log_x[:, better] = found[:, better]
         good |= better
         least = np.maximum(least, gain)
+    most = float(least.max())
+    lowered = replace(mix, v=mix.v - most / part.cone.size)
+    weight = (float(mix.mu.sum()) or 1.0) if part.worst else 1.0
     log_x, outputs = log_x[:, good], np.flatnonzero(good)
-    return log_x, outputs if part.worst else _cheapest(part, part.prior, log_x)
+    outputs = outputs if part.worst else _cheapest(part, part.prior, log_x)
+    return Priced(lowered, (float(mix.v.sum()) - most) / weight, log_x, outputs)

@@ -65,6 +65,7 @@ class Master:
             return 0
         log_x, outputs = log_x[:, fresh], outputs[fresh]
         x = np.exp(log_x - log_x.max(axis=0))
+        x /= x.mean(axis=0)  # columns of one size: a narrow ray would look small to the solver
         self.rays, self.outputs = np.hstack([self.rays, x]), np.append(self.outputs, outputs)
         each = self.loss[outputs].T * x / self.scale
         if self.worst:
