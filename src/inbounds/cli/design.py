@@ -101,6 +101,7 @@ def describe(mechanism: Mechanism, bound: Literal["proved", "claimed"]) -> None:
             f"[bold]Optimality[/] {escape(best.objective)}: {best.value:.9g}{_doubt(mechanism)}; "
             f"{'proved' if bound == 'proved' else 'claimed, not checked'}: "
             f"no mechanism is below {best.bound:.9g} (gap {best.gap:.2g})"
+            + (f"; [bold]{best.remaining}[/]" if best.remaining else "")
         )
     try:
         out.print("[bold]Properties[/]", terminal.properties(mechanism), sep="\n")

@@ -1,20 +1,26 @@
 """optimal(): the best mechanism for a query, loss, prior, properties and aim, by the cheapest proved route."""
 
+import math
+import time
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
 from inbounds.design.problem import Problem, Proposal
-from inbounds.design.routes import fallback, fill, flowchart, geometric, program, rays
+from inbounds.design.rounding import rounded
+from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
+from inbounds.design.solver.threads import one_thread
 from inbounds.errors import TooLarge
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
-from inbounds.mechanism import Mechanism, Optimality, Origin, near
-from inbounds.mechanism.law import MATRIX_LIMIT, Matrix, geometric_noise
+from inbounds.mechanism import Mechanism, Optimality, Origin
+from inbounds.mechanism.law import MATRIX_LIMIT, Law, Matrix, geometric_noise, noise_steps
+from inbounds.mechanism.origin import NO_GAP
 from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.properties import ColumnRatio, canonical
-from inbounds.query import Query, Reach
+from inbounds.query import Everyone, Query
 
 Aim = Literal["average", "worst"]
 
@@ -23,6 +29,18 @@ ROUNDING = 1e-14
 
 FARTHEST = Fraction(600)
 """Log of the largest ratio between two answers that is told from an infinite one; exp(-600) is below 1e-260."""
+
+POWERS = {"absolute": 1, "squared": 2}
+"""The losses that are a power of the error with a bound for long chains."""
+
+FINISHING = 2e-6
+"""Seconds that rounding and checking a cell takes at most, kept back from the search."""
+
+FREE_SHARE = 0.25
+"""Of the time there is, what the problem without its properties may take."""
+
+NEGLIGIBLE = 2.0**-42
+"""A property that a proposal misses by no more counts as had: a quarter of what the mechanism may miss it by."""
 
 LARGEST = 1e150
 """Losses up to this size can be multiplied and summed."""
@@ -61,18 +79,15 @@ def optimal(
     if not max_seconds > 0:
         raise ValueError(f"max_seconds must be positive, got {max_seconds}")
     if query.shape[0] * query.shape[1] > MATRIX_LIMIT:
-        return _large_count(query, bound, judged, prior, asked, aim)
+        return _large(query, bound, judged, prior, asked, aim)
     problem = problem_of(query, bound, judged, prior, asked, aim)
-    with np.errstate(all="ignore"):  # large ratios overflow where they lose anyway; the checker has the last word
-        proposal = propose(problem, max_seconds)
+    seconds = max(max_seconds - FINISHING * problem.loss.size, max_seconds / 2)
+    with np.errstate(all="ignore"), one_thread():  # large ratios overflow where they lose anyway
+        proposal = propose(problem, seconds)
     low = proposal.bound - _evening(problem, judged.table(query), as_prior(prior, query))
-    mechanism = Mechanism(
-        query,
-        bound,
-        Matrix(near(proposal.matrix, query, bound, even=bool(asked))),
-        _origin(proposal.route, judged, asked, aim),
-    )
-    return _with_optimality(mechanism, judged, prior, aim, low)
+    law = Matrix(rounded(proposal.matrix, problem, query, bound))
+    best = _optimality(law, query, judged, prior, aim, low)
+    return Mechanism(query, bound, law, _origin(proposal.route, judged, asked, aim), best)
 
 
 def problem_of(
@@ -116,36 +131,52 @@ def _evening(problem: Problem, loss: Floats, prior: Floats) -> float:
 
 def propose(problem: Problem, max_seconds: float) -> Proposal:
     """The cheapest route that is proved for the problem."""
-    if not problem.properties and geometric.applies(problem):
-        return geometric.solve(problem)
-    if rays.applies(problem):
-        return fallback.improved(problem, rays.solve(problem, max_seconds))
+    if not problem.properties:
+        return _free(problem, max_seconds)
     if flowchart.applies(problem):
         return flowchart.solve(problem)
     if fill.fits(problem):
         found = fill.solve(problem)
         if fill.proved(problem, found):
             return found
-    return fallback.improved(problem, program.solve(problem, max_seconds))
+    start, relaxed = time.monotonic(), replace(problem, properties=frozenset())
+    low = -math.inf
+    if rays.applies(relaxed):
+        free = _free(relaxed, max_seconds * FREE_SHARE)
+        low = free.bound
+        closed = problem.value(free.matrix) - low <= NO_GAP * abs(low)
+        if closed and fallback.has(problem, free.matrix, NEGLIGIBLE):
+            return free  # the best of all has what is asked for: it is the best of those that do
+    found = program.solve(problem, max_seconds - (time.monotonic() - start))
+    return fallback.improved(problem, replace(found, bound=max(found.bound, low)))
 
 
-def _large_count(
+def _free(problem: Problem, max_seconds: float) -> Proposal:
+    """Without properties; where windows have different distances, by the program."""
+    if geometric.applies(problem):
+        return geometric.solve(problem)
+    route = rays if rays.applies(problem) else program
+    return fallback.improved(problem, route.solve(problem, max_seconds))
+
+
+def _large(
     query: Query, epsilon: Fraction, loss: Loss, prior: Prior, properties: frozenset[str], aim: Aim
 ) -> Mechanism:
-    """Counts beyond the size of a matrix: geometric noise table and the best remap of each value."""
-    simple = query.neighbours == Reach(1) and query.answers.regular and query.one_output_per_answer
-    if properties or aim != "average" or not simple or not isinstance(loss, ErrorLoss):
+    """Grids beyond the size of a matrix: geometric noise table and the best remap of each value."""
+    grid = query.ordered and query.answers.regular and query.one_output_per_answer and query.neighbours != Everyone()
+    reach, distance = noise_steps(query) if grid else (0, Fraction(0))
+    power = POWERS.get(loss.name)
+    if properties or aim != "average" or not grid or not isinstance(loss, ErrorLoss) or not (reach == 1 or power):
         raise TooLarge(
-            "a design of this size is only known for counts, with one output per answer, an average loss of the "
-            "error and no properties; use coarser answers or outputs"
+            "a design of this size is only known for counts, totals, means and ordinal answers, with one output per "
+            "answer, an average loss of the error (absolute or squared for totals and means) and no properties; use "
+            "coarser answers or outputs"
         )
-    unit = float(query.answers.unit)
-    remap, _, bound = geometric.remap(
-        len(query.answers), float(epsilon), lambda steps: loss.of(steps * unit), as_prior(prior, query)
-    )
-    law = geometric_noise(query, epsilon, np.asarray(remap, dtype=np.int64))
-    mechanism = Mechanism(query, epsilon, law, _origin("geometric remap", loss, properties, aim))
-    return _with_optimality(mechanism, loss, prior, aim, bound)
+    losses = np.asarray(loss.of(np.arange(len(query.answers)) * float(query.answers.unit)), float)
+    found = grids.guesses(reach, float(epsilon * distance), losses, power, as_prior(prior, query))
+    law = geometric_noise(query, epsilon, found.remap)
+    best = _optimality(law, query, loss, prior, aim, found.bound)
+    return Mechanism(query, epsilon, law, _origin("geometric remap", loss, properties, aim), best)
 
 
 def _origin(route: str, loss: Loss, properties: frozenset[str], aim: Aim) -> Origin:
@@ -153,8 +184,8 @@ def _origin(route: str, loss: Loss, properties: frozenset[str], aim: Aim) -> Ori
     return Origin("optimal", {"loss": loss.name, "aim": aim, **asked, "route": route})
 
 
-def _with_optimality(mechanism: Mechanism, loss: Loss, prior: Prior, aim: Aim, bound: float) -> Mechanism:
-    value = mechanism.worst_loss(loss) if aim == "worst" else mechanism.loss(loss, prior)
+def _optimality(law: Law, query: Query, loss: Loss, prior: Prior, aim: Aim, bound: float) -> Optimality:
+    losses = law.losses(query, loss)
+    value = float(losses.max() if aim == "worst" else losses @ as_prior(prior, query))
     objective = f"{aim} {loss.name} loss" + ("" if prior is None or aim == "worst" else " under the given prior")
-    found = Optimality(objective, value, min(bound - ROUNDING * abs(bound), value))
-    return Mechanism(mechanism.query, mechanism.epsilon, mechanism.law, mechanism.origin, found)
+    return Optimality(objective, value, min(bound - ROUNDING * abs(bound), value))

@@ -21,7 +21,7 @@ SAME = 1e-10  # losses that differ by less, relatively, are the same
 def at_hand(problem: Problem) -> Floats:
     """The best of a few closed forms: uniform (003, Definition 5), randomized response, explicit fair, the outward
     fill, the truncated geometric mechanism, and that with the best remap; those that have the properties."""
-    return min((P for P in _closed_forms(problem) if _has(problem, P)), key=problem.value)
+    return min((P for P in _closed_forms(problem) if has(problem, P)), key=problem.value)
 
 
 def improved(problem: Problem, found: Proposal) -> Proposal:
@@ -94,10 +94,10 @@ def _geometric(problem: Problem, per_step: float) -> Iterator[Floats]:
         yield geometric.solve(replace(problem, cliques=links)).matrix
 
 
-def _has(problem: Problem, P: Floats) -> bool:
-    """Whether P has the properties asked for."""
+def has(problem: Problem, P: Floats, slack: float = HOLDS) -> bool:
+    """Whether P has the properties asked for, up to `slack` of probability."""
     asked = property_comparisons(problem, names(problem))
-    return bool(np.all(asked.shortfall(P) <= HOLDS) and np.all(floors(problem) - P <= HOLDS))
+    return bool(np.all(asked.shortfall(P) <= slack) and np.all(floors(problem) - P <= slack))
 
 
 def _ratio_of(name: str) -> float:

@@ -149,17 +149,22 @@ def _constant(part: Part) -> Floats:
 def _start(part: Part, tails: Stairs, deadline: float) -> tuple[Master, Mix | None]:
     """The narrowest staircases and the constant row; solved twice if the value is far from the solver's
     scale."""
-    n, scale = part.cone.size, 1.0
+    n, largest = part.cone.size, float(part.loss.max())
     peaks = np.arange(n)
     log_x = np.hstack([np.zeros((n, 1)), tails.log_rays(peaks, peaks)])
-    while True:
-        master = Master(part.loss, part.prior, part.worst, part.mirrored, scale)
-        master.add(log_x, _cheapest(part, _weights(part), log_x))
-        master.begin()
-        mix = master.solve(max(deadline - time.monotonic(), MOMENT))
-        if mix is None or scale != 1.0 or not mix.value > 0 or 0.1 < mix.value < 10:
-            return master, mix
-        scale = mix.value
+    outputs = _cheapest(part, _weights(part), log_x)
+    scale = 1.0 if 1e-3 < largest < 1e3 else largest
+    master, mix = _begun(part, log_x, outputs, scale, deadline)
+    if mix is None or not mix.value > 0 or 0.1 < mix.value / scale < 10:
+        return master, mix
+    return _begun(part, log_x, outputs, mix.value, deadline)
+
+
+def _begun(part: Part, log_x: Floats, outputs: Ints, scale: float, deadline: float) -> tuple[Master, Mix | None]:
+    master = Master(part.loss, part.prior, part.worst, part.mirrored, scale)
+    master.add(log_x, outputs)
+    master.begin()
+    return master, master.solve(max(deadline - time.monotonic(), MOMENT))
 
 
 def _weights(part: Part) -> Floats:
@@ -212,11 +217,11 @@ def _add_rays(part: Part, master: Master, mix: Mix, deadline: float) -> Mix:
     care, pivots = iter((EXACT, PIVOTS)), None
     best = Priced(mix, -np.inf)
     while True:
-        priced = improving(part, mix if pivots is not None else best.towards(mix))
+        priced = improving(part, mix if pivots is not None else best.towards(mix), deadline)
         best = max(best, priced, key=lambda each: each.bound)
         stuck = not master.add(priced.log_rays, priced.outputs)
         if stuck and pivots is None:
-            priced = improving(part, mix)
+            priced = improving(part, mix, deadline)
             best = max(best, priced, key=lambda each: each.bound)
             stuck = not master.add(priced.log_rays, priced.outputs)
         if time.monotonic() > deadline or (not len(priced.outputs) and pivots is not None):
@@ -251,7 +256,7 @@ class Priced:
         return replace(mix, v=(self.mix.v + mix.v) / 2, mu=(self.mix.mu + mix.mu) / 2)
 
 
-def improving(part: Part, mix: Mix) -> Priced:
+def improving(part: Part, mix: Mix, deadline: float) -> Priced:
     """The most improving ray of every output where one improves the mix.
 
     The gain of a ray is counted per unit of its mean. Asking for more than WORTH of the value keeps noise on a ray
@@ -266,7 +271,7 @@ def improving(part: Part, mix: Mix) -> Priced:
         x = np.exp(found - found.max(axis=0))
         gain = -(r * x).sum(axis=0) / x.mean(axis=0)
         better = gain > least * (1 + FINER)
-        if not better.any():
+        if not better.any() or time.monotonic() > deadline:
             break
         log_x[:, better] = found[:, better]
         good |= better
