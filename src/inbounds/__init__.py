@@ -21,7 +21,7 @@ from inbounds.errors import (
     TooLarge,
     UnknownVersion,
 )
-from inbounds.loss import off_by_more_than, power
+from inbounds.loss import at_most, off_by_more_than, power
 from inbounds.mechanism import Mechanism, certify
 from inbounds.mechanism.audit import Audit, audit
 from inbounds.mechanism.reading import load
@@ -122,6 +122,7 @@ __all__ = [
     "__version__",
     "accounting",
     "alpha",
+    "at_most",
     "attack",
     "audit",
     "catalog",

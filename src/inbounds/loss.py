@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.numbers import Floats, Number, exact
+from inbounds.numbers import Floats, Number, decimal, exact
 from inbounds.query import Query, Scale
 from inbounds.trusted.scale import refuse_beyond_list
 
@@ -141,6 +142,50 @@ def as_loss(loss: LossLike) -> Loss:
     if table.ndim != 2:
         raise ValueError("a loss table must be two-dimensional: outputs × answers")
     return TableLoss(_finite(table))
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """A wish beside the aim: an expected loss of at most `bound`, for every true answer ("worst") or on average."""
+
+    loss: Loss
+    bound: Fraction
+    aim: Literal["worst", "average"] = "worst"
+
+    def __post_init__(self) -> None:
+        if self.aim not in ("worst", "average"):
+            raise ValueError(f"aim must be 'worst' (every answer) or 'average', got {self.aim!r}")
+        if not self.bound >= 0:
+            raise ValueError(f"bound must not be negative, got {self.bound}")
+
+    def __str__(self) -> str:
+        whom = "for every answer" if self.aim == "worst" else "on average"
+        return f"{self.loss.name} at most {decimal(self.bound)} {whom}"
+
+
+def at_most(loss: LossLike, bound: Number, aim: Literal["worst", "average"] = "worst") -> AtMost:
+    """A wish for `ib.optimal(…, subject_to=[…])`: this loss is at most `bound`, whatever the true answer is.
+
+    aim="average": on average under the prior instead.
+
+    >>> print(at_most(off_by_more_than(2), 0.05))
+    off by more than 2 at most 0.05 for every answer
+    """
+    return AtMost(as_loss(loss), exact(bound, "bound"), aim)
+
+
+def limit_named(text: str) -> AtMost:
+    """A wish in words, for plans and the command line: "off-by-more-than-2=0.05", "average squared=4".
+
+    >>> print(limit_named("average squared=4"))
+    squared at most 4 on average
+    """
+    name, separator, bound = text.rpartition("=")
+    if not separator:
+        raise ValueError(f"a limit must be a loss and a bound as in 'off-by-more-than-2=0.05', got {text!r}")
+    on_average = name.strip().startswith("average ")
+    loss = name.strip().removeprefix("average ").removeprefix("worst ").strip()
+    return at_most(loss_named(loss), bound.strip(), "average" if on_average else "worst")
 
 
 Prior = Sequence[float] | NDArray[Any] | None

@@ -3,18 +3,19 @@
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
+from inbounds.design.limits import checked, propose_within, reached, refuse_broken, table_of
 from inbounds.design.problem import Problem, Proposal
 from inbounds.design.rounding import rounded
 from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
 from inbounds.design.solver.threads import one_thread
 from inbounds.errors import TooLarge
-from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
+from inbounds.loss import AtMost, ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism.law import MATRIX_LIMIT, Law, Matrix, geometric_noise, noise_steps
 from inbounds.mechanism.origin import NO_GAP
@@ -32,6 +33,9 @@ FARTHEST = Fraction(600)
 
 POWERS = {"absolute": 1, "squared": 2}
 """The losses that are a power of the error with a bound for long chains."""
+
+MOMENT = 0.5
+"""Seconds that an aim gets even when no time is left."""
 
 FINISHING = 2e-6
 """Seconds that rounding and checking a cell takes at most, kept back from the search."""
@@ -54,13 +58,17 @@ def optimal(
     properties: Iterable[str | ColumnRatio] = (),
     aim: Aim = "average",
     *,
+    subject_to: Iterable[AtMost] = (),
+    then: Iterable[LossLike] = (),
     max_seconds: float = 60.0,
 ) -> Mechanism:
     """The private mechanism with the least expected loss, certified, with a proved bound on what is left to gain.
 
     loss: "absolute", "squared", "zero-one", `ib.off_by_more_than(d)`, `ib.power(p)`, a table outputs × answers or a
     function (reported, true). prior: weights of the answers, uniform by default. properties: names such as
-    "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer.
+    "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer. subject_to: limits on other losses,
+    `ib.at_most(ib.off_by_more_than(2), 0.05)` for every answer or with aim="average"; `Infeasible` says how much more a
+    limit must allow. then: losses to minimize next, in turn, among all mechanisms that are best so far.
 
     Routes, cheapest first: for counts the geometric mechanism with the best remap, 003's flowchart for zero-one
     loss, and the outward fill for fair sets (no solver); cone rays for any neighbourhood without properties;
@@ -72,22 +80,77 @@ def optimal(
     >>> round(optimal(count(4), 0.5).optimality.value, 6)
     0.94078
     """
-    bound, judged = as_epsilon(epsilon), as_loss(loss)
+    bound, aims = as_epsilon(epsilon), [as_loss(each) for each in (loss, *then)]
     asked = frozenset(canonical(name, ordered=query.ordered) for name in properties)
+    limits = checked(subject_to)
     if aim not in ("average", "worst"):
         raise ValueError(f"aim must be 'average' or 'worst', got {aim!r}")
     if not max_seconds > 0:
         raise ValueError(f"max_seconds must be positive, got {max_seconds}")
     if query.shape[0] * query.shape[1] > MATRIX_LIMIT:
-        return _large(query, bound, judged, prior, asked, aim)
-    problem = problem_of(query, bound, judged, prior, asked, aim)
+        return _large(query, bound, aims, Wish(aims[0], prior, asked, aim, limits))
+    start = time.monotonic()
+    for k, judged in enumerate(aims):
+        wish = Wish(judged, prior, asked, aim, limits, tuple(aims[:k]))
+        seconds = max(max_seconds - (time.monotonic() - start), MOMENT) / (len(aims) - k)
+        mechanism = _designed(query, bound, wish, seconds)
+        assert mechanism.optimality is not None
+        limits = (*limits, reached(judged, mechanism.optimality.value, aim))
+    return mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Wish:
+    """What a design is judged by: a loss, prior, properties, aim and limits; the last `len(before)` limits are aims
+    that were reached before."""
+
+    loss: Loss
+    prior: Prior
+    properties: frozenset[str]
+    aim: Aim
+    limits: tuple[AtMost, ...]
+    before: tuple[Loss, ...] = ()
+
+    @property
+    def objective(self) -> str:
+        """In words; those of a plain wish say how to compute its value."""
+        under = "" if self.prior is None or self.aim == "worst" else " under the given prior"
+        kept = self.limits[: len(self.limits) - len(self.before)]
+        within = f" subject to {'; '.join(map(str, kept))}" if kept else ""
+        after = f" after the least {', '.join(loss.name for loss in self.before)} loss" if self.before else ""
+        return f"{self.aim} {self.loss.name} loss{under}{within}{after}"
+
+    def origin(self, route: str) -> Origin:
+        parameters = {"loss": self.loss.name, "aim": self.aim}
+        if self.properties:
+            parameters["properties"] = " ".join(sorted(self.properties))
+        kept = self.limits[: len(self.limits) - len(self.before)]
+        if kept:
+            parameters["subject to"] = "; ".join(map(str, kept))
+        if self.before:
+            parameters["after"] = ", ".join(loss.name for loss in self.before)
+        return Origin("optimal", {**parameters, "route": route})
+
+    def optimality(self, law: Law, query: Query, bound: float) -> Optimality:
+        losses = law.losses(query, self.loss)
+        value = float(losses.max() if self.aim == "worst" else losses @ as_prior(self.prior, query))
+        return Optimality(self.objective, value, min(bound - ROUNDING * abs(bound), value))
+
+
+def _designed(query: Query, epsilon: Fraction, wish: Wish, max_seconds: float) -> Mechanism:
+    """The best mechanism for one wish."""
+    problem = problem_of(query, epsilon, wish.loss, wish.prior, wish.properties, wish.aim)
+    problem = replace(problem, limits=tuple(table_of(limit, query, _evened) for limit in wish.limits))
     seconds = max(max_seconds - FINISHING * problem.loss.size, max_seconds / 2)
     with np.errstate(all="ignore"), one_thread():  # large ratios overflow where they lose anyway
-        proposal = propose(problem, seconds)
-    low = proposal.bound - _evening(problem, judged.table(query), as_prior(prior, query))
-    law = Matrix(rounded(proposal.matrix, problem, query, bound))
-    best = _optimality(law, query, judged, prior, aim, low)
-    return Mechanism(query, bound, law, _origin(proposal.route, judged, asked, aim), best)
+        if wish.limits:
+            proposal = propose_within(problem, wish.limits, seconds, propose)
+        else:
+            proposal = propose(problem, seconds)
+    low = proposal.bound - _evening(problem, wish.loss.table(query), as_prior(wish.prior, query))
+    law = Matrix(rounded(proposal.matrix, problem, query, epsilon))
+    refuse_broken(law, query, wish.prior, wish.limits)
+    return Mechanism(query, epsilon, law, wish.origin(proposal.route), wish.optimality(law, query, low))
 
 
 def problem_of(
@@ -159,33 +222,21 @@ def _free(problem: Problem, max_seconds: float) -> Proposal:
     return fallback.improved(problem, route.solve(problem, max_seconds))
 
 
-def _large(
-    query: Query, epsilon: Fraction, loss: Loss, prior: Prior, properties: frozenset[str], aim: Aim
-) -> Mechanism:
+def _large(query: Query, epsilon: Fraction, aims: list[Loss], wish: Wish) -> Mechanism:
     """Grids beyond the size of a matrix: geometric noise table and the best remap of each value."""
+    loss = wish.loss
     grid = query.ordered and query.answers.regular and query.one_output_per_answer and query.neighbours != Everyone()
     reach, distance = noise_steps(query) if grid else (0, Fraction(0))
     power = POWERS.get(loss.name)
-    if properties or aim != "average" or not grid or not isinstance(loss, ErrorLoss) or not (reach == 1 or power):
+    more = wish.properties or wish.limits or len(aims) > 1 or wish.aim != "average"
+    if more or not grid or not isinstance(loss, ErrorLoss) or not (reach == 1 or power):
         raise TooLarge(
             "a design of this size is only known for counts, totals, means and ordinal answers, with one output per "
-            "answer, an average loss of the error (absolute or squared for totals and means) and no properties; use "
-            "coarser answers or outputs"
+            "answer, an average loss of the error (absolute or squared for totals and means), and neither properties "
+            "nor limits; use coarser answers or outputs"
         )
     losses = np.asarray(loss.of(np.arange(len(query.answers)) * float(query.answers.unit)), float)
-    found = grids.guesses(reach, float(epsilon * distance), losses, power, as_prior(prior, query))
+    found = grids.guesses(reach, float(epsilon * distance), losses, power, as_prior(wish.prior, query))
     law = geometric_noise(query, epsilon, found.remap)
-    best = _optimality(law, query, loss, prior, aim, found.bound)
-    return Mechanism(query, epsilon, law, _origin("geometric remap", loss, properties, aim), best)
-
-
-def _origin(route: str, loss: Loss, properties: frozenset[str], aim: Aim) -> Origin:
-    asked = {"properties": " ".join(sorted(properties))} if properties else {}
-    return Origin("optimal", {"loss": loss.name, "aim": aim, **asked, "route": route})
-
-
-def _optimality(law: Law, query: Query, loss: Loss, prior: Prior, aim: Aim, bound: float) -> Optimality:
-    losses = law.losses(query, loss)
-    value = float(losses.max() if aim == "worst" else losses @ as_prior(prior, query))
-    objective = f"{aim} {loss.name} loss" + ("" if prior is None or aim == "worst" else " under the given prior")
-    return Optimality(objective, value, min(bound - ROUNDING * abs(bound), value))
+    best = wish.optimality(law, query, found.bound)
+    return Mechanism(query, epsilon, law, wish.origin("geometric remap"), best)

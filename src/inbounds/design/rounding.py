@@ -36,6 +36,6 @@ def rounded(matrix: Floats, problem: Problem, query: Query, epsilon: Fraction) -
 def _mixed(matrix: Floats, problem: Problem) -> Iterator[Floats]:
     """The matrix itself, then with ever more of what is at hand for half of epsilon."""
     yield matrix
-    roomy = at_hand(replace(problem, epsilon=problem.epsilon / 2))
+    roomy = at_hand(replace(problem, epsilon=problem.epsilon / 2, limits=()))
     for share in SHARES:
         yield (1 - share) * matrix + share * roomy

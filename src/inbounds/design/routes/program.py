@@ -56,6 +56,11 @@ def _duals(model: Model, y: Floats, scale: Floats) -> Duals:
     kept = (n + 1) // 2 if model.folded else n
     v, y = rows.unfolded(y[:kept], n), y[kept:]
     answers, y = (y[:n], y[n:]) if model.problem.worst else (y[:0], y)
+    limits = []
+    for limit in model.problem.limits:
+        count = n if limit.each else 1
+        limits.append(-y[:count])
+        y = y[count:]
     holds = []
     for hub in model.hubs:
         shape = (len(hub.outputs), hub.stop - hub.start)
@@ -67,7 +72,7 @@ def _duals(model: Model, y: Floats, scale: Floats) -> Duals:
         y = y[2 * size :]
     compared = model.compared
     greater, lesser = scale[model.cells[compared.greater]], scale[model.cells[compared.lesser]]
-    return Duals(compared, y / np.maximum(compared.factor * greater, lesser), tuple(holds), v, answers)
+    return Duals(compared, y / np.maximum(compared.factor * greater, lesser), tuple(holds), v, answers, tuple(limits))
 
 
 def _bound(model: Model, y: Floats, scale: Floats) -> float:
@@ -146,7 +151,7 @@ def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
     deadline = time.monotonic() + max_seconds
     floor = np.full(problem.shape[1], problem.loss.min()) if problem.worst else problem.loss.min(axis=0)
     rest = replace(problem, loss=problem.loss - floor)
-    first = rest.value(at_hand(rest))
+    first = rest.value(at_hand(replace(rest, limits=())))
     found = _scaled(rest, first, deadline)
     value = rest.value(found.matrix)
     if 0 < value < SMALL * first and value - found.bound > PROVED * value:
@@ -167,7 +172,7 @@ def _scaled(problem: Problem, size: float, deadline: float) -> Proposal:
 
 
 def _by_rows_or_whole(problem: Problem, deadline: float) -> Proposal:
-    if not (problem.shape[1] >= ROWS_FROM and rows.fits(problem) and _spread(problem) >= SPREAD):
+    if problem.limits or not (problem.shape[1] >= ROWS_FROM and rows.fits(problem) and _spread(problem) >= SPREAD):
         return full(problem, deadline)
     quick = rows.solve(problem, (deadline - time.monotonic()) / 2, ROUNDS)
     if problem.value(quick.matrix) - quick.bound <= PROVED * abs(quick.bound):

@@ -1,0 +1,94 @@
+"""Limits on other losses, and aims that come second: what `subject_to` and `then` ask of a design."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Literal
+
+from inbounds.design.problem import Floats, Limit, Problem, Proposal
+from inbounds.design.routes import limited, program
+from inbounds.errors import Infeasible, NotConverged
+from inbounds.loss import AtMost, Loss, Prior, as_prior
+from inbounds.mechanism.law import Law
+from inbounds.query import Query
+
+Propose = Callable[[Problem, float], Proposal]
+
+TIED = 1e-9
+"""Share of the first aim's value that a second aim may give up: the solver's own accuracy."""
+
+CHECKED = 1e-13
+"""Relative error of the sums by which a limit is checked on the whole weights, counted against it."""
+
+
+def checked(subject_to: Iterable[AtMost]) -> tuple[AtMost, ...]:
+    """The limits, or an error that says how they are written."""
+    limits = tuple(subject_to) if not isinstance(subject_to, AtMost) else (subject_to,)
+    for limit in limits:
+        if not isinstance(limit, AtMost):
+            raise TypeError(f"subject_to must list limits such as ib.at_most('absolute', 2), got {limit!r}")
+    return limits
+
+
+def table_of(limit: AtMost, query: Query, evened: Callable[[Floats], Floats]) -> Limit:
+    """A limit as plain numbers, its least loss not below zero: columns sum to one, so both sides move alike."""
+    table = evened(limit.loss.table(query))
+    floor = min(0.0, float(table.min()))
+    return Limit(table - floor, float(limit.bound) - floor, limit.aim == "worst")
+
+
+def propose_within(problem: Problem, limits: Sequence[AtMost], seconds: float, propose: Propose) -> Proposal:
+    """The best mechanism that keeps the problem's limits; `Infeasible` where none does, with what must be allowed."""
+    start = time.monotonic()
+    free = propose(replace(problem, limits=()), seconds / 4)
+    if all((limit.values(free.matrix, problem.prior) <= limit.inside).all() for limit in problem.limits):
+        return free  # the best of all keeps them
+    seconds -= time.monotonic() - start
+    try:
+        if not limited.applies(problem):
+            return program.solve(problem, seconds)
+        found = limited.solve(problem, seconds)
+    except NotConverged:
+        _explain(problem, limits, 0.0, seconds, propose)
+        raise
+    if found.excess > limited.BOUGHT:
+        _explain(problem, limits, found.needed, seconds, propose)
+        raise NotConverged("no mechanism within the limits was found in time; allow more, or more seconds")
+    return Proposal(found.matrix, found.bound, "cone rays with limits")
+
+
+def _explain(problem: Problem, limits: Sequence[AtMost], needed: float, seconds: float, propose: Propose) -> None:
+    """Raise `Infeasible` if a limit alone, or all together, ask for too much."""
+    for asked, limit in zip(limits, problem.limits, strict=False):
+        alone = replace(problem, loss=limit.table, worst=limit.each, limits=())
+        least = propose(alone, seconds).bound
+        if least > limit.bound * (1 + TIED):
+            floor = float(asked.bound) - limit.bound
+            raise Infeasible(
+                f"no private mechanism keeps {asked}: the least possible is {least + floor:.6g}; allow that much, "
+                "ask for less, or take a larger epsilon"
+            )
+    if needed > 0:
+        names = " and ".join(str(limit) for limit in limits)
+        raise Infeasible(
+            f"no private mechanism keeps {names} together: one of them is exceeded by at least {needed:.3g} of its "
+            "largest loss; allow more, or take a larger epsilon"
+        )
+
+
+def refuse_broken(law: Law, query: Query, prior: Prior, limits: Sequence[AtMost]) -> None:
+    """`NotConverged` if the whole weights break a limit after all."""
+    for limit in limits:
+        losses = law.losses(query, limit.loss)
+        value = float(losses.max() if limit.aim == "worst" else losses @ as_prior(prior, query))
+        if not value <= float(limit.bound) * (1 - CHECKED) + CHECKED * (limit.bound == 0):
+            raise NotConverged(
+                f"rounding to whole weights breaks the limit {limit} by {value - float(limit.bound):.2g}; allow a "
+                "little more"
+            )
+
+
+def reached(loss: Loss, value: float, aim: Literal["average", "worst"]) -> AtMost:
+    """An aim that was reached, as a limit for the next one."""
+    return AtMost(loss, Fraction(max(value + TIED * abs(value), 0.0)), aim)
