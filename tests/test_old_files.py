@@ -20,8 +20,7 @@ from inbounds.cli import main
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.tables import groups, read_plan
-from inbounds.tables.record import check, read
-from inbounds.tables.together import together
+from inbounds.tables.reopen import check, read, together
 
 OLD = Path(__file__).parent / "fixtures" / "v0_1"
 RELEASES = {"public": "public.csv", "maximum": "maximum.parquet", "change": "change.json"}

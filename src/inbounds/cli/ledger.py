@@ -93,7 +93,7 @@ def import_(
     Example: [bold]inbounds ledger import 2025.csv.release.json 2026.csv.release.json --people pupils[/]
     """
     from inbounds.ledger.importing import import_release
-    from inbounds.tables.record import read
+    from inbounds.tables.reopen import read
 
     found = [read(file) for file in records]
     with _opened(place, create=True) as ledger:

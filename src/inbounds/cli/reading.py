@@ -20,7 +20,6 @@ from inbounds.cli.records import (
 )
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
 from inbounds.files import format_of, write_text
-from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.report import html
@@ -100,19 +99,10 @@ def _statistic(file: Path, given: str | None) -> str | None:
     """The statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
     if given is None or format_of(file) != RELEASE:
         return given
-    plan = from_json(text_of(file)).get("plan", {})
-    try:
-        return _columns(plan).get(given, given)
-    except (LookupError, TypeError, AttributeError):  # a record may say anything; what is wrong is said elsewhere
-        return given
+    from inbounds.tables.reopen import read as read_record
+    from inbounds.tables.reopen import statistic_of
 
-
-def _columns(plan: Any) -> dict[str, str]:
-    """The columns of a released table that hold answers, each with the name of its statistic."""
-    names = {asked["name"]: asked["name"] for asked in plan["statistics"]}
-    histograms = [asked for asked in plan["statistics"] if asked["kind"] == "histogram"]
-    labels = {asked["name"]: plan["columns"][asked["of"]]["labels"] for asked in histograms}
-    return {f"{name}: {label}": name for name, own in labels.items() for label in own} | names
+    return statistic_of(read_record(file), given)
 
 
 def _published(given: str, values: list[Any], mechanism: Mechanism) -> Any:

@@ -21,7 +21,7 @@ from inbounds.mechanism.law import MATRIX_LIMIT, Law, Matrix, geometric_noise, n
 from inbounds.mechanism.origin import NO_GAP
 from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.properties import ColumnRatio, canonical
-from inbounds.query import Everyone, Query
+from inbounds.query import Everyone, Query, Reach
 
 Aim = Literal["average", "worst"]
 
@@ -223,20 +223,40 @@ def _free(problem: Problem, max_seconds: float) -> Proposal:
 
 
 def _large(query: Query, epsilon: Fraction, aims: list[Loss], wish: Wish) -> Mechanism:
-    """Grids beyond the size of a matrix: geometric noise table and the best remap of each value."""
+    """Grids beyond the size of a matrix."""
     loss = wish.loss
-    grid = query.ordered and query.answers.regular and query.one_output_per_answer and query.neighbours != Everyone()
-    reach, distance = noise_steps(query) if grid else (0, Fraction(0))
-    power = POWERS.get(loss.name)
     more = wish.properties or wish.limits or len(aims) > 1 or wish.aim != "average"
-    if more or not grid or not isinstance(loss, ErrorLoss) or not (reach == 1 or power):
+    known = is_grid(query) and (loss.name in POWERS or noise_steps(query)[0] == 1)
+    if more or not known or not isinstance(loss, ErrorLoss):
         raise TooLarge(
             "a design of this size is only known for counts, totals, means and ordinal answers, with one output per "
             "answer, an average loss of the error (absolute or squared for totals and means), and neither properties "
             "nor limits; use coarser answers or outputs"
         )
+    return optimal_noise(query, epsilon, loss, wish.prior)
+
+
+def is_grid(query: Query) -> bool:
+    """Answers without gaps within a reach of each other, and each has its own output."""
+    even = query.ordered and query.answers.regular and query.one_output_per_answer
+    return even and not isinstance(query.neighbours, Everyone)
+
+
+def is_count(query: Query) -> bool:
+    """Answers one step apart are neighbours, and each has its own output."""
+    return query.neighbours == Reach(1) and is_grid(query)
+
+
+def optimal_noise(query: Query, epsilon: Fraction, loss: ErrorLoss, prior: Prior = None) -> Mechanism:
+    """A grid as noise and remap, for an average loss of the error: O(answers) numbers, no matrix.
+
+    Geometric noise with the best report of each value is optimal for counts and metric privacy (Ghosh, Roughgarden and
+    Sundararajan 2009); for totals and means the gap says what may remain.
+    """
+    reach, distance = noise_steps(query)
     losses = np.asarray(loss.of(np.arange(len(query.answers)) * float(query.answers.unit)), float)
-    found = grids.guesses(reach, float(epsilon * distance), losses, power, as_prior(wish.prior, query))
+    rate = float(epsilon * distance)
+    found = grids.guesses(reach, rate, losses, POWERS.get(loss.name), as_prior(prior, query))
     law = geometric_noise(query, epsilon, found.remap)
-    best = wish.optimality(law, query, found.bound)
-    return Mechanism(query, epsilon, law, wish.origin("geometric remap"), best)
+    wish = Wish(loss, prior, frozenset(), "average", ())
+    return Mechanism(query, epsilon, law, wish.origin("geometric remap"), wish.optimality(law, query, found.bound))

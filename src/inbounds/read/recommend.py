@@ -38,10 +38,11 @@ def recommend(
     loss: LossLike | None = None,
     prior: Prior = None,
     aim: Literal["average", "worst"] = "average",
+    subject_to: Iterable[AtMost] = (),
 ) -> Recommendation:
     """The mechanism with the least loss among those that have what is needed, and why, in two sentences.
 
-    needs: property names such as "fair" or "column_monotone". Among equals the one with a closed form is taken:
+    needs: property names such as "fair" or "column_monotone". subject_to: limits as in `ib.optimal`. Among equals the one with a closed form is taken:
     it is easier to explain.
 
     >>> from inbounds.query import count
@@ -53,14 +54,21 @@ def recommend(
     asked = tuple(canonical(name, ordered=query.ordered) for name in needs)
     chosen = as_loss(loss) if loss is not None else as_loss(usual(query)[0])
     made, left_out = fitting(query, epsilon, chosen)
-    made["optimal"] = optimal(query, epsilon, chosen, prior, asked, aim)
+    limits = tuple(subject_to)
+    made["optimal"] = optimal(query, epsilon, chosen, prior, asked, aim, subject_to=limits)
     found = replace(compare(made, losses=[chosen], prior=prior), left_out=left_out)
     column = chosen.name if aim == "average" else f"worst {chosen.name}"
-    fit = [row for row in found.rows if not asked or set(asked) <= set(row.properties or ())]
+    having = [row for row in found.rows if not asked or set(asked) <= set(row.properties or ())]
+    fit = [row for row in having if all(_keeps(row.mechanism, limit, prior) for limit in limits)]
     least = min(_value(row, column) for row in fit)
     equals = [row for row in fit if _value(row, column) <= least * (1 + TIE)]
     taken = min(equals, key=lambda row: row.mechanism.optimality is not None)
-    return Recommendation(taken.name, taken.mechanism, _reason(found, taken, fit, asked, column), found)
+    return Recommendation(taken.name, taken.mechanism, _reason(found, taken, fit, asked, column, limits), found)
+
+
+def _keeps(mechanism: Mechanism, limit: AtMost, prior: Prior) -> bool:
+    value = mechanism.worst_loss(limit.loss) if limit.aim == "worst" else mechanism.loss(limit.loss, prior)
+    return value <= float(limit.bound)
 
 
 def _reason(found: Comparison, taken: Row, fit: list[Row], asked: tuple[str, ...], column: str) -> str:

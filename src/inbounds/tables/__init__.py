@@ -18,18 +18,18 @@ from inbounds.files import write_text
 from inbounds.tables.answer import Asked, Designed, Mechanisms, Released, answered, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
-from inbounds.tables.designs import Progress, cache_folder, no_progress
+from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
+from inbounds.tables.forms import RecordForm
 from inbounds.tables.keys import Groups, groups
 from inbounds.tables.passports import mechanism, write_passports
 from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.plan.reading import PlanLike, as_plan, read_plan
+from inbounds.tables.record import composition, statement
 from inbounds.tables.record import record as recorded
 from inbounds.tables.sources.source import Source
 from inbounds.tables.texts import number
-from inbounds.tables.wishes import Wishes
-from inbounds.tables.words import composition, statement
 from inbounds.tables.write import check_report, check_target, record_path, same_release
 from inbounds.tables.write import write as written
 
@@ -67,7 +67,7 @@ class Release:
 
     plan: Plan
     table: Any
-    record: Mapping[str, Any]
+    record: RecordForm
     path: Path | None = None
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
     stored: bool = False
@@ -86,7 +86,7 @@ class Release:
         Writing the same release again, under another name or form, spends nothing.
         """
         inputs = self.plan.inputs
-        full = written(self.table, dict(self.record), Path(path), overwrite=overwrite, inputs=inputs)
+        full = written(self.table, self.record, Path(path), overwrite=overwrite, inputs=inputs)
         return replace(self, record=full, path=Path(path))
 
     def report(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -117,7 +117,7 @@ class Preview:
     account: tuple[str, ...]
     sizes: tuple[int, ...]
     errors: Mapping[str, tuple[float, ...]]
-    record: Mapping[str, Any] = field(repr=False)
+    record: RecordForm = field(repr=False)
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,10 +1,12 @@
 """Answers: every declared group's position goes to the mechanism of its range; what comes out is the release.
 
-The draw is the only step that sees a true answer. What follows it is post-processing.
+First the account: at which epsilon each number is drawn. The draw is the only step that sees a true answer. What
+follows it is post-processing.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import InboundsError
+from inbounds.loss import as_prior
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Ints
-from inbounds.tables.account import AccountLine, account
+from inbounds.mechanism.bayes import shortest_run
+from inbounds.numbers import Floats, Ints
 from inbounds.tables.consistent import summing_to
-from inbounds.tables.credible import intervals
 from inbounds.tables.designs import Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
-from inbounds.tables.plan import Plan
+from inbounds.tables.plan import CHANGE, Plan, Statistic
+from inbounds.tables.statistics import KINDS
 from inbounds.trusted.sample import Draws, entropy, report
+
+# --- at which epsilon each number of a statistic is drawn, and what all of them cost together ---------------
+#
+# One record is one person. With public sizes a table is n records per group, an absent one counting as `missing`, and
+# one record is changed within its group. Adding or removing a record is covered as well: it moves every answer no
+# further than changing a record does. A record that moves to another group changes two groups: twice the epsilon.
+#
+# With a maximum, one record is added or removed. Changing a record, also to another group, is one removed and one
+# added: a plan that promises this with a maximum answers everything at half its epsilon.
+#
+# How far one record moves each answer, and so which query answers it, is said in `statistics`, for each kind.
+
+
+@dataclass(frozen=True)
+class AccountLine:
+    """One line of the account: a statistic, what it spends, and at which epsilon each number of it is drawn."""
+
+    statistic: Statistic
+    spent: Fraction
+    drawn_at: Fraction
+    reason: str
+
+
+def account(plan: Plan) -> list[AccountLine]:
+    """What every statistic spends; groups are disjoint and compose in parallel, statistics add up."""
+    return [
+        AccountLine(statistic, spent, *drawn(statistic.kind, plan.groups.public, plan.neighbours, spent))
+        for statistic, spent in zip(plan.statistics, plan.epsilons, strict=True)
+    ]
+
+
+def drawn(kind: str, public: bool, neighbours: str, spent: Fraction) -> tuple[Fraction, str]:
+    """The epsilon at which each number of a statistic is drawn, and why: a changed record may move two of them."""
+    if neighbours == CHANGE and not public:
+        return spent / 2, "half, because a changed record may leave one group and enter another"
+    if neighbours == CHANGE and KINDS[kind].in_cells:
+        return spent / 2, "half, because a changed record leaves one cell and enters another"
+    return spent, "all of it, because one record touches one number of one group"
+
 
 Mechanisms = Mapping[tuple[str, int], Mechanism]
 """The mechanism of every statistic and group size."""
@@ -189,3 +231,24 @@ def _key_columns(plan: Plan) -> list[Released]:
 def _size_column(plan: Plan) -> list[Released]:
     """What was declared about each group's size, so that a reader knows which mechanism answered it; public."""
     return [Released(plan.size_column, np.array(plan.groups.sizes))] if plan.size_column else []
+
+
+# --- credible intervals: where the true answer lies, given the released one and a prior over the answers ----
+
+
+def intervals(mechanism: Mechanism, outputs: Ints, level: Fraction, prior: Floats | None) -> tuple[Floats, Floats]:
+    """The shortest run of answers that holds at least `level` of the posterior, as `credible_set`, for every output.
+
+    Post-processing of the draw: it needs the mechanism and the prior, not the data. A run is found once per
+    distinct output, in O(answers).
+    """
+    weights = as_prior(prior, mechanism.query)
+    answers = mechanism.query.answers.floats()
+    distinct, place = np.unique(outputs, return_inverse=True)
+    ends = np.array([_ends(mechanism.law.likelihood(mechanism.query, int(i)) * weights, level) for i in distinct])
+    return answers[ends[place, 0]], answers[ends[place, 1]]
+
+
+def _ends(mass: Floats, level: Fraction) -> tuple[int, int]:
+    first, stop = shortest_run(mass / mass.sum(), float(level))
+    return first, stop - 1

@@ -1,4 +1,4 @@
-"""One mechanism per distinct request, designed once and kept on disk under the request's digest.
+"""Mechanisms as a plan wishes for them: one per distinct request, designed once, kept on disk under its digest.
 
 What comes from the disk is re-certified, and used only if its query and epsilon are the ones asked for; anything
 else in its place is designed anew.
@@ -17,15 +17,15 @@ from inbounds import priors
 from inbounds.catalog.registry import REGISTRY
 from inbounds.catalog.wide import median_geometric, wide_geometric
 from inbounds.errors import InboundsError
-from inbounds.files import digest
-from inbounds.files.intake import from_json, text_of
-from inbounds.loss import loss_named
+from inbounds.files import content_of
+from inbounds.loss import ErrorLoss, loss_named
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.passport import passport, save
-from inbounds.mechanism.reading import load
+from inbounds.mechanism.passport import save
+from inbounds.mechanism.reading import certified
 from inbounds.numbers import Floats
+from inbounds.properties import canonical
 from inbounds.query import Query, Reach
-from inbounds.tables.wishes import Wishes
+from inbounds.tables.errors import PlanError, at
 
 DESIGNED_UP_TO = 400
 """Answers up to which a mechanism is optimized as a matrix; beyond, geometric noise is kept as a small table."""
@@ -42,8 +42,34 @@ MOST_REACH = 5000
 PATIENCE = 30.0
 """Seconds after which a design is used as it is, with its proved gap."""
 
-EDITION = 1
+EDITION = 2
 """Part of every request's digest: raised when the same request would be designed differently."""
+
+
+PRIORS = {"uniform": 0, "normal": 2, "beta": 2, "binomial": 1}
+"""The named priors a plan may wish for, and how many numbers each takes."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How mechanisms are chosen: as in `ib.optimal`, or a mechanism of the catalog by name."""
+
+    loss: str = "absolute"
+    properties: tuple[str, ...] = ()
+    prior: tuple[Any, ...] | None = None
+    aim: str = "average"
+    mechanism: str = "optimal"
+
+    def __post_init__(self) -> None:
+        with at("loss"):
+            loss_named(self.loss)
+        with at("properties"):
+            object.__setattr__(self, "properties", tuple(canonical(p, ordered=True) for p in self.properties))
+        if self.aim not in ("average", "worst"):
+            raise PlanError(f"must be average or worst, got {self.aim!r}", ("aim",))
+        if self.prior is not None and (self.prior[0] not in PRIORS or len(self.prior) != 1 + PRIORS[self.prior[0]]):
+            forms = "uniform, {binomial = p}, {normal = [mean, deviation]} or {beta = [a, b]}"
+            raise PlanError(f"must be {forms}", ("prior",))
 
 
 @dataclass(frozen=True)
@@ -96,9 +122,10 @@ def kept(request: Request, folder: Path) -> Design:
     path = folder / f"{request.digest}.json"
     if path.exists():
         try:
-            mechanism = load(path)
+            content = content_of(path, "passport")
+            mechanism = certified(content)
             if mechanism.query == request.query and mechanism.epsilon == request.epsilon:
-                return Design(mechanism, _sha256(path))
+                return Design(mechanism, str(content["sha256"]))
         except (InboundsError, OSError):
             pass  # not the mechanism that was kept: design it anew
     mechanism = designed(request.query, request.epsilon, request.wishes)
@@ -106,19 +133,25 @@ def kept(request: Request, folder: Path) -> Design:
         folder.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # whatever is there is not the mechanism
         save(mechanism, path)
-        return Design(mechanism, _sha256(path))
-    except OSError:  # a cache that cannot be written is only slower
-        return Design(mechanism, digest(passport(mechanism)))
-
-
-def _sha256(path: Path) -> str:
-    return str(from_json(text_of(path))["sha256"])
+    except OSError:
+        pass  # a cache that cannot be written is only slower
+    return Design(mechanism, mechanism.sha256)
 
 
 def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     """The mechanism that the wishes ask for: optimal where that can be found, else geometric noise in the range."""
     if wishes.mechanism != "optimal":
         return named(wishes.mechanism)(query, epsilon)
+    from inbounds.design.optimal import is_count, optimal_noise
+
+    loss, prior = loss_named(wishes.loss), prior_of(wishes, query)
+    if is_count(query) and isinstance(loss, ErrorLoss) and wishes.aim == "average" and not wishes.properties:
+        return optimal_noise(query, epsilon, loss, prior)
+    return designed_before(query, epsilon, wishes)
+
+
+def designed_before(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
+    """The same as version 0.1 kept it: counts as matrices too. Its records name those."""
     if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and not wishes.properties:
         return wide(query, epsilon, wishes)
     if len(query.answers) > LARGEST_MATRIX:

@@ -16,10 +16,10 @@ from inbounds.mechanism.passport import save
 from inbounds.mechanism.reading import read as read_passport
 from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.tables.answer import Mechanisms
-from inbounds.tables.designs import designed as design
-from inbounds.tables.record import read as read_record
+from inbounds.tables.designs import Wishes, designed, designed_before
+from inbounds.tables.forms import MechanismForm, RecordForm
+from inbounds.tables.reopen import read as read_record
 from inbounds.tables.statistics import KINDS
-from inbounds.tables.wishes import Wishes
 
 # --- to files ---------------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ def _stem(statistic: str, size: str) -> str:
 
 
 def mechanism(
-    record: str | PathLike[str] | Mapping[str, Any],
+    record: str | PathLike[str] | RecordForm,
     statistic: str | None = None,
     size: int | None = None,
     folder: str | PathLike[str] | None = None,
@@ -107,7 +107,7 @@ def mechanism(
     )
 
 
-def line_of(content: Mapping[str, Any], statistic: str | None, size: int | None) -> Mapping[str, Any]:
+def line_of(content: RecordForm, statistic: str | None, size: int | None) -> MechanismForm:
     """The record's line about a statistic and a size."""
     lines = content["mechanisms"]
     names = list(dict.fromkeys(line["statistic"] for line in lines))
@@ -118,7 +118,7 @@ def line_of(content: Mapping[str, Any], statistic: str | None, size: int | None)
     if len(fitting) != 1:
         sizes = ", ".join(str(line["size"]) for line in own)
         raise ValueError(f"size must be one of the group sizes {sizes}{_got(size)}")
-    return fitting[0]  # type: ignore[no-any-return]
+    return fitting[0]
 
 
 def _got(given: object) -> str:
@@ -142,7 +142,7 @@ def _among(folder: Path, sha256: str) -> Mechanism | None:
     return None
 
 
-def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> Mechanism | None:
+def _designed_again(content: RecordForm, line: MechanismForm) -> Mechanism | None:
     if "query" not in line:
         return None  # written before records held the query
     plan = content["plan"]
@@ -150,10 +150,10 @@ def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> Mech
     try:
         query, epsilon = read_query(line["query"]), read_fraction(line["epsilon"])
         wishes = KINDS[own["kind"]].wishes(_wishes(own.get("wishes", plan["wishes"])))
-        made = design(query, epsilon, wishes)
+        made = (make(query, epsilon, wishes) for make in (designed, designed_before))
+        return next((mechanism for mechanism in made if mechanism.sha256 == line["sha256"]), None)
     except (ValueError, ArithmeticError):  # a record may say anything
         return None
-    return made if made.sha256 == line["sha256"] else None
 
 
 def _wishes(said: Mapping[str, Any]) -> Wishes:
@@ -163,5 +163,5 @@ def _wishes(said: Mapping[str, Any]) -> Wishes:
     return Wishes(**fields, properties=tuple(said.get("properties", ())), prior=numbers)
 
 
-def _said(line: Mapping[str, Any]) -> str:
+def _said(line: MechanismForm) -> str:
     return f"{line['statistic']} in groups of {line['size']}"

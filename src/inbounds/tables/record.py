@@ -1,40 +1,34 @@
 """The release record: what an auditor needs to know about a released table, and no true value."""
 
-import hashlib
+import math
 import platform
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from inbounds import __version__
-from inbounds.errors import PassportError, UnknownVersion
-from inbounds.files import canonical, content_of, sha256
-from inbounds.mechanism.spelling import query_json, read_fraction, read_query
+from inbounds._moved import old_name
+from inbounds.mechanism.spelling import query_json
 from inbounds.query import Query
-from inbounds.tables.account import drawn
-from inbounds.tables.answer import Designed
+from inbounds.tables import condition
+from inbounds.tables.answer import AccountLine, Designed
 from inbounds.tables.designs import Design
-from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
-from inbounds.tables.texts import number
-from inbounds.tables.words import RECORD_BEFORE, composition, handling, promised, record_of, statement
-from inbounds.tables.write import own_digest, spaced_digest
+from inbounds.tables.forms import MechanismForm, RecordForm
+from inbounds.tables.plan import CHANGE, Plan
+from inbounds.tables.schema import texts_of, used_columns
+from inbounds.tables.sources.csvfile import WELL_FORMED
+from inbounds.tables.statistics import DOMAINS
+from inbounds.tables.texts import is_date, number
 
 FORMAT, VERSION = "inbounds release", 2
 """Fields may be added, never redefined. Version 2 says what a record is; version 1 is read for ever."""
 
-RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)}
-"""What a plan may say about sizes and neighbours."""
-
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 
 
-def record(designed: Designed) -> dict[str, Any]:
+def record(designed: Designed) -> RecordForm:
     """Everything but the table's own digest, which `write` adds. Built from the plan and the mechanisms alone."""
     asked, plan = designed.asked, designed.asked.plan
     return {
@@ -62,54 +56,44 @@ def record(designed: Designed) -> dict[str, Any]:
     }
 
 
-def mechanisms(designed: Designed) -> list[dict[str, Any]]:
-    """One line per statistic and size: the mechanism's digest, construction, epsilon and range."""
-    lines, asked = [], designed.asked
+def mechanisms(designed: Designed) -> list[MechanismForm]:
+    """One line per statistic and mechanism: its digest, construction, epsilon, range, and the sizes it answered."""
+    merged: dict[tuple[str, str], MechanismForm] = {}
+    asked = designed.asked
     for statistic, designs, errors in zip(asked.plan.statistics, designed.designs, designed.errors, strict=True):
         for size, members, design, error in zip(asked.sizes, asked.members, designs, errors, strict=True):
-            lines.append(
-                {
-                    "statistic": statistic.name,
-                    "size": size,
-                    "groups": len(members),
-                    **_line(design),
-                    "expected_error": error,
-                }
-            )
-    return _merged(lines)
+            line = _line(statistic.name, size, len(members), design, error)
+            first = merged.get((statistic.name, design.sha256))
+            merged[statistic.name, design.sha256] = line if first is None else _joined(first, line)
+    return list(merged.values())
 
 
-def _line(design: Design) -> dict[str, Any]:
+def _line(statistic: str, size: int, groups: int, design: Design, error: float) -> MechanismForm:
     made = design.mechanism
     return {
+        "statistic": statistic,
+        "size": size,
+        "groups": groups,
         "sha256": design.sha256,
         "epsilon": str(made.epsilon),
         "answers": _answers(made.query),
         "neighbours": str(made.query.neighbours),
         "origin": str(made.origin),
         "query": query_json(made.query),
+        "expected_error": error,
     }
+
+
+def _joined(first: MechanismForm, line: MechanismForm) -> MechanismForm:
+    """Sizes that share a mechanism (min, max, median do not depend on the size) on one line: first..last."""
+    sizes = f"{str(first['size']).partition('..')[0]}..{line['size']}"
+    return {**first, "size": sizes, "groups": first["groups"] + line["groups"]}
 
 
 def _answers(query: Query) -> str:
     if query.labels is not None:
         return ", ".join(query.labels)
     return f"{query.answers[0]}..{query.answers[-1]}, {len(query.answers)} values"
-
-
-def _merged(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sizes that share a mechanism (min, max, median do not depend on the size) on one line."""
-    merged: dict[tuple[str, str], dict[str, Any]] = {}
-    for line in lines:
-        first = merged.setdefault((line["statistic"], line["sha256"]), {**line, "groups": 0, "sizes": []})
-        first["groups"] += line["groups"]
-        first["sizes"].append(line["size"])
-    found = []
-    for line in merged.values():
-        sizes = line.pop("sizes")
-        line["size"] = sizes[0] if len(sizes) == 1 else f"{sizes[0]}..{sizes[-1]}"
-        found.append(line)
-    return found
 
 
 def versions() -> dict[str, str]:
@@ -122,120 +106,98 @@ def versions() -> dict[str, str]:
     return found
 
 
-# --- checking a record again ------------------------------------------------------------------------------
+# --- what a release promises, in plain sentences -----------------------------------------------------------
 
 
-def check(path: str | PathLike[str]) -> list[str]:
-    """What a release record and the table beside it prove by themselves, sentence by sentence.
-
-    Its own digest and the plan's, the table's digest, and the account: statistics add up to the epsilon that the
-    statement names, and every mechanism was drawn at no more than its statistic allows. A `PassportError` with
-    the reason otherwise. The mechanisms themselves are not in the record, only their digests.
-    """
-    file = Path(path)
-    with _whole(file):
-        content = _content(file)
-        return [_check_own(content), _check_table(content["table"], file), *_check_promise(content)]
+def statement(plan: Plan) -> str:
+    """The guarantee for a reader without formulas: who is protected, from what, by how much."""
+    return promised(plan.groups.public, plan.neighbours, plan.spent, record_of(plan.source.kind))
 
 
-def read(path: str | PathLike[str]) -> dict[str, Any]:
-    """A record whose digest and account hold; its table need not be there."""
-    file = Path(path)
-    with _whole(file):
-        content = _content(file)
-        _check_own(content)
-        _check_promise(content)
-        return content
+def promised(public: bool, neighbours: str, spent: Fraction, record: str) -> str:
+    """The guarantee from what it depends on: public sizes, the relation, the epsilon spent, what a record is."""
+    factor = math.exp(float(spent))
+    return (
+        f"{record} {_relation(public, neighbours, spent)} Whatever that record holds, any table this release can give "
+        f"is at most {factor:.4g} times likelier than it would be otherwise (epsilon {number(spent)})."
+    )
 
 
-@contextmanager
-def _whole(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
-        raise PassportError(f"{file.name} is not a whole release record") from None
+RECORD_BEFORE = "One record is one person."
+"""What records of version 1 say."""
 
 
-def _content(file: Path) -> dict[str, Any]:
-    content: dict[str, Any] = content_of(file, "release record")
-    if content["format"] != FORMAT:
-        raise PassportError(f"{file.name} is not a release record")
-    if content["version"] not in range(1, VERSION + 1) or isinstance(content["version"], bool):
-        raise UnknownVersion(
-            f"{file.name} is a release record of version {str(content['version'])[:20]!r}, not 1 or {VERSION}"
+def record_of(kind: str) -> str:
+    """What one record is, in a source of this kind."""
+    said = "One record, a row that the source's reader delivers, is one person."
+    return f"{said} The CSV file must be well formed ({WELL_FORMED}); if not, it is refused." if kind == "csv" else said
+
+
+def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
+    """The neighbouring relation, and what it does not cover at this price."""
+    if public:
+        return (
+            "Which group a person belongs to and how large each group is are public; "
+            "everything else about one person may be changed, or the record left out. "
+            "(A person who moves from one group to another is covered at twice the epsilon, "
+            f"{number(2 * spent)}.)"
         )
-    return content
+    if neighbours == CHANGE:
+        return (
+            "Group sizes are not public beyond a declared maximum; one person's record "
+            "may be replaced by any other, also in another group."
+        )
+    return (
+        "Group sizes are not public beyond a declared maximum; one person's record may "
+        f"be added or removed. (Replacing it by another is covered at twice the epsilon, {number(2 * spent)}.)"
+    )
 
 
-def _check_own(content: Mapping[str, Any]) -> str:
-    if content["sha256"] != own_digest(content):
-        raise PassportError("the record was changed: it does not have its own digest")
-    plan = content["plan"]
-    if content["plan_sha256"] != (spaced_digest(plan) if content["version"] == 1 else sha256(canonical(plan))):
-        raise PassportError("the record was changed: its plan does not have the digest stated")
-    return "the record and the plan in it have the digests stated: neither was changed by accident"
+def handling(plan: Plan) -> list[str]:
+    """For every column that is answered: what becomes of values outside its bounds or labels, and of none at all."""
+    together: dict[Any, list[Any]] = {}
+    for statistic in plan.statistics:
+        kind = statistic.own
+        shared = DOMAINS.index(kind.domain), kind.words, statistic.of
+        together.setdefault(shared, []).append((kind, plan.subject(statistic)))
+    in_order = sorted(together.items(), key=lambda item: item[0][0])
+    lines = [line for (_, words, _), members in in_order for line in words(members, plan.source)]
+    return lines + _dated(plan) + _encoded(plan)
 
 
-def _check_table(table: Mapping[str, Any], file: Path) -> str:
-    name = table["file"]
-    if not name or Path(name).name != name:
-        raise PassportError("the record names a table that is not beside it")
-    try:
-        with open(file.parent / name, "rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
-    except OSError:
-        raise PassportError(f"the table {name} is not beside its record") from None
-    if found != table["sha256"]:
-        raise PassportError(f"the table {name} is not the one that was released: its digest differs")
-    return f"{name} is the table that was released ({table['rows']} rows): it has the digest stated"
+def _dated(plan: Plan) -> list[str]:
+    """Columns of text that are compared with dates, where a time of day is data and cannot be refused."""
+    names = dict.fromkeys(name for where in plan.conditions for name, _ in condition.texts(where))
+    dated = [name for name in names if all(map(is_date, texts_of(plan, name)))] if plan.source.textual else []
+    return [f"{name}: what is not a date alone, such as 2024-01-31 10:30, is missing; cut off times" for name in dated]
 
 
-def _check_promise(content: Mapping[str, Any]) -> list[str]:
-    """Statement, account and mechanisms against the plan in the record, in exact fractions."""
-    plan, total, spent = content["plan"], *(read_fraction(content["epsilon"][name]) for name in ("total", "spent"))
-    public, neighbours = plan["sizes"] == "public", plan["neighbours"]
-    if (plan["sizes"], neighbours) not in RELATIONS:
-        raise PassportError("the record names a relation that no release has")
-    if total != read_fraction(plan["epsilon"]) or not 0 < spent <= total:
-        raise PassportError("the record spends another epsilon than its plan")
-    meant = RECORD_BEFORE if content["version"] == 1 else record_of(plan["source"]["kind"])
-    if content["statement"] != promised(public, neighbours, spent, meant):
-        raise PassportError("the statement is not what the plan and the account promise")
-    parts = _check_account(content, total, spent)
-    _check_mechanisms(content)
-    return [
-        f"the account adds up: {parts} of epsilon {number(total)}",
-        f"each of {len(content['mechanisms'])} mechanisms was drawn at no more than its statistic's part of it, by the "
-        "record's own word: their digests are in the record, and only their passports prove them",
+def _encoded(plan: Plan) -> list[str]:
+    """Whether a file is UTF-8 is data, so nobody is told that it is not: what then happens is said beforehand."""
+    if not plan.source.textual:
+        return []
+    keys = [part for key in plan.groups.keys for part in key]
+    labels = [text for name in used_columns(plan) for text in texts_of(plan, name)]
+    strange = next((text for text in (*keys, *labels) if not text.isascii()), None)
+    said = f"the file must be UTF-8: otherwise {strange} and other texts with letters beyond ASCII never match"
+    return [] if strange is None else [said]
+
+
+def composition(plan: Plan, entries: list[AccountLine] | tuple[AccountLine, ...]) -> list[str]:
+    """The account, line by line: what is spent where, and why the sum is the whole."""
+    lines = [
+        f"{entry.statistic.name}: epsilon {number(entry.spent)}; each number is drawn at {number(entry.drawn_at)} "
+        f"({entry.reason})"
+        for entry in entries
     ]
+    groups = f"{len(plan.groups)} groups" if len(plan.groups) > 1 else "one group"
+    lines.append(
+        f"{groups}: no record is in two of them, so they cost no more than one (parallel composition); statistics "
+        f"of the same group add up: {number(plan.spent)} of {number(plan.epsilon)} spent"
+    )
+    return lines
 
 
-def _check_account(content: Mapping[str, Any], total: Fraction, spent: Fraction) -> str:
-    """Every part positive, what the plan said where it said it, and together what was spent."""
-    parts = [read_fraction(line["spent"]) for line in content["account"]]
-    for line, part, statistic in zip(content["account"], parts, content["plan"]["statistics"], strict=True):
-        share = read_fraction(statistic["share"]) * total if "share" in statistic else part
-        told = read_fraction(statistic["epsilon"]) if "epsilon" in statistic else share
-        if line["statistic"] != statistic["name"] or not 0 < part == told:
-            raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
-    if sum(parts, Fraction(0)) != spent:
-        raise PassportError("the account does not add up to the epsilon stated")
-    return " + ".join(map(number, parts)) + (f" = {number(spent)}" if len(parts) > 1 else "")
-
-
-def _check_mechanisms(content: Mapping[str, Any]) -> None:
-    """Each statistic has mechanisms for all groups, none above what its part of the account allows."""
-    plan, answered = content["plan"], dict.fromkeys((s["name"] for s in content["plan"]["statistics"]), 0)
-    allowed = {}
-    for line, statistic in zip(content["account"], plan["statistics"], strict=True):
-        spent, public = read_fraction(line["spent"]), plan["sizes"] == "public"
-        allowed[statistic["name"]], _ = drawn(statistic["kind"], public, plan["neighbours"], spent)
-        if read_fraction(line["drawn_at"]) != allowed[statistic["name"]]:
-            raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
-    for made in content["mechanisms"]:
-        if not 0 < read_fraction(made["epsilon"]) <= allowed[made["statistic"]]:
-            raise PassportError("a mechanism spends more than the account allows")
-        answered[made["statistic"]] += made["groups"]
-        read_query(made["query"])
-    if set(answered.values()) != {plan["groups"]} or content["table"]["rows"] != plan["groups"]:
-        raise PassportError("the mechanisms are not those of the plan's groups and statistics")
+def __getattr__(name: str) -> Any:
+    """What this was in version 0.1, when records were also read here."""
+    return old_name(__name__, name)

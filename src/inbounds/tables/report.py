@@ -1,6 +1,6 @@
 """The release as one HTML page for an auditor: promise, account, mechanisms, the table, and what to check."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,8 @@ import numpy as np
 from inbounds.report import svg
 from inbounds.report.layout import codes, rendered, thinned
 from inbounds.tables.booking import standing
-from inbounds.tables.formulas import neutral
+from inbounds.tables.forms import AccountForm, MechanismForm, RecordForm
+from inbounds.tables.write import neutral
 
 SHOWN_ROWS = 200
 """Rows of the released table on the page; the file holds all of them."""
@@ -20,7 +21,7 @@ FEWEST_POINTS = 3
 """Sizes that a curve needs."""
 
 
-def page(record: Mapping[str, Any], released: Any = None) -> str:
+def page(record: RecordForm, released: Any = None) -> str:
     """A self-contained page: no script, no other file, nothing that is not in the record or the released table."""
     plan, epsilon, made = record["plan"], record["epsilon"], record["mechanisms"]
     shown = {
@@ -49,21 +50,23 @@ def _texts(*values: Any) -> list[str]:
     return [f"{value:.6g}" if isinstance(value, float) else str(neutral(value)) for value in values]
 
 
-def _errors(mechanisms: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _errors(mechanisms: Sequence[MechanismForm]) -> dict[str, Any]:
     """Expected errors against the group size: a curve for each statistic, and the numbers."""
-    keys = ("statistic", "size", "groups", "expected_error", "answers", "origin")
     sizes = sorted({m["size"] for m in mechanisms if isinstance(m["size"], int)})
     picked = {sizes[k] for k in thinned(len(sizes), SHOWN_SIZES)}
     listed = [m for m in mechanisms if not isinstance(m["size"], int) or m["size"] in picked]
     return {
         "pictures": [_chart(name, points) for name, points in _series(mechanisms).items()],
-        "rows": [_texts(*(m[key] for key in keys)) for m in listed],
+        "rows": [
+            _texts(m["statistic"], m["size"], m["groups"], m["expected_error"], m["answers"], m["origin"])
+            for m in listed
+        ],
         "shown": len(picked),
         "sizes": len(sizes),
     }
 
 
-def _series(mechanisms: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
+def _series(mechanisms: Sequence[MechanismForm]) -> dict[str, list[tuple[float, float]]]:
     """Statistics whose mechanism depends on the size, with enough sizes to draw."""
     found: dict[str, list[tuple[float, float]]] = {}
     for m in mechanisms:
@@ -77,7 +80,7 @@ def _chart(name: str, points: Sequence[tuple[float, float]]) -> str:
     return svg.curve(sizes, errors, "group size", "expected error", name)
 
 
-def _released(table: Any, account: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _released(table: Any, account: Sequence[AccountForm]) -> dict[str, Any]:
     """The table's first rows, without the columns of errors that are the same in every row."""
     errors = [f"{line['statistic']}_error" for line in account]
     same = [name for name in errors if _constant(table, name)]
@@ -101,11 +104,11 @@ def _repeats(name: str, keys: Sequence[Any]) -> bool:
     return all(str(key).lower().startswith(name.lower()) for key in keys)
 
 
-def _mechanism_digest(line: Mapping[str, Any]) -> tuple[str, str]:
+def _mechanism_digest(line: MechanismForm) -> tuple[str, str]:
     return neutral(f"{line['statistic']}, size {line['size']}"), line["sha256"]
 
 
-def _digests(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _digests(record: RecordForm) -> list[tuple[str, str]]:
     found = [("plan", record["plan_sha256"])]
     if "table" in record:
         found.append((neutral(f"table {record['table']['file']}"), record["table"]["sha256"]))

@@ -81,7 +81,8 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
             said = f"must be text, whole numbers, booleans or dates, but {name!r} is {kind}"
             raise SourceError(said + _key_way_out(name, kind), ("groups", "by"))
         fits = [_fitted(key[k], name, kind, KEYS) for key in plan.groups.keys]
-        forms.append([_seen(form, plan) for form in fits])
+        exactly = plan.source.bytewise or plan.source.spells
+        forms.append(fits if exactly else [*map(_loosely, fits)])
     if forms and len(set(zip(*forms, strict=True))) < len(plan.groups):
         raise SourceError("must be different numbers, and texts that no database takes for the same", KEYS)
 
@@ -139,10 +140,8 @@ def _fitted(text: str, name: str, kind: Any, path: Path, verb: str = "be") -> st
     raise SourceError(said, path)
 
 
-def _seen(text: str, plan: Plan) -> str:
-    """A text as the engine compares it: byte by byte, or in an unknown one perhaps by a forgiving collation."""
-    if plan.source.bytewise or plan.source.spells:
-        return text
+def _loosely(text: str) -> str:
+    """A text as an unknown engine might compare it: perhaps by a collation that forgives case, accents and spaces."""
     plain = unicodedata.normalize("NFKD", text).casefold().strip()
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
 

@@ -27,9 +27,8 @@ does not rest on it: v is checked by `bound`.
 import numpy as np
 
 from inbounds.design.bounds import bound
-from inbounds.design.problem import Floats, Ints, Problem, Proposal
+from inbounds.design.problem import Floats, Ints, Problem, Proposal, settled
 from inbounds.design.solver import pricing
-from inbounds.design.symmetry import settled
 
 #: costs this close (relative) are ties
 TIE = 1e-13

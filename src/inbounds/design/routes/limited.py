@@ -19,11 +19,10 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from inbounds.design.bounds import bound
-from inbounds.design.problem import Floats, Ints, Limit, Problem
+from inbounds.design.problem import Floats, Ints, Limit, Problem, settled
 from inbounds.design.routes.stairs import stairs
 from inbounds.design.solver import highs, pricing
 from inbounds.design.solver.pricing import Cone
-from inbounds.design.symmetry import settled
 
 #: relative gap at which the search ends; a gain below this share of the value is rounding
 CLOSED, WORTH = 1e-10, 1e-13

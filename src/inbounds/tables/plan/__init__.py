@@ -15,13 +15,12 @@ from inbounds.ledger.people import as_name
 from inbounds.numbers import as_epsilon
 from inbounds.tables.columns import Declared, positive_at
 from inbounds.tables.condition import Condition
-from inbounds.tables.errors import PlanError, at
-from inbounds.tables.keys import Groups
-from inbounds.tables.plan.apart import check_apart
-from inbounds.tables.plan.lines import Lines
+from inbounds.tables.designs import Wishes
+from inbounds.tables.errors import Lines, PlanError, at
+from inbounds.tables.forms import PlanForm
+from inbounds.tables.keys import Groups, check_apart
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import KINDS, StatisticKind, Subject
-from inbounds.tables.wishes import Wishes
 
 CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
@@ -214,10 +213,10 @@ class Plan:
         """sha256 of the canonical JSON of everything in the plan; passwords of the source are left out."""
         return sha256(canonical(self.summary()))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> PlanForm:
         """The plan as plain values; the keys by their number and digest."""
         keys = json.dumps([self.groups.keys, self.groups.sizes.tolist()])
-        return {
+        found: PlanForm = {
             "source": self.source.summary(),
             "by": list(self.groups.by),
             "groups": len(self.groups),
@@ -229,8 +228,12 @@ class Plan:
             "neighbours": self.neighbours,
             "wishes": _plain(self.wishes),
             "interval": None if self.interval is None else str(self.interval),
-            **{name: text for name, text in (("people", self.people.name), ("edition", self.edition)) if text},
         }
+        if self.people.name:
+            found["people"] = self.people.name
+        if self.edition:
+            found["edition"] = self.edition
+        return found
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,12 @@ from inbounds.files.intake import from_toml, text_of
 from inbounds.numbers import exact
 from inbounds.tables import condition
 from inbounds.tables.columns import Declared, Plain, category, number
-from inbounds.tables.errors import PlanError, at
-from inbounds.tables.keys import groups, register_of
+from inbounds.tables.designs import Wishes, named
+from inbounds.tables.errors import Lines, PlanError, at, lines_of
+from inbounds.tables.keys import check_apart, groups, register_of
 from inbounds.tables.plan import Plan, Protected, Statistic
-from inbounds.tables.plan.apart import check_apart
-from inbounds.tables.plan.lines import Lines, lines_of
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import CONDITIONS, KINDS
-from inbounds.tables.wishes import Wishes
 
 Values = Mapping[str, Any]
 
@@ -201,8 +199,6 @@ def _subject(value: Any, kind: str) -> str:
 
 def wishes_from(values: Values, outer: Wishes | None = None) -> Wishes:
     """Wishes as written, on top of those of the plan."""
-    from inbounds.tables.designs import named
-
     known("design", values, WISHES)
     base = outer or Wishes()
     said = {name: values.get(name, getattr(base, name)) for name in WISHES}

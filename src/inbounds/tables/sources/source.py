@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from inbounds.ledger.store import without_password
 from inbounds.tables.errors import PlanError, SourceError
+from inbounds.tables.forms import SourceForm
 from inbounds.tables.sources import csvfile, frames, sqlitefile
 
 FILES = {
@@ -110,11 +111,11 @@ class Source:
     def separator(self) -> str:
         return self.delimiter or ("\t" if Path(self.path).suffix.lower() == ".tsv" else ",")
 
-    def summary(self) -> dict[str, str]:
+    def summary(self) -> SourceForm:
         """What may be published about the source: no password, no data."""
         name = Path(self.path).name if self.path else self.name
         said = {"kind": self.kind, "name": name, "table": self.table, "engine": self.engine, "decimal": self.decimal}
-        return {key: value for key, value in said.items() if value}
+        return cast(SourceForm, {key: value for key, value in said.items() if value})
 
     def place(self) -> dict[str, Any]:
         """Which data is declared, wherever it is asked from: for a digest, not to be published; no password.

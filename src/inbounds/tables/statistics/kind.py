@@ -11,10 +11,10 @@ from inbounds.numbers import Ints
 from inbounds.query import Query
 from inbounds.tables.columns import Declared
 from inbounds.tables.condition import Condition
+from inbounds.tables.designs import Wishes
 from inbounds.tables.errors import PlanError
 from inbounds.tables.keys import Groups
 from inbounds.tables.sources.source import Source
-from inbounds.tables.wishes import Wishes
 
 D = TypeVar("D")
 """What is declared about the subject of a statistic: a condition, a `Number` or a `Category`."""
