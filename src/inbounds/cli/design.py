@@ -28,7 +28,9 @@ LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSS_NAMES)}.
 Require = Annotated[str, typer.Option(help="Properties, separated by commas: fair,column_monotone,…")]
 AtMost = Annotated[
     list[str] | None,
-    typer.Option("--at-most", help="Another loss and its limit: off-by-more-than-2=0.05, 'average squared=4'. Repeat it."),
+    typer.Option(
+        "--at-most", help="Another loss and its limit: off-by-more-than-2=0.05, 'average squared=4'. Repeat it."
+    ),
 ]
 Then = Annotated[str, typer.Option(help="Losses to minimize next among the best, separated by commas.")]
 Aim = Annotated[

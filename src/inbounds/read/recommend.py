@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from inbounds.loss import LossLike, Prior, as_loss
+from inbounds.loss import AtMost, LossLike, Prior, as_loss
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number
 from inbounds.properties import canonical
@@ -42,8 +42,8 @@ def recommend(
 ) -> Recommendation:
     """The mechanism with the least loss among those that have what is needed, and why, in two sentences.
 
-    needs: property names such as "fair" or "column_monotone". subject_to: limits as in `ib.optimal`. Among equals the one with a closed form is taken:
-    it is easier to explain.
+    needs: property names such as "fair" or "column_monotone". subject_to: limits as in `ib.optimal`. Among equals the
+    one with a closed form is taken: it is easier to explain.
 
     >>> from inbounds.query import count
     >>> recommend(count(10), 1, ["fair"], loss="zero-one").name
@@ -71,8 +71,11 @@ def _keeps(mechanism: Mechanism, limit: AtMost, prior: Prior) -> bool:
     return value <= float(limit.bound)
 
 
-def _reason(found: Comparison, taken: Row, fit: list[Row], asked: tuple[str, ...], column: str) -> str:
+def _reason(
+    found: Comparison, taken: Row, fit: list[Row], asked: tuple[str, ...], column: str, limits: tuple[AtMost, ...]
+) -> str:
     having = f" and are {_listed([name.replace('_', ' ') for name in asked])}" if asked else ""
+    having += f" and keep {_listed([str(limit) for limit in limits])}" if limits else ""
     loss = column.replace("worst ", "") + " loss"
     case = "loss in the worst case" if column.startswith("worst ") else "expected loss"
     value = _value(taken, column)
@@ -86,7 +89,7 @@ def _reason(found: Comparison, taken: Row, fit: list[Row], asked: tuple[str, ...
         runner = min(others, key=lambda row: _value(row, column))
         parts.append(f"the next best, {runner.name}, loses {_more(_value(runner, column), value)} more")
     free = min(found.rows, key=lambda row: _value(row, column))
-    if asked and _value(free, column) < value * (1 - TIE):
+    if (asked or limits) and _value(free, column) < value * (1 - TIE):
         parts.append(f"what you need costs {_more(value, _value(free, column))} against {free.name}, which lacks it")
     second = " and ".join(parts) or "every other mechanism that fits does as well, so the simplest is named"
     return f"{first} {second[0].upper()}{second[1:]}."

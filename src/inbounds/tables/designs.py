@@ -18,7 +18,7 @@ from inbounds.catalog.registry import REGISTRY
 from inbounds.catalog.wide import median_geometric, wide_geometric
 from inbounds.errors import InboundsError
 from inbounds.files import content_of
-from inbounds.loss import ErrorLoss, loss_named
+from inbounds.loss import ErrorLoss, limit_named, loss_named
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.passport import save
 from inbounds.mechanism.reading import certified
@@ -59,10 +59,14 @@ class Wishes:
     prior: tuple[Any, ...] | None = None
     aim: str = "average"
     mechanism: str = "optimal"
+    at_most: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         with at("loss"):
             loss_named(self.loss)
+        with at("at_most"):
+            if any(limit_named(text) for text in self.at_most) and self.mechanism != "optimal":
+                raise ValueError("limits are for designs; leave mechanism out")
         with at("properties"):
             object.__setattr__(self, "properties", tuple(canonical(p, ordered=True) for p in self.properties))
         if self.aim not in ("average", "worst"):
@@ -91,6 +95,8 @@ class Request:
             "epsilon": str(self.epsilon),
             "wishes": [wishes.loss, list(wishes.properties), _said(wishes.prior), wishes.aim, wishes.mechanism],
         }
+        if wishes.at_most:
+            content["at_most"] = list(wishes.at_most)
         if query.labels is not None:
             content["labels"] = list(query.labels)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
@@ -145,14 +151,16 @@ def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     from inbounds.design.optimal import is_count, optimal_noise
 
     loss, prior = loss_named(wishes.loss), prior_of(wishes, query)
-    if is_count(query) and isinstance(loss, ErrorLoss) and wishes.aim == "average" and not wishes.properties:
+    plain = not (wishes.properties or wishes.at_most)
+    if is_count(query) and isinstance(loss, ErrorLoss) and wishes.aim == "average" and plain:
         return optimal_noise(query, epsilon, loss, prior)
     return designed_before(query, epsilon, wishes)
 
 
 def designed_before(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     """The same as version 0.1 kept it: counts as matrices too. Its records name those."""
-    if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and not wishes.properties:
+    plain = not (wishes.properties or wishes.at_most)
+    if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and plain:
         return wide(query, epsilon, wishes)
     if len(query.answers) > LARGEST_MATRIX:
         answers = len(query.answers)
@@ -161,7 +169,10 @@ def designed_before(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanis
 
     aim: Any = wishes.aim
     prior = prior_of(wishes, query)
-    return optimal(query, epsilon, loss_named(wishes.loss), prior, wishes.properties, aim, max_seconds=PATIENCE)
+    limits = [limit_named(text) for text in wishes.at_most]
+    return optimal(
+        query, epsilon, loss_named(wishes.loss), prior, wishes.properties, aim, subject_to=limits, max_seconds=PATIENCE
+    )
 
 
 def wide(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:

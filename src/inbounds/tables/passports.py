@@ -160,7 +160,8 @@ def _wishes(said: Mapping[str, Any]) -> Wishes:
     prior = said.get("prior")
     fields = {name: said[name] for name in ("loss", "aim", "mechanism") if name in said}
     numbers = None if prior is None else (prior[0], *map(read_fraction, prior[1:]))
-    return Wishes(**fields, properties=tuple(said.get("properties", ())), prior=numbers)
+    lists = {name: tuple(said.get(name, ())) for name in ("properties", "at_most")}
+    return Wishes(**fields, **lists, prior=numbers)
 
 
 def _said(line: MechanismForm) -> str:

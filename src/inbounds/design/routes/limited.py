@@ -34,7 +34,7 @@ ROUNDS = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class LimitedSetting:
     """What does not change: costs (least value zero, unit `scale`), limits, and the cone of all answers.
 
     fold: everything reads the same from both ends, so a ray and its mirror image are one column.
@@ -69,7 +69,7 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class Duals:
+class LimitDuals:
     """v of the sums; weights of the answers' losses (the prior, or those of the worst answer); what each limit's
     multiplier puts on each answer; and the limits' share of the bound, sum q . b."""
 
@@ -78,16 +78,16 @@ class Duals:
     limits: tuple[Floats, ...]
     paid: float
 
-    def towards(self, other: "Duals") -> "Duals":
+    def towards(self, other: "LimitDuals") -> "LimitDuals":
         """Halfway."""
-        return Duals(
+        return LimitDuals(
             (self.v + other.v) / 2,
             (self.weights + other.weights) / 2,
             tuple((a + b) / 2 for a, b in zip(self.limits, other.limits, strict=True)),
             (self.paid + other.paid) / 2,
         )
 
-    def costs(self, s: Setting) -> Floats:
+    def costs(self, s: LimitedSetting) -> Floats:
         """What the pricing sees: the loss and the limits' tables under their multipliers."""
         table = self.weights * s.cost
         for weights, limit in zip(self.limits, s.problem.limits, strict=True):
@@ -104,7 +104,7 @@ def applies(problem: Problem) -> bool:
 class LimitedMaster:
     """The program over the rays found so far; columns 0.. are t (worst aim) and the excess, then rays."""
 
-    def __init__(self, s: Setting) -> None:
+    def __init__(self, s: LimitedSetting) -> None:
         self.setting, self.worst = s, s.problem.worst
         self.rays: Floats = np.empty((s.problem.shape[1], 0))
         self.outputs: Ints = np.empty(0, np.int64)
@@ -157,7 +157,7 @@ class LimitedMaster:
         self.rays, self.outputs = np.hstack([self.rays, x]), np.append(self.outputs, outputs)
         return len(fresh)
 
-    def solve(self, deadline: float) -> Duals | None:
+    def solve(self, deadline: float) -> LimitDuals | None:
         """The duals of the best mix, or None if there is none in time."""
         if not highs.run(self.solver, deadline):
             return None
@@ -175,7 +175,7 @@ class LimitedMaster:
             else:
                 limits.append(limit.weights(s.problem.prior, own_of_all))
                 paid += limit.bound * math.fsum(own)
-        return Duals(v, weights, tuple(limits), paid)
+        return LimitDuals(v, weights, tuple(limits), paid)
 
     @property
     def excess(self) -> float:
@@ -189,7 +189,7 @@ class LimitedMaster:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class LimitedMix:
     """The best mix, and a proved bound on any that keeps the limits; by how much, in shares of their largest losses,
     the mix exceeds them, and any mechanism must."""
 
@@ -199,7 +199,7 @@ class Found:
     needed: float
 
 
-def setting(problem: Problem) -> tuple[Setting, Floats]:
+def setting(problem: Problem) -> tuple[LimitedSetting, Floats]:
     """The fixed part, and the floor that was taken off the losses of each answer."""
     floor = np.full(problem.shape[1], problem.loss.min()) if problem.worst else problem.loss.min(axis=0)
     rest = problem.loss - floor
@@ -210,7 +210,7 @@ def setting(problem: Problem) -> tuple[Setting, Floats]:
     same = same and (all(limit.each for limit in problem.limits) or np.array_equal(problem.prior, problem.prior[::-1]))
     fold = cone.mirrored and same and all(np.array_equal(t, t[::-1, ::-1]) for t in tables)
     even = replace(problem, limits=tuple(_of_size_one(limit) for limit in problem.limits))
-    return Setting(even, rest / scale, scale, cone, bool(fold)), floor
+    return LimitedSetting(even, rest / scale, scale, cone, bool(fold)), floor
 
 
 def _of_size_one(limit: Limit) -> Limit:
@@ -219,7 +219,7 @@ def _of_size_one(limit: Limit) -> Limit:
     return replace(limit, table=limit.table / unit, bound=limit.bound / unit)
 
 
-def solve(problem: Problem, max_seconds: float) -> Found:
+def solve(problem: Problem, max_seconds: float) -> LimitedMix:
     """The best private mechanism that keeps the limits, for a problem that `applies`; where none does, one that
     exceeds them."""
     deadline = time.monotonic() + max_seconds
@@ -238,14 +238,14 @@ def solve(problem: Problem, max_seconds: float) -> Found:
     P = master.matrix()
     sums = P.sum(axis=0)
     P = P / sums if (sums > 0).all() else np.full(problem.shape, 1.0 / problem.shape[0])
-    return Found(settled_if(s, P), low * s.scale + off - rounding, master.excess, needed)
+    return LimitedMix(settled_if(s, P), low * s.scale + off - rounding, master.excess, needed)
 
 
-def settled_if(s: Setting, P: Floats) -> Floats:
+def settled_if(s: LimitedSetting, P: Floats) -> Floats:
     return settled(s.problem, P) if s.fold else P
 
 
-def _begin(s: Setting, master: LimitedMaster) -> None:
+def _begin(s: LimitedSetting, master: LimitedMaster) -> None:
     """The constant row and the narrowest staircases, as the outputs that each table likes best."""
     n, tails = s.problem.shape[1], stairs(s.cone)
     peaks = np.arange(n)
@@ -256,7 +256,7 @@ def _begin(s: Setting, master: LimitedMaster) -> None:
         master.add(log_x, (s.problem.prior * table @ x).argmin(axis=0))
 
 
-def _generate(s: Setting, master: LimitedMaster, deadline: float) -> float:
+def _generate(s: LimitedSetting, master: LimitedMaster, deadline: float) -> float:
     """Column generation, priced halfway between the program's duals and the best so far; the bound that they prove."""
     best, low = None, -math.inf
     for _ in range(ROUNDS):
@@ -283,11 +283,11 @@ class Improving:
 
     log_rays: Floats
     outputs: Ints
-    lowered: Duals
+    lowered: LimitDuals
     bound: float
 
 
-def _improving(s: Setting, duals: Duals, value: float) -> Improving:
+def _improving(s: LimitedSetting, duals: LimitDuals, value: float) -> Improving:
     """The most improving ray of every output, by gain per unit of its mean (Dinkelbach, as in `rays`)."""
     table = duals.costs(s)
     r = (table[: (len(table) + 1) // 2] if s.fold else table).T - duals.v[:, None]
@@ -310,7 +310,7 @@ def _improving(s: Setting, duals: Duals, value: float) -> Improving:
     return Improving(log_x[:, good], np.flatnonzero(good), lowered, proved)
 
 
-def _bound(s: Setting, duals: Duals) -> float:
+def _bound(s: LimitedSetting, duals: LimitDuals) -> float:
     """What the duals prove, with every rounding counted."""
     proved = bound.average(duals.v, duals.costs(s) * (1 - 2.0**-50), s.cone) - duals.paid * (1 + 2.0**-50)
     if not s.problem.worst:
