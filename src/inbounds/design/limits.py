@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
-from inbounds.design.problem import Floats, Limit, Problem, Proposal
+from inbounds.design.problem import Floats, LossLimit, Problem, Proposal
 from inbounds.design.routes import limited, program
 from inbounds.errors import Infeasible, NotConverged
 from inbounds.loss import AtMost, Loss, Prior, as_prior
@@ -31,11 +31,11 @@ def checked(subject_to: Iterable[AtMost]) -> tuple[AtMost, ...]:
     return limits
 
 
-def table_of(limit: AtMost, query: Query, evened: Callable[[Floats], Floats]) -> Limit:
+def table_of(limit: AtMost, query: Query, evened: Callable[[Floats], Floats]) -> LossLimit:
     """A limit as plain numbers, its least loss not below zero: columns sum to one, so both sides move alike."""
     table = evened(limit.loss.table(query))
     floor = min(0.0, float(table.min()))
-    return Limit(table - floor, float(limit.bound) - floor, limit.aim == "worst")
+    return LossLimit(table - floor, float(limit.bound) - floor, limit.aim == "worst")
 
 
 def propose_within(problem: Problem, limits: Sequence[AtMost], seconds: float, propose: Propose) -> Proposal:

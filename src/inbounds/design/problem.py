@@ -18,7 +18,7 @@ SPARE = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
-class Limit:
+class LossLimit:
     """Another expected loss that must stay below a bound: sum_i table[i, j] P[i, j] <= bound for every answer j
     (`each`), or on average under the prior. table: not negative."""
 
@@ -67,7 +67,7 @@ class Problem:
     above: Ints
     worst: bool = False
     properties: frozenset[str] = field(default_factory=frozenset)
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[LossLimit, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from inbounds.design.comparisons import (
     property_comparisons,
     steps,
 )
-from inbounds.design.problem import Floats, Ints, Limit, Problem
+from inbounds.design.problem import Floats, Ints, LossLimit, Problem
 from inbounds.design.solver import highs
 
 CAP = 12.0  # cells are scaled by exp(-12) at most: further out, one unit of scale costs more than it saves
@@ -159,7 +159,7 @@ def _worst_rows(model: Model, scale: Floats) -> Rows:
     return Rows(matrix, np.zeros(n), np.full(n, np.inf))
 
 
-def _limit_rows(model: Model, limit: Limit, scale: Floats) -> Rows:
+def _limit_rows(model: Model, limit: LossLimit, scale: Floats) -> Rows:
     """sum_i table[i, j] P[i, j] <= bound for every answer j, or one row for their average."""
     n, prior = model.problem.shape[1], model.problem.prior
     matrix = _cell_rows(model, limit.table if limit.each else limit.table * prior, scale)

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from inbounds.design.bounds import bound
-from inbounds.design.problem import Floats, Ints, Limit, Problem, settled
+from inbounds.design.problem import Floats, Ints, LossLimit, Problem, settled
 from inbounds.design.routes.stairs import stairs
 from inbounds.design.solver import highs, pricing
 from inbounds.design.solver.pricing import Cone
@@ -52,9 +52,9 @@ class LimitedSetting:
         return (n + 1) // 2 if self.fold else n
 
     @property
-    def groups(self) -> list[tuple[Floats, Limit | None]]:
+    def groups(self) -> list[tuple[Floats, LossLimit | None]]:
         """Tables that have rows beside the sums: the loss itself for the worst answer, then the limits."""
-        worst: list[tuple[Floats, Limit | None]] = [(self.cost, None)] if self.problem.worst else []
+        worst: list[tuple[Floats, LossLimit | None]] = [(self.cost, None)] if self.problem.worst else []
         return worst + [(limit.table, limit) for limit in self.problem.limits]
 
     def folded(self, x: Floats) -> Floats:
@@ -213,7 +213,7 @@ def setting(problem: Problem) -> tuple[LimitedSetting, Floats]:
     return LimitedSetting(even, rest / scale, scale, cone, bool(fold)), floor
 
 
-def _of_size_one(limit: Limit) -> Limit:
+def _of_size_one(limit: LossLimit) -> LossLimit:
     """The same limit, its largest loss one: a power of two, so that nothing is rounded."""
     unit = math.ldexp(1.0, math.frexp(float(limit.table.max()) or 1.0)[1])
     return replace(limit, table=limit.table / unit, bound=limit.bound / unit)
