@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from inbounds import accounting, attack, local
     from inbounds.accounting.compose import compose
     from inbounds.accounting.multilevel import multilevel
-    from inbounds.design.derive import derivable, refines
+    from inbounds.design.derive import closer, derivable, refines
     from inbounds.design.optimal import optimal
     from inbounds.ledger import Ledger
     from inbounds.local import distance
@@ -65,6 +65,7 @@ _LOADED_ON_USE = {
     "Collector": "inbounds.local.collector",
     "Ledger": "inbounds.ledger",
     "Reconstruction": "inbounds.local.reconstruct",
+    "closer": "inbounds.design.derive",
     "compose": "inbounds.accounting.compose",
     "derivable": "inbounds.design.derive",
     "multilevel": "inbounds.accounting.multilevel",
@@ -129,6 +130,7 @@ __all__ = [
     "category",
     "cells",
     "certify",
+    "closer",
     "compare",
     "compose",
     "count",
