@@ -113,7 +113,9 @@ def highs(method: str, query: ib.Query, epsilon: float) -> float:
     from scipy.optimize import linprog
 
     cost, privacy, sums = program(query, epsilon)
-    found = linprog(cost, A_ub=-privacy, b_ub=np.zeros(privacy.shape[0]), A_eq=sums, b_eq=np.ones(sums.shape[0]), method=method)
+    found = linprog(
+        cost, A_ub=-privacy, b_ub=np.zeros(privacy.shape[0]), A_eq=sums, b_eq=np.ones(sums.shape[0]), method=method
+    )
     return float(found.fun) if found.status == 0 else float("nan")
 
 

@@ -21,7 +21,7 @@ from inbounds.errors import (
     TooLarge,
     UnknownVersion,
 )
-from inbounds.loss import at_most, off_by_more_than, power
+from inbounds.loss import at_most, fixed_point, off_by_more_than, power
 from inbounds.mechanism import Mechanism, certify
 from inbounds.mechanism.audit import Audit, audit
 from inbounds.mechanism.reading import load
@@ -138,6 +138,7 @@ __all__ = [
     "distance",
     "epsilon_for",
     "extreme",
+    "fixed_point",
     "interval",
     "load",
     "local",

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from inbounds.errors import meant
 from inbounds.numbers import Floats, Number, decimal, exact
 from inbounds.query import Query, Scale
 from inbounds.trusted.scale import refuse_beyond_list
@@ -125,7 +126,7 @@ def loss_named(name: str) -> Loss:
         known = f"{', '.join(map(repr, NAMED))}, ib.off_by_more_than(d), ib.power(p)"
         raise ValueError(
             f"loss must be one of {known}, in words 'off-by-more-than-D' and 'power-P', a table or a function, "
-            f"got {name!r}"
+            f"got {name!r}{meant(name, LOSS_NAMES)}"
         )
     return NAMED[name]
 
@@ -161,6 +162,32 @@ class AtMost:
     def __str__(self) -> str:
         whom = "for every answer" if self.aim == "worst" else "on average"
         return f"{self.loss.name} at most {decimal(self.bound)} {whom}"
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPoint:
+    """A wish beside the aim: answers that are distributed like `prior` have reports that are."""
+
+    weights: Floats
+
+    def __str__(self) -> str:
+        return "reports distributed as the answers, under the given distribution"
+
+
+def fixed_point(prior: "Prior") -> FixedPoint:
+    """A wish for `ib.optimal(…, subject_to=[…])`: a distribution of the answers is that of the reports too.
+
+    sum_j P[i, j] prior[j] = prior[i] for every output i, up to 10^-9: who knows the answers' distribution sees nothing
+    unusual in that of the reports. Needs one output per answer. Always possible: reporting a draw from the
+    distribution, whatever the answer is, has it. (Kohli and Laskowski 2026.)
+    """
+    weights = np.asarray(prior, dtype=np.float64)
+    if weights.ndim != 1 or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise ValueError("prior must be one finite weight per answer, not negative and not all zero")
+    return FixedPoint(weights / weights.sum())
+
+
+Restriction = AtMost | FixedPoint
 
 
 def at_most(loss: LossLike, bound: Number, aim: Literal["worst", "average"] = "worst") -> AtMost:

@@ -139,6 +139,34 @@ def test_a_second_aim_chooses_among_the_best() -> None:
     assert both.optimality.gap <= 1e-6 * both.optimality.value
 
 
+@pytest.mark.parametrize("query", [ib.count(7), ib.extreme(0, 5), ib.mean(3, 0, 3)])
+def test_a_fixed_point_keeps_the_distribution_at_the_least_loss(query: ib.Query) -> None:
+    n = len(query.answers)
+    prior = np.exp(-np.arange(n) / 2)
+    prior /= prior.sum()
+    made = ib.optimal(query, 1, prior=prior, subject_to=[ib.fixed_point(prior)])
+    rows = np.eye(n)[:, :, None] * np.ones(n)
+    d = np.abs(query.answers.floats()[:, None] - query.answers.floats())
+    limits = [(row, p, False) for row, p in zip(rows, prior, strict=True)]
+    _, best = papers_program(query, 1.0, d, prior, False, limits)
+    np.testing.assert_allclose(made.matrix @ prior, prior, atol=1e-9)
+    assert made.loss("absolute", prior) == pytest.approx(best, rel=1e-7)
+    assert made.loss("absolute", prior) > ib.optimal(query, 1, prior=prior).loss("absolute", prior)
+    with pytest.raises(ValueError, match="one output for each"):
+        ib.optimal(ib.count(20, outputs=7), 1, subject_to=[ib.fixed_point(np.ones(21))])
+
+
+def test_recommendations_and_promises_keep_limits() -> None:
+    tail = ib.at_most(ib.off_by_more_than(2), "0.07")
+    found = ib.recommend(ib.count(20), 1, loss="squared", subject_to=[tail])
+    assert found.mechanism.worst_loss(tail.loss) <= 0.07
+    assert "off by more than 2 at most 0.07" in found.reason
+    plain = ib.epsilon_for(ib.count(12), ib.promise.average("absolute", 1))
+    kept = ib.epsilon_for(ib.count(12), ib.promise.average("absolute", 1), subject_to=[ib.at_most(tail.loss, "0.05")])
+    assert kept.epsilon > plain.epsilon
+    assert kept.mechanism.worst_loss(tail.loss) <= 0.05
+
+
 def test_a_limited_passport_is_read_back(tmp_path) -> None:  # type: ignore[no-untyped-def]
     made = ib.optimal(ib.count(6), 1, "squared", subject_to=[ib.at_most(ib.off_by_more_than(2), "0.2")])
     made.save(tmp_path / "m.json")

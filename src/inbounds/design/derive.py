@@ -71,8 +71,8 @@ def derivable(mechanism: Mechanism) -> Refinement:
 def refines(finer: Mechanism, coarser: Mechanism) -> Refinement:
     """Is `finer` at least as good as `coarser` for every loss and every prior? With a certificate, or a refutation.
 
-    It is exactly when `coarser` can be had from `finer` by a random remap R of its outputs (Blackwell 1951; 000 §3.1, the
-    axiom of sufficiency). A linear program minimizes sum |R·A - B|. At zero, R is the certificate. Otherwise the
+    It is exactly when `coarser` can be had from `finer` by a random remap R of its outputs (Blackwell 1951; 000 §3.1,
+    the axiom of sufficiency). A linear program minimizes sum |R·A - B|. At zero, R is the certificate. Otherwise the
     program's multipliers Y, which are between -1 and 1, are the refutation: under a uniform prior and the loss
     (1 - Y) / 2 the coarser mechanism as it is loses less than the finer one however it is read. Outputs² variables.
     """
@@ -138,8 +138,8 @@ def closer(first: Mechanism, second: Mechanism) -> Closeness:
     """Is `first` smaller than `second` in the order of 000, Definition 7: can the reports of `second` be moved towards
     the truth to become those of `first`, whatever the truth is?
 
-    That is: Pr[|report - answer| > d] is nowhere larger, for any answer and d. Then `first` loses no more for every loss
-    that does not fall as the error grows and every prior, both taken as they are reported (Theorem 3); so what is
+    That is: Pr[|report - answer| > d] is nowhere larger, for any answer and d. Then `first` loses no more for every
+    loss that does not fall as the error grows and every prior, both taken as they are reported (Theorem 3); so what is
     optimal for one such loss is minimal in this order (Corollary 1). In whole weights, up to 2^-40 of probability:
     what rounding may add. O(outputs · answers).
     """

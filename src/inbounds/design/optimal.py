@@ -9,19 +9,19 @@ from typing import Literal
 
 import numpy as np
 
-from inbounds.design.limits import checked, propose_within, reached, refuse_broken, table_of
+from inbounds.design.limits import checked, propose_within, reached, refuse_broken, tables_of
 from inbounds.design.problem import Problem, Proposal
 from inbounds.design.rounding import rounded
 from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
 from inbounds.design.solver.threads import one_thread
-from inbounds.errors import TooLarge
-from inbounds.loss import AtMost, ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
+from inbounds.errors import TooLarge, meant
+from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, Restriction, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism.law import MATRIX_LIMIT, Law, Matrix, geometric_noise, noise_steps
 from inbounds.mechanism.origin import NO_GAP
 from inbounds.numbers import Floats, Number, as_epsilon
-from inbounds.properties import ColumnRatio, canonical
-from inbounds.query import Everyone, Query, Reach
+from inbounds.properties import ColumnRatio, listed
+from inbounds.query import Everyone, Query, Reach, as_query
 
 Aim = Literal["average", "worst"]
 
@@ -58,7 +58,7 @@ def optimal(
     properties: Iterable[str | ColumnRatio] = (),
     aim: Aim = "average",
     *,
-    subject_to: Iterable[AtMost] = (),
+    subject_to: Restriction | Iterable[Restriction] = (),
     then: Iterable[LossLike] = (),
     max_seconds: float = 60.0,
 ) -> Mechanism:
@@ -67,8 +67,9 @@ def optimal(
     loss: "absolute", "squared", "zero-one", `ib.off_by_more_than(d)`, `ib.power(p)`, a table outputs × answers or a
     function (reported, true). prior: weights of the answers, uniform by default. properties: names such as
     "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer. subject_to: limits on other losses,
-    `ib.at_most(ib.off_by_more_than(2), 0.05)` for every answer or with aim="average"; `Infeasible` says how much more a
-    limit must allow. then: losses to minimize next, in turn, among all mechanisms that are best so far.
+    `ib.at_most(ib.off_by_more_than(2), 0.05)` for every answer or with aim="average", and `ib.fixed_point(prior)`;
+    `Infeasible` says how much more a limit must allow. then: losses to minimize next, in turn, among all mechanisms
+    that are best so far.
 
     Routes, cheapest first: for counts the geometric mechanism with the best remap, 003's flowchart for zero-one
     loss, and the outward fill for fair sets (no solver); cone rays for any neighbourhood without properties;
@@ -81,10 +82,10 @@ def optimal(
     0.94078
     """
     bound, aims = as_epsilon(epsilon), [as_loss(each) for each in (loss, *then)]
-    asked = frozenset(canonical(name, ordered=query.ordered) for name in properties)
+    asked = frozenset(listed(properties, ordered=as_query(query).ordered))
     limits = checked(subject_to)
     if aim not in ("average", "worst"):
-        raise ValueError(f"aim must be 'average' or 'worst', got {aim!r}")
+        raise ValueError(f"aim must be 'average' or 'worst', got {aim!r}{meant(aim, ('average', 'worst'))}")
     if not max_seconds > 0:
         raise ValueError(f"max_seconds must be positive, got {max_seconds}")
     if query.shape[0] * query.shape[1] > MATRIX_LIMIT:
@@ -108,7 +109,7 @@ class Wish:
     prior: Prior
     properties: frozenset[str]
     aim: Aim
-    limits: tuple[AtMost, ...]
+    limits: tuple[Restriction, ...]
     before: tuple[Loss, ...] = ()
 
     @property
@@ -140,7 +141,7 @@ class Wish:
 def _designed(query: Query, epsilon: Fraction, wish: Wish, max_seconds: float) -> Mechanism:
     """The best mechanism for one wish."""
     problem = problem_of(query, epsilon, wish.loss, wish.prior, wish.properties, wish.aim)
-    problem = replace(problem, limits=tuple(table_of(limit, query, _evened) for limit in wish.limits))
+    problem = replace(problem, limits=tuple(t for limit in wish.limits for t in tables_of(limit, query, _evened)))
     seconds = max(max_seconds - FINISHING * problem.loss.size, max_seconds / 2)
     with np.errstate(all="ignore"), one_thread():  # large ratios overflow where they lose anyway
         if wish.limits:

@@ -20,25 +20,32 @@ SPARE = 1e-11
 @dataclass(frozen=True, eq=False)
 class LossLimit:
     """Another expected loss that must stay below a bound: sum_i table[i, j] P[i, j] <= bound for every answer j
-    (`each`), or on average under the prior. table: not negative."""
+    (`each`), or on average under the prior, or under a prior of its own (`under`). table: not negative.
+    spare: share of the largest loss by which a proposal keeps more than the bound."""
 
     table: Floats
     bound: float
     each: bool
+    under: Floats | None = None
+    spare: float = SPARE
 
     @property
     def inside(self) -> float:
         """The bound that a proposal keeps, so that the mechanism keeps the one that was asked for."""
-        return self.bound - SPARE * float(self.table.max())
+        return self.bound - self.spare * float(self.table.max())
+
+    def prior(self, prior: Floats) -> Floats:
+        """The weights of the answers in its average."""
+        return prior if self.under is None else self.under
 
     def weights(self, prior: Floats, multiplier: Floats) -> Floats:
         """What a multiplier (one per answer, or one) puts on each answer's loss."""
-        return multiplier if self.each else multiplier * prior
+        return multiplier if self.each else multiplier * self.prior(prior)
 
     def values(self, P: Floats, prior: Floats) -> Floats:
         """The losses that the bound is for: one per answer, or one."""
         losses = (self.table * P).sum(axis=0)
-        return losses if self.each else np.array([losses @ prior])
+        return losses if self.each else np.array([losses @ self.prior(prior)])
 
 
 @dataclass(frozen=True, eq=False)

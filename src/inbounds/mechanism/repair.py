@@ -20,6 +20,8 @@ def least_neighbour(high: Ints, p: int) -> Ints:
     64 bits. R is up to one too large, which adds less than `high` to the product: where the product's last 64 bits are
     no more than that, whole numbers of any size decide.
     """
+    if p == 1 << EXP_BITS:
+        return high.copy()
     reciprocal = -(-(1 << (EXP_BITS + 64)) // p)
     top, bottom = np.uint64(reciprocal >> 32), np.uint64(reciprocal & 0xFFFFFFFF)
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)

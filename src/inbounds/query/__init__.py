@@ -14,7 +14,7 @@ from inbounds.query.constructors import (
     with_outputs,
 )
 from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
-from inbounds.query.query import Query
+from inbounds.query.query import Query, as_query
 from inbounds.trusted.scale import Scale
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Query",
     "Reach",
     "Scale",
+    "as_query",
     "bounds",
     "category",
     "cells",

@@ -8,8 +8,8 @@ from typing import Literal
 from inbounds.loss import AtMost, LossLike, Prior, as_loss
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number
-from inbounds.properties import canonical
-from inbounds.query import Query
+from inbounds.properties import listed
+from inbounds.query import Query, as_query
 from inbounds.read.compare import TIE, Comparison, Row, compare, fitting, usual
 
 
@@ -51,7 +51,7 @@ def recommend(
     """
     from inbounds.design.optimal import optimal
 
-    asked = tuple(canonical(name, ordered=query.ordered) for name in needs)
+    asked = listed(needs, ordered=as_query(query).ordered)
     chosen = as_loss(loss) if loss is not None else as_loss(usual(query)[0])
     made, left_out = fitting(query, epsilon, chosen)
     limits = tuple(subject_to)

@@ -162,7 +162,7 @@ def _worst_rows(model: Model, scale: Floats) -> Rows:
 def _limit_rows(model: Model, limit: LossLimit, scale: Floats) -> Rows:
     """sum_i table[i, j] P[i, j] <= bound for every answer j, or one row for their average."""
     n, prior = model.problem.shape[1], model.problem.prior
-    matrix = _cell_rows(model, limit.table if limit.each else limit.table * prior, scale)
+    matrix = _cell_rows(model, limit.table if limit.each else limit.table * limit.prior(prior), scale)
     matrix = matrix if limit.each else csr_array(csr_array(np.ones((1, n))) @ matrix)
     top = np.full(matrix.shape[0], highs.MASS * limit.inside)
     return Rows(matrix, np.full(len(top), -np.inf), top)

@@ -151,7 +151,9 @@ class LimitedMaster:
         blocks = [s.folded(x)]
         for table, limit in s.groups:
             each = table[outputs].T * x
-            blocks.append(s.folded(each) if limit is None or limit.each else (s.problem.prior @ each)[None, :])
+            blocks.append(
+                s.folded(each) if limit is None or limit.each else (limit.prior(s.problem.prior) @ each)[None, :]
+            )
         cost = np.zeros(len(fresh)) if self.worst else s.problem.prior @ (s.cost[outputs].T * x)
         highs.add_columns(self.solver, cost, csc_array(np.vstack(blocks)))
         self.rays, self.outputs = np.hstack([self.rays, x]), np.append(self.outputs, outputs)
