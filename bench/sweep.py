@@ -1,7 +1,7 @@
 """Even speed: every kind of query over epsilon and size, and the strongest formulation of each peer.
 
-`sweep.py ours KIND …` measures designs without properties, one kind after the other (all without names), `sweep.py peers`
-the peers; both add to docs/benchmarks/sweep.json what is not there yet. `sweep.py page` writes the page and its figure.
+`sweep.py ours KIND …` measures designs without properties, of some kinds or of all, `sweep.py peers` the peers; both
+add to docs/benchmarks/sweep.json what is not there yet. `sweep.py page` writes the page and its figure.
 Times are processor time of one run in a warm process: a sweep of this length shares its machine with others.
 """
 
@@ -26,9 +26,9 @@ TARGET = Path(__file__).parents[1] / "docs" / "benchmarks"
 RESULTS = TARGET / "sweep.json"
 EPSILONS = tuple(f"{e:.2g}" for e in np.geomspace(0.05, 4, 12))
 SIZES = (20, 50, 100, 200, 300, 500)
-PEER_SIZES = (20, 50, 100, 200)
-PATIENCE = 120.0
-"""Seconds of wall clock that a peer gets for one design."""
+PEER_SIZES = (50, 100, 200)
+PATIENCE = 20.0
+"""Seconds of processor time that a peer gets for one design."""
 
 Case = tuple[ib.Query, dict[str, Any]]
 
@@ -79,14 +79,14 @@ def ours(kinds: list[str]) -> None:
                     add("ours", key, design(kind, size, epsilon))
 
 
-# --- the peers: the same designs as linear programs, in the form that suits them best ----------------------------------
+# --- the peers: the same designs as linear programs, in the form that suits them best ---------------------------------
 
 
 def program(query: ib.Query, epsilon: float) -> tuple[Any, Any, Any]:
     """(cost, privacy, sums): privacy @ z >= 0, sums @ z = 1, z >= 0.
 
-    Where all answers are neighbours, one variable per output is its least probability, so that 2n rows say what n² pairs
-    would (row minima); elsewhere one row for each output and ordered pair of neighbours at the ends of a window.
+    Where all answers are neighbours, one variable per output is its least probability, so that 2n rows say what n²
+    pairs would (row minima); elsewhere there is one row for each output and ordered pair of neighbours.
     """
     from scipy.sparse import coo_array, csr_array, eye_array, hstack, kron
 
@@ -145,7 +145,7 @@ def one_peer(who: str, kind: str, size: str) -> None:
     """A process of its own: a solver that takes too long is ended by the alarm."""
     query, _ = KINDS[kind](int(size))
     PEERS[who](ib.count(4), 1.0)
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     start = time.process_time()
     value = PEERS[who](query, 1.0)
     print(json.dumps({"seconds": time.process_time() - start, "value": value}))
@@ -164,11 +164,12 @@ def peers() -> None:
                     continue
                 command = [sys.executable, __file__, "one", who, kind, str(size)]
                 done = subprocess.run(command, capture_output=True, text=True)
-                ended = done.returncode == -signal.SIGALRM
-                add("peers", key, {"stopped": PATIENCE} if ended else json.loads(done.stdout.splitlines()[-1]))
+                ended = done.returncode == -signal.SIGPROF
+                found = {"stopped": PATIENCE} if ended else json.loads(done.stdout.splitlines()[-1])
+                add("peers", key, found)
 
 
-# --- what is known -------------------------------------------------------------------------------------------------------
+# --- what is known ---------------------------------------------------------------------------------
 
 
 def known() -> dict[str, Any]:

@@ -24,8 +24,9 @@ from inbounds.design.solver.pricing import Cone
 
 #: a ray is worth adding when it improves by this share of the value
 WORTH = 1e-13
-#: a relative gap at which exact arithmetic takes over
-CLOSED = 1e-10
+#: a relative gap at which exact arithmetic takes over; with more than LARGE answers, where exact pivots are slow, one
+#: at which they are spared
+CLOSED, LARGE, NEARLY = 1e-10, 100, 1e-8
 #: the same for staircases, which only prepare the ground; costs this close are ties
 COARSE, TIE = 1e-9, 1e-12
 #: pivots in full precision after the solver: none but the last basis solved again, or as many as it may take
@@ -36,7 +37,7 @@ MOMENT = 1.0
 SHARPER, FINER = 60, 1e-9
 #: with at least MANY answers, all neighbours, the interior point is tried first; its gap must be ENOUGH;
 #: columns of its points that sum to one up to SOUND need no other repair than that of the weights
-MANY, ENOUGH, SOUND = 16, 1e-8, 1e-9
+MANY, ENOUGH, SOUND = 16, 5e-8, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,8 +227,9 @@ def _add_rays(part: Part, master: Master, mix: Mix, deadline: float) -> Mix:
         if time.monotonic() > deadline or (not len(priced.outputs) and pivots is not None):
             return _proved(part, mix, best.mix)
         if stuck or mix.value - best.bound <= CLOSED * mix.value:
+            enough = pivots is not None and part.cone.size > LARGE and mix.value - best.bound <= NEARLY * mix.value
             pivots = next(care, None)
-            if pivots is None:
+            if pivots is None or enough:
                 return _proved(part, mix, best.mix)
         mix = master.solve(deadline - time.monotonic(), pivots) or mix
 
