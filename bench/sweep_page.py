@@ -118,7 +118,7 @@ def write(results: dict[str, Any], target: Path = TARGET) -> None:
         f"A peer is faster: {'; '.join(faster)}." if faster else "No peer is faster at any of these sizes.",
         "**What this does not say.** Processor time of single runs: short times vary. Losses without any order, such "
         "as random tables, take longer than those shown; properties are on the page of [designing](designing.md).",
-        "**Repeat it:** `python bench/sweep.py ours`, `python bench/sweep.py peers`, then `python bench/sweep.py page`.",
+        "**Repeat it:** `python bench/sweep.py ours`, the same with `peers`, then with `page`.",
         machine_line(results.get("machine", machine())),
     ]
     (target / "sweep.md").write_text("\n\n".join(parts) + "\n", "utf-8")
