@@ -165,6 +165,34 @@ def test_what_is_no_distribution_is_refused(weights):
         Mechanism(ib.count(1), Fraction(1), Matrix(weights), HAND)
 
 
+@pytest.mark.parametrize(
+    "weights",
+    [
+        two_answers(1, 1).astype(float),
+        two_answers(1, 1).astype(object),
+        np.full((1, 1, 2), TOTAL),
+        np.zeros((2, 0), dtype=np.int64),
+        np.zeros((0, 2), dtype=np.int64),
+    ],
+)
+def test_the_checker_itself_refuses_what_is_no_matrix_of_int64(weights):
+    with pytest.raises(ib.NotADistribution, match="two-dimensional array of int64"):
+        check_matrix(weights, [], Fraction(1))
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.full((1, 1, 2), TOTAL).astype(float),
+        np.full((1, 2), TOTAL),
+        np.zeros((2, 2, 0), dtype=np.int64),
+    ],
+)
+def test_the_checker_itself_refuses_what_is_no_law_over_states(weights):
+    with pytest.raises(ib.NotADistribution, match="outputs × levels × answers in int64"):
+        check_states(weights, [], Fraction(1))
+
+
 @pytest.mark.parametrize("outputs", [1, 2, 4, 5])
 def test_weights_with_rows_for_other_outputs_are_refused(outputs):
     """Private as they are, but nobody could say which row reports what."""

@@ -1,7 +1,6 @@
 """Answers: every declared group's position goes to the mechanism of its range; what comes out is the release.
 
-First the account: at which epsilon each number is drawn. The draw is the only step that sees a true answer. What
-follows it is post-processing.
+The draw is the only step that sees a true answer. What follows it is post-processing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,56 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import InboundsError
-from inbounds.loss import as_prior
+from inbounds.loss import as_prior, constant_loss
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import shortest_run
 from inbounds.numbers import Floats, Ints
+from inbounds.tables.account import AccountLine, account, query_of
 from inbounds.tables.consistent import summing_to
 from inbounds.tables.designs import Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
-from inbounds.tables.plan import CHANGE, Plan, Statistic
-from inbounds.tables.statistics import KINDS
+from inbounds.tables.plan import Plan
+from inbounds.tables.statistics import Derived, ExpectedError
 from inbounds.trusted.sample import Draws, entropy, report
-
-# --- at which epsilon each number of a statistic is drawn, and what all of them cost together ---------------
-#
-# One record is one person. With public sizes a table is n records per group, an absent one counting as `missing`, and
-# one record is changed within its group. Adding or removing a record is covered as well: it moves every answer no
-# further than changing a record does. A record that moves to another group changes two groups: twice the epsilon.
-#
-# With a maximum, one record is added or removed. Changing a record, also to another group, is one removed and one
-# added: a plan that promises this with a maximum answers everything at half its epsilon.
-#
-# How far one record moves each answer, and so which query answers it, is said in `statistics`, for each kind.
-
-
-@dataclass(frozen=True)
-class AccountLine:
-    """One line of the account: a statistic, what it spends, and at which epsilon each number of it is drawn."""
-
-    statistic: Statistic
-    spent: Fraction
-    drawn_at: Fraction
-    reason: str
-
-
-def account(plan: Plan) -> list[AccountLine]:
-    """What every statistic spends; groups are disjoint and compose in parallel, statistics add up."""
-    return [
-        AccountLine(statistic, spent, *drawn(statistic.kind, plan.groups.public, plan.neighbours, spent))
-        for statistic, spent in zip(plan.statistics, plan.epsilons, strict=True)
-    ]
-
-
-def drawn(kind: str, public: bool, neighbours: str, spent: Fraction) -> tuple[Fraction, str]:
-    """The epsilon at which each number of a statistic is drawn, and why: a changed record may move two of them."""
-    if neighbours == CHANGE and not public:
-        return spent / 2, "half, because a changed record may leave one group and enter another"
-    if neighbours == CHANGE and KINDS[kind].in_cells:
-        return spent / 2, "half, because a changed record leaves one cell and enters another"
-    return spent, "all of it, because one record touches one number of one group"
-
 
 Mechanisms = Mapping[tuple[str, int], Mechanism]
 """The mechanism of every statistic and group size."""
@@ -89,8 +50,8 @@ class Asked:
         for k, entry in enumerate(entries):
             with plan.located(), at("statistics", k, entry.statistic.kind):
                 wishes = plan.wishes_of(entry.statistic)
-                subject, query = plan.subject(entry.statistic), entry.statistic.own.query
-                queries = [query(subject, int(size)) for size in distinct]
+                kind, subject = entry.statistic.kind, plan.subject(entry.statistic)
+                queries = [query_of(kind, subject, int(size), entry.records) for size in distinct]
                 requests.append(tuple(Request(query, entry.drawn_at, wishes) for query in queries))
         return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests))
 
@@ -101,7 +62,17 @@ class Designed:
 
     asked: Asked
     designs: tuple[tuple[Design, ...], ...] = field(repr=False)
-    errors: tuple[tuple[float, ...], ...]
+    expected: tuple[tuple[ExpectedError, ...], ...]
+
+    @property
+    def idle(self) -> bool:
+        """Whether some number is no better than a constant: see `worth`."""
+        return any(found.no_better for row in self.expected for found in row)
+
+    @property
+    def errors(self) -> tuple[tuple[float, ...], ...]:
+        """For every statistic, the expected error of each distinct size."""
+        return tuple(tuple(found.error for found in row) for row in self.expected)
 
     @classmethod
     def of(cls, asked: Asked, folder: Path, progress: Progress = no_progress) -> "Designed":
@@ -117,14 +88,15 @@ class Designed:
                         made[request] = _made(request, folder)
         progress("designing", distinct, distinct)
         designs = tuple(tuple(made[request] for request in row) for row in asked.requests)
-        losses = [statistic.own.error for statistic in asked.plan.statistics]
-        errors = {}
-        for loss, row in zip(losses, asked.requests, strict=True):
+        found: dict[tuple[Request, str, Any], ExpectedError] = {}
+        rows = []
+        for statistic, row in zip(asked.plan.statistics, asked.requests, strict=True):
+            loss, derived = statistic.own.error, statistic.own.derived(asked.plan.subject(statistic))
             for request in row:
-                if (request, loss) not in errors:
-                    errors[request, loss] = _expected_error(made[request], request, loss)
-        found = ((errors[request, loss] for request in row) for loss, row in zip(losses, asked.requests, strict=True))
-        return cls(asked, designs, tuple(map(tuple, found)))
+                if (request, loss, derived) not in found:
+                    found[request, loss, derived] = expected_of(made[request].mechanism, request, loss, derived)
+            rows.append(tuple(found[request, loss, derived] for request in row))
+        return cls(asked, designs, tuple(rows))
 
 
 def _made(request: Request, folder: Path) -> Design:
@@ -134,9 +106,14 @@ def _made(request: Request, folder: Path) -> Design:
         raise PlanError(f"cannot be answered as wished: {error}") from error
 
 
-def _expected_error(design: Design, request: Request, loss: str) -> float:
-    """The mean loss over the answers, to six digits: one number for all groups of a size."""
-    return float(f"{design.mechanism.loss(loss, prior_of(request.wishes, request.query)):.6g}")
+def expected_of(made: Mechanism, request: Request, loss: str, derived: Derived | None) -> ExpectedError:
+    """The mean loss over the prior, to six digits, and that of the best constant: the same for all groups of a size."""
+    if derived is None:
+        prior = prior_of(request.wishes, request.query)
+        found = ExpectedError(made.loss(loss, prior), constant_loss(request.query, loss, prior))
+    else:
+        found = derived.expected(made, prior_of(request.wishes, derived.query))
+    return ExpectedError(*(float(f"{value:.6g}") for value in found))
 
 
 def mechanisms_of(designed: Designed) -> Mechanisms:
@@ -166,7 +143,7 @@ def answered(
     done = 0
     for k, statistic in enumerate(plan.statistics):
         cells = {}
-        for name in plan.cells(statistic):
+        for name in plan.draws(statistic):
             cells[name] = _drawn(designed.asked, designed.designs[k], next(rows), draws)
             done += len(plan.groups)
             progress("answering", done, total)
@@ -188,18 +165,35 @@ def _spoken(designed: Designed, k: int, cells: dict[str, Ints]) -> list[Released
     reported = [design.mechanism.query.reported for design in designed.designs[k]]
     values = [_by_size(asked, reported, outputs) for outputs in cells.values()]
     if statistic.consistent:
-        values = list(summing_to(np.array(values), asked.plan.groups.sizes))
+        cells_drawn, sizes = np.array(values), asked.plan.groups.sizes
+        totals = sizes if asked.plan.groups.public else np.minimum(cells_drawn.sum(axis=0), sizes)
+        values = list(summing_to(cells_drawn, totals))
     columns = [Released(name, column) for name, column in zip(cells, values, strict=True)]
-    errors = [np.array([error]) for error in designed.errors[k]]
-    zeros = np.zeros(len(asked.plan.groups), dtype=np.int64)
-    columns.append(Released(f"{statistic.name}_error", _by_size(asked, errors, zeros)))
-    if asked.plan.has_interval(statistic):
+    derived = statistic.own.derived(asked.plan.subject(statistic))
+    if derived is not None:
+        columns = [Released(statistic.name, derived.value(list(cells.values()))), *columns]
+    columns.append(Released(f"{statistic.name}_error", _error_column(designed, k, derived, list(cells.values()))))
+    if asked.plan.has_interval(statistic) and derived is not None:
+        low, high = _derived_intervals(designed, k, derived, list(cells.values()))
+        columns += [Released(f"{statistic.name}_low", low), Released(f"{statistic.name}_high", high)]
+    elif asked.plan.has_interval(statistic):
         for (name, outputs), published in zip(cells.items(), values, strict=True):
             low, high = _intervals(designed, k, outputs)
             if statistic.consistent:  # the published cell may lie outside the interval of the drawn one
                 low, high = np.minimum(low, published), np.maximum(high, published)
             columns += [Released(f"{name}_low", low), Released(f"{name}_high", high)]
     return columns
+
+
+def _error_column(designed: Designed, k: int, derived: Derived | None, drawn: Sequence[Ints]) -> Floats:
+    """The expected error of every group's number."""
+    found = np.empty(len(designed.asked.plan.groups))
+    for design, expected, members in zip(
+        designed.designs[k], designed.expected[k], designed.asked.members, strict=True
+    ):
+        own = [outputs[members] for outputs in drawn]
+        found[members] = expected.error if derived is None else derived.errors(design.mechanism, expected, own)
+    return found
 
 
 def _by_size(asked: Asked, tables: Sequence[NDArray[Any]], outputs: Ints) -> NDArray[Any]:
@@ -220,6 +214,19 @@ def _intervals(designed: Designed, k: int, outputs: Ints) -> tuple[NDArray[Any],
         low[members], high[members] = intervals(design.mechanism, outputs[members], asked.plan.interval, prior)
     whole = all(design.mechanism.query.reported.dtype.kind == "i" for design in designed.designs[k])
     return (low.astype(np.int64), high.astype(np.int64)) if whole else (low, high)
+
+
+def _derived_intervals(
+    designed: Designed, k: int, derived: Derived, drawn: Sequence[Ints]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The ends of the interval of every number that is computed from drawn ones."""
+    asked = designed.asked
+    assert asked.plan.interval is not None
+    low, high = np.empty(len(asked.plan.groups)), np.empty(len(asked.plan.groups))
+    for design, request, members in zip(designed.designs[k], asked.requests[k], asked.members, strict=True):
+        prior, own = prior_of(request.wishes, derived.query), [outputs[members] for outputs in drawn]
+        low[members], high[members] = derived.interval(design.mechanism, own, asked.plan.interval, prior)
+    return low, high
 
 
 def _key_columns(plan: Plan) -> list[Released]:

@@ -15,7 +15,8 @@ from typing import Any
 
 from inbounds.extras import library
 from inbounds.files import canonical, same_file, sha256
-from inbounds.ledger.ledger import Charge, Ledger
+from inbounds.ledger.charges import Charge
+from inbounds.ledger.ledger import Ledger
 from inbounds.ledger.people import LONGEST, as_name
 from inbounds.numbers import all_digits
 from inbounds.tables.forms import LedgerForm, RecordForm

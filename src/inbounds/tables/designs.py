@@ -24,7 +24,7 @@ from inbounds.mechanism.passport import save
 from inbounds.mechanism.reading import certified
 from inbounds.numbers import Floats
 from inbounds.properties import canonical
-from inbounds.query import Query, Reach
+from inbounds.query import Metric, Query, Reach
 from inbounds.tables.errors import PlanError, at
 
 DESIGNED_UP_TO = 400
@@ -146,6 +146,8 @@ def kept(request: Request, folder: Path) -> Design:
 
 def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     """The mechanism that the wishes ask for: optimal where that can be found, else geometric noise in the range."""
+    if isinstance(query.neighbours, Metric):
+        return per_step(query, epsilon, wishes)
     if wishes.mechanism != "optimal":
         return named(wishes.mechanism)(query, epsilon)
     from inbounds.design.optimal import is_count, optimal_noise
@@ -180,12 +182,29 @@ def wide(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
 
     Only for absolute loss, and up to LARGEST_REMAP answers: the remap matters near the ends.
     """
-    if not query.steps <= MOST_REACH * epsilon:
-        least = -(-query.steps // (MOST_REACH * epsilon))
-        raise ValueError(f"is too fine for this epsilon; give the column a step at least {least} times larger")
+    _check_fineness(query.steps, epsilon)
     if wishes.loss == "absolute" and wishes.aim == "average" and len(query.answers) <= LARGEST_REMAP:
         return median_geometric(query, epsilon, prior_of(wishes, query))
     return wide_geometric(query, epsilon)
+
+
+def per_step(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
+    """Geometric noise that costs the same for every step, for numbers that share the cost of one record."""
+    assert isinstance(query.neighbours, Metric)
+    if wishes.properties or wishes.mechanism not in ("optimal", "truncated_geometric"):
+        raise ValueError(
+            "is computed from sums that are drawn with geometric noise and no other, got properties or a mechanism; "
+            "leave them out for this statistic"
+        )
+    _check_fineness(query.neighbours.unit / query.answers.unit, epsilon)
+    return wide_geometric(query, epsilon)
+
+
+def _check_fineness(steps: Fraction | int, epsilon: Fraction) -> None:
+    """The table of the noise grows with the steps that one record moves, and as epsilon falls."""
+    if not steps <= MOST_REACH * epsilon:
+        least = -(-steps // (MOST_REACH * epsilon))
+        raise ValueError(f"is too fine for this epsilon; give the column a step at least {least} times larger")
 
 
 def named(name: str) -> Callable[..., Mechanism]:

@@ -41,6 +41,14 @@ class StatisticForm(TypedDict):
     wishes: NotRequired[dict[str, Any]]
 
 
+class PersonForm(TypedDict):
+    """Whose a record is, and how many of one person's records count: in one group, and in how many groups."""
+
+    id: str
+    max_records: int
+    max_groups: int
+
+
 class PlanForm(TypedDict):
     """A plan; its keys by their number and digest."""
 
@@ -57,6 +65,9 @@ class PlanForm(TypedDict):
     interval: str | None
     people: NotRequired[str]
     edition: NotRequired[str]
+    person: NotRequired[PersonForm]
+    not_stated: NotRequired[str]
+    period: NotRequired[dict[str, str]]
 
 
 class EpsilonForm(TypedDict):
@@ -76,7 +87,10 @@ class AccountForm(TypedDict):
 
 
 class MechanismForm(TypedDict):
-    """The mechanism that answered a statistic for the groups of a size, or of sizes first..last."""
+    """The mechanism that answered a statistic for the groups of a size, or of sizes first..last.
+
+    parts: the columns of the numbers that it drew, where the statistic is computed from them.
+    """
 
     statistic: str
     size: int | str
@@ -88,6 +102,8 @@ class MechanismForm(TypedDict):
     origin: str
     query: NotRequired[dict[str, Any]]
     expected_error: float
+    constant_error: NotRequired[float]
+    parts: NotRequired[list[str]]
 
 
 class LedgerForm(TypedDict):
@@ -128,6 +144,7 @@ class RecordForm(TypedDict):
     account: list[AccountForm]
     composition: list[str]
     mechanisms: list[MechanismForm]
+    no_better_than_a_constant: NotRequired[list[str]]
     versions: dict[str, str]
     ledger: NotRequired[LedgerForm | None]
     table: NotRequired[TableForm]

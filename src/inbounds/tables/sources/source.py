@@ -141,8 +141,8 @@ class Source:
 def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
     """The source as an Ibis table, nothing read but its schema; a `SourceError` in one sentence otherwise.
 
-    wanted: the columns that will be read; of a frame, the others are not even converted, and of a table of SQLite it
-    is these that must have a declared type.
+    wanted: the columns that will be read; of a frame, the others are never converted, and of a table of SQLite it is
+    these that must have a declared type.
     """
     where = ("source", *(name for name in ("path", "url") if getattr(source, name)))
     if source.path and not os.access(source.path, os.R_OK):
@@ -162,6 +162,18 @@ def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
             elif source.kind in SERVERS:
                 failed = _unconnected(error)
         raise SourceError(f"{failed}: {source.name}", where)
+
+
+def filled(source: Source, table: Any, wanted: Sequence[str]) -> Any:
+    """An opened table with its records: only now is a frame turned into Arrow, and to the types that were seen."""
+    import ibis
+
+    if source.kind != "frame" or is_ibis(source.frame):
+        return table
+    made = ibis.memtable(frames.arrow_table(source.frame, wanted))
+    if made.schema() != table.schema():
+        raise SourceError("has columns of other types than it declares", ("source",))
+    return made
 
 
 def _unconnected(error: Exception) -> str:
@@ -278,10 +290,10 @@ def is_ibis(frame: Any) -> bool:
 
 
 def _frame(source: Source, wanted: Sequence[str]) -> Any:
-    """An Ibis table as it is; any frame that speaks Arrow as one."""
+    """An Ibis table as it is; of any frame that speaks Arrow its types, see `filled`."""
     import ibis
 
-    return source.frame if is_ibis(source.frame) else ibis.memtable(frames.arrow_table(source.frame, wanted))
+    return source.frame if is_ibis(source.frame) else ibis.memtable(frames.arrow_types(source.frame, wanted))
 
 
 _OPENERS = {
