@@ -184,3 +184,21 @@ def test_a_limit_in_words_is_the_limit() -> None:
         ib.optimal(ib.count(3), 1, subject_to=["absolute=1"])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="negative"):
         ib.at_most("absolute", -1)
+
+
+def test_plans_and_commands_take_limits_in_words() -> None:
+    from typer.testing import CliRunner
+
+    from inbounds.cli import app
+    from inbounds.tables.designs import Wishes, designed
+    from inbounds.tables.plan.reading import wishes_from
+
+    wished = designed(ib.count(12), Fraction(1), Wishes(loss="squared", at_most=("off-by-more-than-2=0.07",)))
+    assert wished.worst_loss(ib.off_by_more_than(2)) <= 0.07
+    with pytest.raises(ValueError, match="list of limits"):
+        wishes_from({"at_most": "absolute=1"})
+    asked = ["design", "count", "--size", "12", "--epsilon", "1", "--loss", "squared"]
+    shown = CliRunner().invoke(app, [*asked, "--at-most", "off-by-more-than-2=0.07", "--then", "absolute"])
+    assert shown.exit_code == 0
+    refused = CliRunner().invoke(app, [*asked, "--at-most", "off-by-more-than-2=0.01"])
+    assert refused.exit_code != 0
