@@ -26,8 +26,6 @@ from inbounds.design.solver.pricing import Cone
 
 #: relative gap at which the search ends; a gain below this share of the value is rounding
 CLOSED, WORTH = 1e-10, 1e-13
-#: rounds of pricing towards the most improving ray, and what one must bring to be followed by another
-SHARPER, FINER = 60, 1e-9
 #: prices of excess, in units of the largest losses: the next where it is still bought; less of it is rounding
 PRICES, BOUGHT = (1e2, 1e5, 1e8), 1e-9
 ROUNDS = 2000
@@ -290,26 +288,14 @@ class Improving:
 
 
 def _improving(s: LimitedSetting, duals: LimitDuals, value: float) -> Improving:
-    """The most improving ray of every output, by gain per unit of its mean (Dinkelbach, as in `rays`)."""
+    """The most improving ray of every output where one improves."""
     table = duals.costs(s)
     r = (table[: (len(table) + 1) // 2] if s.fold else table).T - duals.v[:, None]
-    least = np.full(r.shape[1], WORTH * abs(value))
-    log_x, good = np.zeros_like(r), np.zeros(r.shape[1], bool)
-    for _ in range(SHARPER):
-        found = pricing.rays(r + least / s.cone.size, s.cone)
-        x = np.exp(found - found.max(axis=0))
-        gain = -(r * x).sum(axis=0) / x.mean(axis=0)
-        better = gain > least * (1 + FINER)
-        if not better.any():
-            break
-        log_x[:, better] = found[:, better]
-        good |= better
-        least = np.maximum(least, gain)
-    most = float(least.max())
+    log_x, outputs, most = pricing.most_improving(r, s.cone, WORTH * abs(value))
     lowered = replace(duals, v=duals.v - most / s.cone.size)
     total = float(duals.weights.sum()) if s.problem.worst else 1.0
     proved = (float(duals.v.sum()) - most - duals.paid) / total if total > 0 else -math.inf
-    return Improving(log_x[:, good], np.flatnonzero(good), lowered, proved)
+    return Improving(log_x, outputs, lowered, proved)
 
 
 def _bound(s: LimitedSetting, duals: LimitDuals) -> float:

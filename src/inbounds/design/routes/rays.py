@@ -33,8 +33,6 @@ COARSE, TIE = 1e-9, 1e-12
 EXACT, PIVOTS = 0, 200
 #: seconds that the first program gets even when no time is left
 MOMENT = 1.0
-#: rounds of pricing towards the most improving ray, at most; and what a round must bring to be followed by another
-SHARPER, FINER = 60, 1e-9
 #: with at least MANY answers, all neighbours, the interior point is tried first; its gap must be ENOUGH;
 #: columns of its points that sum to one up to SOUND need no other repair than that of the weights
 MANY, ENOUGH, SOUND = 16, 5e-8, 1e-9
@@ -258,28 +256,10 @@ class Priced:
 
 
 def improving(part: Part, mix: Mix, deadline: float) -> Priced:
-    """The most improving ray of every output where one improves the mix.
-
-    The gain of a ray is counted per unit of its mean. Asking for more than WORTH of the value keeps noise on a ray
-    that grows by many orders from hiding a real gain; asking again for more than was found (Dinkelbach) leads in a
-    few rounds to the largest gain. Means sum to one, so no mix gains more than the largest.
-    """
+    """The most improving ray of every output where one improves the mix by more than WORTH of its value."""
     r = (mix.mu * _outputs(part)).T - mix.v[:, None]
-    least = np.full(r.shape[1], WORTH * mix.value)
-    log_x, good = np.zeros_like(r), np.zeros(r.shape[1], bool)
-    for _ in range(SHARPER):
-        found = pricing.rays(r + least / part.cone.size, part.cone)
-        x = np.exp(found - found.max(axis=0))
-        gain = -(r * x).sum(axis=0) / x.mean(axis=0)
-        better = gain > least * (1 + FINER)
-        if not better.any() or time.monotonic() > deadline:
-            break
-        log_x[:, better] = found[:, better]
-        good |= better
-        least = np.maximum(least, gain)
-    most = float(least.max())
+    log_x, outputs, most = pricing.most_improving(r, part.cone, WORTH * mix.value, deadline)
     lowered = replace(mix, v=mix.v - most / part.cone.size)
     weight = (float(mix.mu.sum()) or 1.0) if part.worst else 1.0
-    log_x, outputs = log_x[:, good], np.flatnonzero(good)
     outputs = outputs if part.worst else _cheapest(part, part.prior, log_x)
     return Priced(lowered, (float(mix.v.sum()) - most) / weight, log_x, outputs)
