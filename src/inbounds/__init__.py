@@ -22,7 +22,7 @@ from inbounds.errors import (
     TooSteep,
     UnknownVersion,
 )
-from inbounds.loss import off_by_more_than, power
+from inbounds.loss import at_most, fixed_point, off_by_more_than, power
 from inbounds.mechanism import Mechanism, certify
 from inbounds.mechanism.audit import Audit, audit
 from inbounds.mechanism.reading import load
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from inbounds import accounting, attack, local
     from inbounds.accounting.compose import compose
     from inbounds.accounting.multilevel import multilevel
-    from inbounds.design.derive import derivable, refines
+    from inbounds.design.derive import closer, derivable, refines
     from inbounds.design.optimal import optimal
     from inbounds.design.quantiles import central_records, choose, permute_and_flip
     from inbounds.ledger import Ledger
@@ -75,6 +75,7 @@ _LOADED_ON_USE = {
     "Reconstruction": "inbounds.local.reconstruct",
     "central_records": "inbounds.design.quantiles",
     "choose": "inbounds.design.quantiles",
+    "closer": "inbounds.design.derive",
     "compose": "inbounds.accounting.compose",
     "derivable": "inbounds.design.derive",
     "load_quantile": "inbounds.mechanism.quantiles.reading",
@@ -137,6 +138,7 @@ __all__ = [
     "__version__",
     "accounting",
     "alpha",
+    "at_most",
     "attack",
     "audit",
     "catalog",
@@ -145,6 +147,7 @@ __all__ = [
     "central_records",
     "certify",
     "choose",
+    "closer",
     "compare",
     "compose",
     "count",
@@ -152,6 +155,7 @@ __all__ = [
     "distance",
     "epsilon_for",
     "extreme",
+    "fixed_point",
     "interval",
     "load",
     "load_quantile",

@@ -165,7 +165,8 @@ def _wishes(said: Mapping[str, Any]) -> Wishes:
     prior = said.get("prior")
     fields = {name: said[name] for name in ("loss", "aim", "mechanism") if name in said}
     numbers = None if prior is None else (prior[0], *map(read_fraction, prior[1:]))
-    return Wishes(**fields, properties=tuple(said.get("properties", ())), prior=numbers)
+    properties, at_most = (tuple(said.get(name, ())) for name in ("properties", "at_most"))
+    return Wishes(**fields, properties=properties, prior=numbers, at_most=at_most)
 
 
 def _said(line: MechanismForm) -> str:

@@ -22,7 +22,7 @@ from inbounds.tables.statistics import CONDITIONS, KINDS
 Values = Mapping[str, Any]
 
 PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition")
-WISHES = ("loss", "properties", "prior", "aim", "mechanism")
+WISHES = ("loss", "properties", "prior", "aim", "mechanism", "at_most")
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
     "groups": ("by", "keys", "size", "maximum", "not_stated", "period"),
@@ -233,9 +233,10 @@ def wishes_from(values: Values, outer: Wishes | None = None) -> Wishes:
     said = {name: values.get(name, getattr(base, name)) for name in WISHES}
     if "prior" in values:
         said["prior"] = _prior(values["prior"])
-    if isinstance(said["properties"], str):
-        raise PlanError("must be a list of names", ("properties",))
-    said["properties"] = tuple(said["properties"])
+    for name, what in (("properties", "names"), ("at_most", "limits such as 'off-by-more-than-2=0.05'")):
+        if isinstance(said[name], str):
+            raise PlanError(f"must be a list of {what}", (name,))
+        said[name] = tuple(said[name])
     with at("mechanism"):
         if said["mechanism"] != "optimal":
             named(said["mechanism"])
