@@ -51,6 +51,8 @@ let judged path =
 let usage = "inbounds-check FILE... : check passports; exits with 1 if one is refused, 2 if one cannot be read"
 
 let () =
+  (* the extracted functions recurse over their lists, and every minor collection looks at the whole stack *)
+  Gc.set { (Gc.get ()) with minor_heap_size = 1 lsl 22 };
   match List.tl (Array.to_list Sys.argv) with
   | [ "--lines" ] -> Lines.run ()
   | [] | [ "--help" ] -> print_endline usage; exit (if Array.length Sys.argv = 1 then 2 else 0)
