@@ -2,6 +2,7 @@
 
     InboundsError
     ├── PrivacyViolation      a matrix breaks the promised ratio (carries output, answers, ratio, allowed)
+    ├── TooSteep              a score table breaks the promised ratio (carries ratio, allowed)
     ├── NotADistribution      weights are negative or a column does not sum to the total
     ├── TooLarge              a dense matrix was asked of something that must stay compact
     ├── Infeasible            no mechanism meets the request
@@ -54,6 +55,20 @@ class PrivacyViolation(InboundsError):
 
     def __reduce__(self) -> tuple[type, tuple[int, tuple[int, int], float, float]]:
         return PrivacyViolation, (self.output, self.answers, self.ratio, self.allowed)
+
+
+class TooSteep(InboundsError):
+    """A score table whose outputs are more likely in one group than a neighbouring one allows."""
+
+    def __init__(self, ratio: float, allowed: float) -> None:
+        self.ratio, self.allowed = ratio, allowed
+        super().__init__(
+            f"a score table falls too steeply: an output may be {ratio:.6g} times likelier in one group than in its "
+            f"neighbour; epsilon allows {allowed:.6g}"
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[float, float]]:
+        return TooSteep, (self.ratio, self.allowed)
 
 
 class NotADistribution(InboundsError):

@@ -14,6 +14,7 @@ from inbounds.query.constructors import (
     with_outputs,
 )
 from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
+from inbounds.query.quantile import Quantile, median, quantile
 from inbounds.query.query import Query, as_query
 from inbounds.trusted.scale import Scale
 
@@ -23,6 +24,7 @@ __all__ = [
     "Metric",
     "Neighbours",
     "Outputs",
+    "Quantile",
     "Query",
     "Reach",
     "Scale",
@@ -34,7 +36,9 @@ __all__ = [
     "extreme",
     "interval",
     "mean",
+    "median",
     "ordinal",
+    "quantile",
     "total",
     "with_neighbours",
     "with_outputs",

@@ -39,6 +39,7 @@ class StatisticForm(TypedDict):
     share: NotRequired[str]
     consistent: NotRequired[bool]
     wishes: NotRequired[dict[str, Any]]
+    at: NotRequired[str]
 
 
 class PersonForm(TypedDict):
@@ -89,7 +90,8 @@ class AccountForm(TypedDict):
 class MechanismForm(TypedDict):
     """The mechanism that answered a statistic for the groups of a size, or of sizes first..last.
 
-    parts: the columns of the numbers that it drew, where the statistic is computed from them.
+    parts: the columns of the numbers that it drew, where the statistic is computed from them. law, quantile: of a
+    statistic that is drawn from records, in the place of a query.
     """
 
     statistic: str
@@ -101,6 +103,8 @@ class MechanismForm(TypedDict):
     neighbours: str
     origin: str
     query: NotRequired[dict[str, Any]]
+    law: NotRequired[str]
+    quantile: NotRequired[dict[str, Any]]
     expected_error: float
     constant_error: NotRequired[float]
     parts: NotRequired[list[str]]

@@ -15,9 +15,10 @@ from inbounds.extras import library
 from inbounds.files import canonical, content_of, sha256
 from inbounds.files.form import as_form
 from inbounds.files.intake import from_json, text_of
+from inbounds.mechanism.quantiles.reading import read_quantile
 from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.numbers import whole
-from inbounds.query import Metric, Query
+from inbounds.query import Metric, Quantile, Query
 from inbounds.tables.account import drawn, query_of, records_at_once
 from inbounds.tables.columns import Column
 from inbounds.tables.forms import MechanismForm, PlanForm, RecordForm, TableForm
@@ -148,14 +149,23 @@ def _check_mechanisms(record: RecordForm) -> None:
         if not 0 < read_fraction(made["epsilon"]) <= allowed[made["statistic"]]:
             raise PassportError("a mechanism spends more than the account allows")
         answered[made["statistic"]] += made["groups"]
-        query = read_query(made["query"])
+        query = read_quantile(made["quantile"]) if "quantile" in made else read_query(made["query"])
         _check_parts(made, query, plan)
         _check_person(made, query, plan)
+        if isinstance(query, Quantile):
+            _check_quantile(made, query, plan)
     if set(answered.values()) != {plan["groups"]} or record["table"]["rows"] != plan["groups"]:
         raise PassportError("the mechanisms are not those of the plan's groups and statistics")
 
 
-def _check_parts(line: MechanismForm, query: Query, plan: PlanForm) -> None:
+def _check_quantile(line: MechanismForm, query: Quantile, plan: PlanForm) -> None:
+    """A quantile's neighbours are those of the plan: nothing else is proved by its mechanism."""
+    sizes = [int(size) for size in str(line["size"]).split("..")]
+    if query.public != (plan["sizes"] == "public") or query.size not in range(sizes[0], sizes[-1] + 1):
+        raise PassportError("a mechanism is for groups of other sizes than those of the plan")
+
+
+def _check_parts(line: MechanismForm, query: Query | Quantile, plan: PlanForm) -> None:
     """Sums of a record's v and its w - v cost epsilon together, if each costs epsilon·distance/w; nothing else may."""
     shared = isinstance(query.neighbours, Metric)
     if shared != ("parts" in line):
@@ -177,13 +187,16 @@ def _contribution(plan: PlanForm) -> Contribution:
     return Contribution(whole(said["max_records"], "max_records", 1), min(said["max_groups"], plan["groups"]))
 
 
-def _check_person(line: MechanismForm, query: Query, plan: PlanForm) -> None:
+def _check_person(line: MechanismForm, query: Query | Quantile, plan: PlanForm) -> None:
     """A mechanism whose answers one person moves by several records has neighbours that far apart."""
     if plan["neighbours"] != PERSON:
         return
     (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
     declared: dict[str, Any] = {**plan["columns"].get(own["of"], {})}
-    subject: Subject[Any] = Subject(own["name"], own["of"], Column(**declared) if declared else None, public=False)
+    at = read_fraction(own["at"]) if "at" in own else None
+    subject: Subject[Any] = Subject(
+        own["name"], own["of"], Column(**declared) if declared else None, public=False, at=at
+    )
     size, records = int(str(line["size"]).partition("..")[0]), records_at_once(own["kind"], _contribution(plan))
     if query != query_of(own["kind"], subject, size, records):
         raise PassportError("a mechanism promises less than one person's records need")
