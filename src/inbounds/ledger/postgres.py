@@ -13,7 +13,7 @@ from typing import Any
 from inbounds.errors import LedgerError
 from inbounds.extras import library
 from inbounds.ledger.migrations import POSTGRES, Step, migrate
-from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Transaction, Worded, without_password
+from inbounds.ledger.store import DOUBT, Rows, Run, Transaction, Turns, Worded, without_password
 
 SCHEMA = "inbounds_ledger"
 """All tables of a ledger; one ledger for each database."""
@@ -54,7 +54,8 @@ class Postgres:
     """The store on a server. create: make its tables where there are none."""
 
     def __init__(self, url: str, *, create: bool, steps: Sequence[Step] = POSTGRES) -> None:
-        self.place, self._owner = without_password(url), Owner.here()
+        self.place = without_password(url)
+        self._turns = Turns(self.place, self._is_open)
         self._psycopg = library("psycopg", "postgres")
         with self._worded(f"{self.place} cannot be opened as a ledger"):
             self._connection = self._psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE)
@@ -84,18 +85,16 @@ class Postgres:
         return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def _transaction(self, begin: str, check: Callable[[], object] = lambda: None) -> Transaction:
-        self._owner.check(self.place)
-        if self._in_transaction():
-            raise LedgerError(f"{self.place} is in the middle of a transaction; ask again when it has ended")
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return Transaction(self._run, begin, self._undo, failed, check, self._commit)
+        return self._turns.give(Transaction(self._run, begin, self._undo, failed, check, self._commit))
 
-    def _in_transaction(self) -> bool:
-        return bool(self._connection.info.transaction_status == self._psycopg.pq.TransactionStatus.INTRANS)
+    def _is_open(self) -> bool:
+        status = self._psycopg.pq.TransactionStatus
+        return self._connection.info.transaction_status in (status.ACTIVE, status.INTRANS, status.INERROR)
 
     def _commit(self) -> None:
         """Commit, and believe it only if the server did: without a transaction it merely warns, or rolls back."""
-        if not self._in_transaction() or self._connection.execute("COMMIT").statusmessage != "COMMIT":
+        if not self._is_open() or self._connection.execute("COMMIT").statusmessage != "COMMIT":
             raise LedgerError(f"{self.place} did not commit; ask again with the same key, which costs nothing twice")
 
     def _lock(self) -> None:
@@ -145,7 +144,7 @@ class Postgres:
 
     def close(self) -> None:
         """End the connection; a child process leaves that of its parent alone."""
-        if self._owner.process == os.getpid():
+        if self._turns.owner.process == os.getpid():
             self._connection.close()
 
     def _run(self, sql: str, *values: Any) -> Rows:
