@@ -7,6 +7,7 @@ with a write-ahead log it is FULL, and while the file is made, before there is o
 loss of power would undo all that followed.
 """
 
+import ctypes
 import os
 import time
 import weakref
@@ -212,11 +213,8 @@ def _keep_for_ever() -> None:
 
     To close it is to delete a log that by now may be somebody else's; one reference too many is what prevents it.
     """
-    if _open_here:
-        import ctypes
-
-        for store in _open_here:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._connection))
+    for store in _open_here:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._connection))
 
 
 if hasattr(os, "register_at_fork"):
