@@ -85,6 +85,8 @@ TARGETS = {
 EQUIVALENT: dict[str, str] = {
     "inbounds.trusted.bounds:8 + 1 in r = 8": "one squaring more: still at or below exp, within the error stated",
     "inbounds.trusted.bounds:64 + 1 in EXP_BITS + 64": "one guard bit more: nearer to exp, still at or below it",
+    "inbounds.files.held:1 + 1 in 1 << 20": "how many bytes are read at once",
+    "inbounds.files.held:20 + 1 in 1 << 20": "how many bytes are read at once",
     "inbounds.ledger.people:Or in self.left is None or self.budget is None": "both are None where there is no cap",
     "inbounds.ledger.ledger:16 + 1 in secrets.token_hex(16)": "an id of more bytes is as good",
     "inbounds.ledger.rows:0 + 1 in row[0]": "where no people are found, their rule is missing like their name",

@@ -5,6 +5,7 @@ for the last, and delete the log of those who go on (SQLite's documentation, "Ho
 """
 
 import contextlib
+import gc
 import os
 import shutil
 import sqlite3
@@ -17,7 +18,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.files import content_of, format_of, refuse_database
-from inbounds.files.held import digest_of, hold, let_go, parts_of, start_of
+from inbounds.files.held import database_open_here, digest_of, hold, let_go, parts_of, start_of
 from inbounds.ledger import Ledger
 from inbounds.ledger.sqlite import is_ledger
 
@@ -140,6 +141,14 @@ def test_a_file_that_was_read_is_open_no_more(tmp_path):
     let_go(other)
     Ledger.open(tmp_path / "budget.db").close()
     assert len(os.listdir("/dev/fd")) == before
+
+
+def test_a_ledger_that_nobody_closed_is_open_no_more_once_it_is_forgotten(tmp_path):
+    before = len(os.listdir("/dev/fd"))
+    Ledger.open(tmp_path / "budget.db").create_people("pupils")
+    gc.collect()
+    assert len(os.listdir("/dev/fd")) == before
+    assert database_open_here(tmp_path / "budget.db") is None
 
 
 def test_a_file_whose_opening_failed_is_open_no_more(tmp_path):

@@ -23,7 +23,7 @@ CHUNK = 1 << 20
 
 
 @dataclass
-class Hold:
+class HeldFile:
     """One file, its descriptors (one, unless it took another's name in between), and how many use it.
 
     database: SQLite has it open. inherited: that of the process which this one was forked from has, with locks that
@@ -37,24 +37,24 @@ class Hold:
     inherited: bool = False
 
 
-_holds: dict[Identity, Hold] = {}
+_holds: dict[Identity, HeldFile] = {}
 _lock = threading.Lock()
 
 
-def hold(path: PathLike, *, database: bool = False) -> Hold:
+def hold(path: PathLike, *, database: bool = False) -> HeldFile:
     """Keep a file open until `let_go`; whoever opens it as a database holds it for as long."""
     with _lock:
         found = _holds.get(identity_of(os.stat(path)))
         if found is None:
             descriptor = os.open(path, os.O_RDONLY)
             identity = identity_of(os.fstat(descriptor))
-            found = _holds.setdefault(identity, Hold(identity))
+            found = _holds.setdefault(identity, HeldFile(identity))
             found.descriptors.append(descriptor)
         found.users, found.database = found.users + 1, found.database or database
         return found
 
 
-def let_go(found: Hold) -> None:
+def let_go(found: HeldFile) -> None:
     """End one `hold`; with the last one the file is closed."""
     with _lock:
         found.users -= 1
@@ -64,7 +64,7 @@ def let_go(found: Hold) -> None:
                 os.close(descriptor)
 
 
-def database_open_here(path: PathLike) -> Hold | None:
+def database_open_here(path: PathLike) -> HeldFile | None:
     """The hold of a file that is open as a database: to open it by other means would cost the database its locks."""
     try:
         found = _holds.get(identity_of(os.stat(path)))

@@ -12,13 +12,13 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from inbounds.errors import LedgerError
 from inbounds.files import SQLITE_MAGIC, settle
-from inbounds.files.held import Hold, database_open_here, hold, identity_of, let_go, start_of
+from inbounds.files.held import HeldFile, database_open_here, hold, identity_of, let_go, start_of
 from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
 from inbounds.ledger.store import DOUBT, Rows, Run, Transaction, Turns, Worded
 
@@ -80,7 +80,7 @@ class Sqlite:
         self, path: Path, *, create: bool, driver: Driver | None = None, steps: Sequence[Step] = SQLITE
     ) -> None:
         self.place, self._path, self._driver = str(path), path, driver or standard()
-        self._turns, self._holds = Turns(self.place, self._is_open), list[Hold]()
+        self._turns, self._holds = Turns(self.place, self._is_open), list[HeldFile]()
         _check_file(path, create)
         before = _identity(self.place) if path.exists() else None
         with self._worded(f"{path} cannot be opened as a ledger"):
@@ -193,6 +193,11 @@ class Sqlite:
         self._connection.close()
         while self._holds:
             let_go(self._holds.pop())
+
+    def __del__(self) -> None:
+        """Nobody closed it: SQLite is about to, and must do so before the file is let go."""
+        with suppress(Exception):  # from another thread it stays held, which costs a descriptor and no lock
+            self.close()
 
     def _run(self, sql: str, *values: Any) -> Rows:
         rows: Rows = self._connection.execute(sql, values).fetchall()
