@@ -58,7 +58,6 @@ MOVED = {
     "inbounds.sensitivity": "inbounds.sideinfo.sensitivity",
     "inbounds.smooth": "inbounds.sideinfo.smooth",
     "inbounds.spelling": "inbounds.mechanism.spelling",
-    "inbounds.tables.account": "inbounds.tables.answer",
     "inbounds.tables.credible": "inbounds.tables.answer",
     "inbounds.tables.csvfile": "inbounds.tables.sources.csvfile",
     "inbounds.tables.digits": "inbounds.tables.sources.typed",

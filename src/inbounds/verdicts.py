@@ -1,16 +1,22 @@
 """verify: what a file proves by itself, as a value that commands, services and pages show."""
 
 import os
+import shutil
+import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inbounds.errors import LedgerError, PassportError
-from inbounds.files import Json, format_of
+from inbounds.files import Json, content_of, format_of
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.passport import summary
-from inbounds.mechanism.reading import load
+from inbounds.mechanism.passport import QUANTILE_PASSPORT, summary
+from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism.quantiles.passport import quantile_summary
+from inbounds.mechanism.quantiles.reading import load_quantile
+from inbounds.mechanism.reading import load, promised
 from inbounds.numbers import decimal
+from inbounds.report.quantiles import quantile_promise, quantile_proved
 from inbounds.report.words import promise
 
 RELEASE = "inbounds release"
@@ -19,12 +25,16 @@ RELEASE = "inbounds release"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found of a file: a mechanism that is proved, or sentences that are; or the reason of a refusal."""
+    """What was found of a file: a mechanism that is proved, or sentences that are; or the reason of a refusal.
+
+    seconded: the other checker that was asked, where it finds the same.
+    """
 
     path: Path
-    mechanism: Mechanism | None = None
+    mechanism: Mechanism | QuantileMechanism | None = None
     proved: tuple[str, ...] = ()
     reason: str = ""
+    seconded: str = ""
 
     @property
     def valid(self) -> bool:
@@ -44,19 +54,24 @@ class Verdict:
             return {"valid": False, "reason": self.reason}
         if self.mechanism is None:
             return {"valid": True, "checked": "; ".join(self.proved)}
+        if isinstance(self.mechanism, QuantileMechanism):
+            return {"valid": True, **quantile_summary(self.mechanism), "promise": quantile_promise(self.mechanism)}
         return {
             "valid": True,
             **summary(self.mechanism),
             "promise": promise(self.mechanism),
             "tight_epsilon": f"{self.mechanism.effective_epsilon():.12g}",
             "claimed_not_checked": self.mechanism.claimed,
+            **({"seconded": self.seconded} if self.seconded else {}),
         }
 
 
-def verify(path: str | os.PathLike[str]) -> Verdict:
-    """Check a mechanism passport, a release record, a record of several answers or a ledger from scratch.
+def verify(path: str | os.PathLike[str], *, second: str | None = None) -> Verdict:
+    """Check a passport of any kind, a release record, a record of several answers or a ledger from scratch.
 
     A file that was changed, or is not private, is a verdict with a reason; one that cannot be read is an OSError.
+    second: a program that judges the passport as well, such as `inbounds-check`, which is extracted from the
+    machine-checked proof; where the two do not agree, the file is refused.
 
     >>> import inbounds as ib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -65,11 +80,55 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
     True
     """
     file = Path(path)
+    found = _verdict(file)
+    return found if second is None else _seconded(found, second)
+
+
+def _verdict(file: Path) -> Verdict:
     try:
         sentences = _proved_together(file)
-        return Verdict(file, _mechanism(file)) if sentences is None else Verdict(file, proved=tuple(sentences))
+        if sentences is not None:
+            return Verdict(file, proved=tuple(sentences))
+        return _quantile(file) if format_of(file) == QUANTILE_PASSPORT.format else Verdict(file, _mechanism(file))
     except (LedgerError, PassportError) as refusal:
         return Verdict(file, reason=str(refusal))
+
+
+def _quantile(file: Path) -> Verdict:
+    mechanism = load_quantile(file)
+    return Verdict(file, mechanism, tuple(quantile_proved(mechanism)))
+
+
+def _seconded(found: Verdict, program: str) -> Verdict:
+    """The verdict where the other checker says the same of query, epsilon and law; otherwise a refusal."""
+    if found.proved and found.mechanism is None:
+        raise ValueError(f"{program} judges passports only, and {found.path} is none; verify it without")
+    said, private = _said_by(program, found.path), _private(found)
+    if said.startswith("private") == private:
+        return replace(found, seconded=program)
+    ours = "private" if private else "not private"
+    return Verdict(
+        found.path, reason=f"the checkers do not agree: the passport is {ours} here, {program} says {said!r}"
+    )
+
+
+def _private(found: Verdict) -> bool:
+    """Whether query, epsilon and law are private together, whatever is claimed of them."""
+    try:
+        return bool(promised(content_of(found.path, "mechanism passport")))
+    except PassportError:
+        return found.valid
+
+
+def _said_by(program: str, file: Path) -> str:
+    """The line that a checker prints of a file."""
+    found = shutil.which(program)
+    if found is None:
+        raise ValueError(f"{program} must be a program; `make proof` builds coq/build/inbounds-check")
+    done = subprocess.run([found, os.fspath(file)], capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode not in (0, 1):
+        raise ValueError(f"{program} must say private or refused, it failed: {done.stderr.strip()[:200]!r}")
+    return done.stdout.strip()
 
 
 def _proved_together(file: Path) -> Sequence[str] | None:

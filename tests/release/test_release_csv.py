@@ -16,6 +16,7 @@ from inbounds.tables.plan.drafting import draft
 from inbounds.tables.sources import csvfile
 from inbounds.tables.sources.csvfile import UNNAMED
 from inbounds.tables.sources.source import Source
+from release.places import places
 
 PLAN = {
     "groups": {"by": ["g"], "keys": ["a", "b"], "size": 9},
@@ -192,7 +193,7 @@ def test_a_draft_of_a_csv_file_offers_text_and_number_and_looks_at_no_value(tmp_
     block = drafts[0][second:].partition("\n\n")[0].replace("\n# ", "\n")
     number = tomllib.loads(block)["columns"]["score"]
     assert first < second
-    assert number == {"type": "number", "low": 0, "high": 10, "step": 1, "missing": 5}
+    assert number == {"type": "number", "low": 0, "high": 100, "step": 1, "missing": 50}
 
 
 def test_a_draft_keeps_the_delimiter_and_the_decimal_mark(tmp_path):
@@ -294,7 +295,7 @@ def test_what_a_csv_writer_wrote_is_well_formed_and_has_the_records_that_it_was_
             "privacy": {"epsilon": 1},
         }
         with closing(open_source(as_plan(plan))) as opened:
-            found = [row.tolist() for row in opened.aggregate().positions]
+            found = places(opened)
     groups = [[x for g, x, _ in records if g == key] for key in ("a", "b")]
     assert found == [[len(group) for group in groups], [group.count("a") for group in groups]]
 

@@ -48,6 +48,9 @@ Sum = Annotated[Column, _asked("Sum.", "--sum")]
 Median = Annotated[Column, _asked("Median.")]
 Least = Annotated[Column, _asked("Least value.", "--min")]
 Most = Annotated[Column, _asked("Largest value.", "--max")]
+AnyQuantile = Annotated[
+    Column, _asked("Quantiles: a column and the shares of records below them, score@0.5,0.9.", "--quantile")
+]
 Low = Annotated[Column, _column("Least value a record can have.")]
 High = Annotated[Column, _column("Largest value a record can have.")]
 Step = Annotated[Column, _column("Numbers are rounded to steps of this size, 1 unless given.")]
@@ -57,6 +60,13 @@ By = Annotated[Column, _groups("Column that names the group; may be repeated.", 
 Keys = Annotated[str | None, _groups("Public group keys: .txt (one per line), .csv, .parquet.", "FILE")]
 Size = Annotated[str | None, _groups("Public group size, or the column of --keys that holds it.", NUMBER)]
 Maximum = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
+Period = Annotated[Column, _groups("How a column of dates names a group: day, month, quarter or year.", "COLUMN=month")]
+NotStated = Annotated[str | None, _groups("The key, among --keys, of records without one.", "TEXT")]
+Person = Annotated[
+    str | None, _groups("Column that says whose a record is; without it, each record is one person.", "COLUMN")
+]
+MaxRecords = Annotated[int | None, _groups("Records of one person that count in one group, 1 unless given.", NUMBER)]
+MaxGroups = Annotated[int | None, _groups("Groups in which one person counts, 1 unless given.", NUMBER)]
 Epsilon = Annotated[
     str | None, typer.Option(help="Privacy parameter for the whole release, e.g. 1 or 1/2.", metavar=NUMBER)
 ]
@@ -76,6 +86,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 Edition = Annotated[
     str | None, typer.Option(help="Which edition of the data this is, e.g. 2026-11 (over the plan's).", metavar="TEXT")
 ]
+Anyway = Annotated[bool, typer.Option("--anyway", help="Release although no statistic is better than a constant.")]
 New = Annotated[bool, typer.Option("--new", help="Draw and charge anew, although this was released before.")]
 Cache = Annotated[
     Path | None, typer.Option(help="Folder of designed mechanisms, by default ~/.cache/inbounds.", metavar="FOLDER")
@@ -92,6 +103,7 @@ def release(
     median: Median = None,
     least: Least = None,
     most: Most = None,
+    quantile: AnyQuantile = None,
     low: Low = None,
     high: High = None,
     step: Step = None,
@@ -99,8 +111,13 @@ def release(
     labels: Labels = None,
     by: By = None,
     keys: Keys = None,
+    period: Period = None,
+    not_stated: NotStated = None,
     size: Size = None,
     maximum: Maximum = None,
+    person: Person = None,
+    max_records: MaxRecords = None,
+    max_groups: MaxGroups = None,
     epsilon: Epsilon = None,
     table: Table = None,
     delimiter: Delimiter = None,
@@ -113,6 +130,7 @@ def release(
     overwrite: Overwrite = False,
     edition: Edition = None,
     new: New = False,
+    anyway: Anyway = False,
     cache: Cache = None,
     as_json: AsJson = False,
 ) -> None:
@@ -133,12 +151,12 @@ def release(
 
     asked = {
         "count": count, "histogram": histogram, "mean": mean, "sum": sum_,
-        "median": median, "min": least, "max": most,
+        "median": median, "min": least, "max": most, "quantile": quantile,
     }  # fmt: skip
     facts = {
-        "by": by, "keys": keys, "size": size, "maximum": maximum,
+        "by": by, "keys": keys, "size": size, "maximum": maximum, "period": period, "not_stated": not_stated,
         "epsilon": epsilon, "table": table, "interval": interval, "delimiter": delimiter,
-        "decimal": decimal,
+        "decimal": decimal, "person": person, "max_records": max_records, "max_groups": max_groups,
     }  # fmt: skip
     column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels}
     if source.lower().endswith(".toml"):
@@ -159,7 +177,7 @@ def release(
         found: Preview | Release = (
             preview(plan, progress=progress, **settings)
             if dry_run
-            else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, **settings)
+            else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, anyway=anyway, **settings)
         )
     if report is not None:
         write_text(report, page(found.record, getattr(found, "table", None)))
@@ -170,7 +188,7 @@ def release(
 
 
 def _refuse_options(given: dict[str, Any]) -> None:
-    named = [f"--{name}" for name, value in given.items() if value is not None]
+    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
     if named:
         raise ValueError(f"a plan file says everything itself; leave out {', '.join(named)}, or give a data file")
 
@@ -252,12 +270,32 @@ def print_preview(found: "Preview", standing: str, as_json: bool) -> None:
         out.print(f"  • before this release, {standing}", markup=False)
     out.print()
     _print_values(found.record)
-    picked = thinned(len(found.sizes), SHOWN_SIZES)
-    rows = [[str(found.sizes[k]), *(f"{row[k]:.4g}" for row in found.errors.values())] for k in picked]
-    names = ["group size" if plan.groups.public else "at most", *map(escape, found.errors)]
-    out.print(terminal.columns("Expected error (mean absolute)", names, rows, right=0), sep="\n")
+    _print_errors(found)
+    _print_no_better(found)
+
+
+def _print_errors(found: "Preview") -> None:
+    """A row for each statistic, whatever the length of its name, and as many sizes as the terminal has room for."""
+    names = [visible(name) for name in found.errors]
+    room = (out.width - min(max(map(cell_len, names)), out.width // 3) - len("best constant") - 7) // 10
+    picked = thinned(len(found.sizes), max(1, min(room, SHOWN_SIZES)))
+    most = "size" if found.plan.groups.public else "at most"
+    heads = ["statistic", *(f"{most} {found.sizes[k]}" for k in picked), "best constant"]
+    rows = [
+        [escape(name), *(f"{row[k]:.4g}" for k in picked), f"{constants[-1]:.4g}"]
+        for name, row, constants in zip(names, found.errors.values(), found.constants.values(), strict=True)
+    ]
+    out.print(terminal.columns("Expected error (mean absolute)", heads, rows), sep="\n")
     if len(picked) < len(found.sizes):
         out.print(f"[dim]{len(picked)} of {len(found.sizes)} sizes shown; all are in the record (--json)[/]")
+
+
+def _print_no_better(found: "Preview") -> None:
+    """The statistics that a constant would answer as well, and what would help."""
+    for one in found.no_better:
+        out.print(f"[yellow]•[/] {escape(str(one))}")
+    if found.says_nothing:
+        out.print("[yellow]All statistics are no better than a constant: a release needs --anyway.[/]")
 
 
 def _answered(plan: "Plan") -> str:

@@ -1,10 +1,9 @@
 """Answers: every declared group's position goes to the mechanism of its range; what comes out is the release.
 
-First the account: at which epsilon each number is drawn. The draw is the only step that sees a true answer. What
-follows it is post-processing.
+The draw is the only step that sees a true answer. What follows it is post-processing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -14,58 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import InboundsError
-from inbounds.loss import as_prior
+from inbounds.loss import as_prior, constant_loss
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import shortest_run
+from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.numbers import Floats, Ints
+from inbounds.query import Quantile, Query
+from inbounds.tables.account import AccountLine, account, query_of
 from inbounds.tables.consistent import summing_to
-from inbounds.tables.designs import Design, Progress, Request, kept, no_progress, prior_of
+from inbounds.tables.designs import AnyMechanism, Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
-from inbounds.tables.plan import CHANGE, Plan, Statistic
-from inbounds.tables.statistics import KINDS
+from inbounds.tables.plan import Plan
+from inbounds.tables.statistics import Derived, ExpectedError
+from inbounds.tables.statistics.kind import ValueCounts
 from inbounds.trusted.sample import Draws, entropy, report
 
-# --- at which epsilon each number of a statistic is drawn, and what all of them cost together ---------------
-#
-# One record is one person. With public sizes a table is n records per group, an absent one counting as `missing`, and
-# one record is changed within its group. Adding or removing a record is covered as well: it moves every answer no
-# further than changing a record does. A record that moves to another group changes two groups: twice the epsilon.
-#
-# With a maximum, one record is added or removed. Changing a record, also to another group, is one removed and one
-# added: a plan that promises this with a maximum answers everything at half its epsilon.
-#
-# How far one record moves each answer, and so which query answers it, is said in `statistics`, for each kind.
+BLOCK_OF_COUNTS = 1 << 20
+"""Counts of values that are written out at a time."""
 
-
-@dataclass(frozen=True)
-class AccountLine:
-    """One line of the account: a statistic, what it spends, and at which epsilon each number of it is drawn."""
-
-    statistic: Statistic
-    spent: Fraction
-    drawn_at: Fraction
-    reason: str
-
-
-def account(plan: Plan) -> list[AccountLine]:
-    """What every statistic spends; groups are disjoint and compose in parallel, statistics add up."""
-    return [
-        AccountLine(statistic, spent, *drawn(statistic.kind, plan.groups.public, plan.neighbours, spent))
-        for statistic, spent in zip(plan.statistics, plan.epsilons, strict=True)
-    ]
-
-
-def drawn(kind: str, public: bool, neighbours: str, spent: Fraction) -> tuple[Fraction, str]:
-    """The epsilon at which each number of a statistic is drawn, and why: a changed record may move two of them."""
-    if neighbours == CHANGE and not public:
-        return spent / 2, "half, because a changed record may leave one group and enter another"
-    if neighbours == CHANGE and KINDS[kind].in_cells:
-        return spent / 2, "half, because a changed record leaves one cell and enters another"
-    return spent, "all of it, because one record touches one number of one group"
-
-
-Mechanisms = Mapping[tuple[str, int], Mechanism]
+Mechanisms = Mapping[tuple[str, int], AnyMechanism]
 """The mechanism of every statistic and group size."""
 
 
@@ -89,8 +56,8 @@ class Asked:
         for k, entry in enumerate(entries):
             with plan.located(), at("statistics", k, entry.statistic.kind):
                 wishes = plan.wishes_of(entry.statistic)
-                subject, query = plan.subject(entry.statistic), entry.statistic.own.query
-                queries = [query(subject, int(size)) for size in distinct]
+                kind, subject = entry.statistic.kind, plan.subject(entry.statistic)
+                queries = [query_of(kind, subject, int(size), entry.records) for size in distinct]
                 requests.append(tuple(Request(query, entry.drawn_at, wishes) for query in queries))
         return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests))
 
@@ -101,7 +68,17 @@ class Designed:
 
     asked: Asked
     designs: tuple[tuple[Design, ...], ...] = field(repr=False)
-    errors: tuple[tuple[float, ...], ...]
+    expected: tuple[tuple[ExpectedError, ...], ...]
+
+    @property
+    def idle(self) -> bool:
+        """Whether some number is no better than a constant: see `worth`."""
+        return any(found.no_better for row in self.expected for found in row)
+
+    @property
+    def errors(self) -> tuple[tuple[float, ...], ...]:
+        """For every statistic, the expected error of each distinct size."""
+        return tuple(tuple(found.error for found in row) for row in self.expected)
 
     @classmethod
     def of(cls, asked: Asked, folder: Path, progress: Progress = no_progress) -> "Designed":
@@ -117,14 +94,15 @@ class Designed:
                         made[request] = _made(request, folder)
         progress("designing", distinct, distinct)
         designs = tuple(tuple(made[request] for request in row) for row in asked.requests)
-        losses = [statistic.own.error for statistic in asked.plan.statistics]
-        errors = {}
-        for loss, row in zip(losses, asked.requests, strict=True):
+        found: dict[tuple[Request, str, Any], ExpectedError] = {}
+        rows = []
+        for statistic, row in zip(asked.plan.statistics, asked.requests, strict=True):
+            loss, derived = statistic.own.error, statistic.own.derived(asked.plan.subject(statistic))
             for request in row:
-                if (request, loss) not in errors:
-                    errors[request, loss] = _expected_error(made[request], request, loss)
-        found = ((errors[request, loss] for request in row) for loss, row in zip(losses, asked.requests, strict=True))
-        return cls(asked, designs, tuple(map(tuple, found)))
+                if (request, loss, derived) not in found:
+                    found[request, loss, derived] = expected_of(made[request].mechanism, request, loss, derived)
+            rows.append(tuple(found[request, loss, derived] for request in row))
+        return cls(asked, designs, tuple(rows))
 
 
 def _made(request: Request, folder: Path) -> Design:
@@ -134,9 +112,20 @@ def _made(request: Request, folder: Path) -> Design:
         raise PlanError(f"cannot be answered as wished: {error}") from error
 
 
-def _expected_error(design: Design, request: Request, loss: str) -> float:
-    """The mean loss over the answers, to six digits: one number for all groups of a size."""
-    return float(f"{design.mechanism.loss(loss, prior_of(request.wishes, request.query)):.6g}")
+def expected_of(made: AnyMechanism, request: Request, loss: str, derived: Derived | None) -> ExpectedError:
+    """The mean loss over the prior, to six digits, and that of the best constant: the same for all groups of a size."""
+    if isinstance(made, QuantileMechanism):
+        prior = prior_of(request.wishes, made.query.answer)
+        reports = made.expecting(prior)
+        # nobody claims of real records that all values are equally likely; the best constant is not given that much
+        constant = constant_loss(reports.query, loss, None if prior is None else reports.prior)
+        found = ExpectedError(reports.loss(loss), constant)
+    elif derived is None:
+        prior = prior_of(request.wishes, made.query)
+        found = ExpectedError(made.loss(loss, prior), constant_loss(made.query, loss, prior))
+    else:
+        found = derived.expected(made, prior_of(request.wishes, derived.query))
+    return ExpectedError(*(float(f"{value:.6g}") for value in found))
 
 
 def mechanisms_of(designed: Designed) -> Mechanisms:
@@ -163,43 +152,94 @@ def answered(
     """The released columns: keys, declared sizes where they differ, every statistic with its error and interval."""
     plan, columns = designed.asked.plan, [*_key_columns(designed.asked.plan), *_size_column(designed.asked.plan)]
     rows, total = iter(truths.positions), len(truths.positions) * len(plan.groups)
-    done = 0
+    done, drawn = 0, list[dict[str, Ints]]()
     for k, statistic in enumerate(plan.statistics):
-        cells = {}
-        for name in plan.cells(statistic):
-            cells[name] = _drawn(designed.asked, designed.designs[k], next(rows), draws)
+        drawn.append({})
+        for name in plan.draws(statistic):
+            drawn[k][name] = _drawn(designed.asked, designed.designs[k], next(rows), draws)
             done += len(plan.groups)
             progress("answering", done, total)
-        columns += _spoken(designed, k, cells)
+    for k, cells in enumerate(_in_order(plan, drawn)):
+        columns += _spoken(designed, k, drawn[k], cells)
     return columns
 
 
-def _drawn(asked: Asked, designs: Sequence[Design], positions: Ints, draws: Draws) -> Ints:
-    """The output that each group's mechanism reports for its true position: one fresh draw for each."""
-    outputs = np.empty(len(positions), dtype=np.int64)
+def _in_order(plan: Plan, drawn: Sequence[dict[str, Ints]]) -> list[dict[str, Ints]]:
+    """What is published of what was drawn: the quantiles of one column are put in order, all else is as it is."""
+    found, columns = list(drawn), dict[str, list[int]]()
+    for k in sorted(range(len(drawn)), key=lambda k: plan.statistics[k].at or Fraction(0)):
+        if plan.statistics[k].at is not None:
+            columns.setdefault(plan.statistics[k].of, []).append(k)
+    for members in columns.values():
+        rising = np.sort([own for k in members for own in drawn[k].values()], axis=0)
+        for k, outputs in zip(members, rising, strict=True):
+            found[k] = dict.fromkeys(drawn[k], outputs)
+    return found
+
+
+def _drawn(asked: Asked, designs: Sequence[Design], truths: Ints | ValueCounts, draws: Draws) -> Ints:
+    """The output that each group's mechanism reports for its true position, or records: fresh draws for each."""
+    outputs = np.empty(len(asked.plan.groups), dtype=np.int64)
     for design, members in zip(designs, asked.members, strict=True):
-        outputs[members] = report(design.mechanism.law.sampler, positions[members], draws)
+        if isinstance(design.mechanism, QuantileMechanism):
+            assert isinstance(truths, ValueCounts)
+            outputs[members] = _drawn_from_records(design.mechanism, truths, members, draws)
+        else:
+            assert not isinstance(truths, ValueCounts)
+            outputs[members] = report(design.mechanism.law.sampler, truths[members], draws)
     return outputs
 
 
-def _spoken(designed: Designed, k: int, cells: dict[str, Ints]) -> list[Released]:
-    """Outputs as values, one column of expected errors, and intervals on request."""
+def _drawn_from_records(made: QuantileMechanism, truths: ValueCounts, members: Ints, draws: Draws) -> Ints:
+    """In blocks of groups, so that the histograms of all of them are never written out at once."""
+    outputs = np.empty(len(members), dtype=np.int64)
+    rows = max(1, BLOCK_OF_COUNTS // (made.query.width + 1))
+    for start in range(0, len(members), rows):
+        block = members[start : start + rows]
+        outputs[start : start + rows] = made.law.report(made.query, truths.histograms(block), draws)
+    return outputs
+
+
+def answer_query(mechanism: AnyMechanism) -> Query:
+    """The possible answers, and what is reported for each."""
+    return mechanism.query.answer if isinstance(mechanism.query, Quantile) else mechanism.query
+
+
+def _spoken(designed: Designed, k: int, drawn: dict[str, Ints], cells: dict[str, Ints]) -> list[Released]:
+    """Outputs as values, one column of expected errors, and intervals of what was drawn on request."""
     asked, statistic = designed.asked, designed.asked.plan.statistics[k]
-    reported = [design.mechanism.query.reported for design in designed.designs[k]]
+    reported = [answer_query(design.mechanism).reported for design in designed.designs[k]]
     values = [_by_size(asked, reported, outputs) for outputs in cells.values()]
     if statistic.consistent:
-        values = list(summing_to(np.array(values), asked.plan.groups.sizes))
+        cells_drawn, sizes = np.array(values), asked.plan.groups.sizes
+        totals = sizes if asked.plan.groups.public else np.minimum(cells_drawn.sum(axis=0), sizes)
+        values = list(summing_to(cells_drawn, totals))
     columns = [Released(name, column) for name, column in zip(cells, values, strict=True)]
-    errors = [np.array([error]) for error in designed.errors[k]]
-    zeros = np.zeros(len(asked.plan.groups), dtype=np.int64)
-    columns.append(Released(f"{statistic.name}_error", _by_size(asked, errors, zeros)))
-    if asked.plan.has_interval(statistic):
-        for (name, outputs), published in zip(cells.items(), values, strict=True):
+    derived = statistic.own.derived(asked.plan.subject(statistic))
+    if derived is not None:
+        columns = [Released(statistic.name, derived.value(list(cells.values()))), *columns]
+    columns.append(Released(f"{statistic.name}_error", _error_column(designed, k, derived, list(cells.values()))))
+    if asked.plan.has_interval(statistic) and derived is not None:
+        low, high = _derived_intervals(designed, k, derived, list(cells.values()))
+        columns += [Released(f"{statistic.name}_low", low), Released(f"{statistic.name}_high", high)]
+    elif asked.plan.has_interval(statistic):
+        for (name, outputs), published in zip(drawn.items(), values, strict=True):
             low, high = _intervals(designed, k, outputs)
-            if statistic.consistent:  # the published cell may lie outside the interval of the drawn one
+            if statistic.consistent or statistic.at is not None:  # it may lie outside the interval of the drawn one
                 low, high = np.minimum(low, published), np.maximum(high, published)
             columns += [Released(f"{name}_low", low), Released(f"{name}_high", high)]
     return columns
+
+
+def _error_column(designed: Designed, k: int, derived: Derived | None, drawn: Sequence[Ints]) -> Floats:
+    """The expected error of every group's number."""
+    found = np.empty(len(designed.asked.plan.groups))
+    for design, expected, members in zip(
+        designed.designs[k], designed.expected[k], designed.asked.members, strict=True
+    ):
+        own = [outputs[members] for outputs in drawn]
+        found[members] = expected.error if derived is None else derived.errors(_plain(design), expected, own)
+    return found
 
 
 def _by_size(asked: Asked, tables: Sequence[NDArray[Any]], outputs: Ints) -> NDArray[Any]:
@@ -216,10 +256,29 @@ def _intervals(designed: Designed, k: int, outputs: Ints) -> tuple[NDArray[Any],
     assert asked.plan.interval is not None
     low, high = np.empty(len(outputs)), np.empty(len(outputs))
     for design, request, members in zip(designed.designs[k], asked.requests[k], asked.members, strict=True):
-        prior = prior_of(request.wishes, request.query)
+        prior = prior_of(request.wishes, answer_query(design.mechanism))
         low[members], high[members] = intervals(design.mechanism, outputs[members], asked.plan.interval, prior)
-    whole = all(design.mechanism.query.reported.dtype.kind == "i" for design in designed.designs[k])
+    whole = all(answer_query(design.mechanism).reported.dtype.kind == "i" for design in designed.designs[k])
     return (low.astype(np.int64), high.astype(np.int64)) if whole else (low, high)
+
+
+def _derived_intervals(
+    designed: Designed, k: int, derived: Derived, drawn: Sequence[Ints]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The ends of the interval of every number that is computed from drawn ones."""
+    asked = designed.asked
+    assert asked.plan.interval is not None
+    low, high = np.empty(len(asked.plan.groups)), np.empty(len(asked.plan.groups))
+    for design, request, members in zip(designed.designs[k], asked.requests[k], asked.members, strict=True):
+        prior, own = prior_of(request.wishes, derived.query), [outputs[members] for outputs in drawn]
+        low[members], high[members] = derived.interval(_plain(design), own, asked.plan.interval, prior)
+    return low, high
+
+
+def _plain(design: Design) -> Mechanism:
+    """What numbers that others are computed from are drawn by."""
+    assert isinstance(design.mechanism, Mechanism)
+    return design.mechanism
 
 
 def _key_columns(plan: Plan) -> list[Released]:
@@ -236,17 +295,29 @@ def _size_column(plan: Plan) -> list[Released]:
 # --- credible intervals: where the true answer lies, given the released one and a prior over the answers ----
 
 
-def intervals(mechanism: Mechanism, outputs: Ints, level: Fraction, prior: Floats | None) -> tuple[Floats, Floats]:
+def intervals(mechanism: AnyMechanism, outputs: Ints, level: Fraction, prior: Floats | None) -> tuple[Floats, Floats]:
     """The shortest run of answers that holds at least `level` of the posterior, as `credible_set`, for every output.
 
     Post-processing of the draw: it needs the mechanism and the prior, not the data. A run is found once per
     distinct output, in O(answers).
     """
-    weights = as_prior(prior, mechanism.query)
-    answers = mechanism.query.answers.floats()
+    answers = answer_query(mechanism).answers.floats()
     distinct, place = np.unique(outputs, return_inverse=True)
-    ends = np.array([_ends(mechanism.law.likelihood(mechanism.query, int(i)) * weights, level) for i in distinct])
+    ends = np.array([_ends(mass, level) for mass in _joint(mechanism, distinct, prior)])
     return answers[ends[place, 0]], answers[ends[place, 1]]
+
+
+def _joint(mechanism: AnyMechanism, outputs: Ints, prior: Floats | None) -> Iterator[Floats]:
+    """For every output the probabilities of it and each true answer; of a quantile the prior is of the records."""
+    if isinstance(mechanism, QuantileMechanism):
+        reports = mechanism.expecting(prior)
+        for i in outputs:
+            mass = reports.matrix[i] * reports.prior
+            yield mass if mass.sum() > 0 else reports.prior
+        return
+    weights = as_prior(prior, mechanism.query)
+    for i in outputs:
+        yield mechanism.law.likelihood(mechanism.query, int(i)) * weights
 
 
 def _ends(mass: Floats, level: Fraction) -> tuple[int, int]:

@@ -5,7 +5,9 @@ step of the range), so whatever a record holds, it moves an aggregate by no more
 declared keys go to the engine and join the data there: nothing about any other group comes back.
 """
 
-from contextlib import suppress
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,13 +15,14 @@ import numpy as np
 
 from inbounds.numbers import Ints
 from inbounds.tables.errors import AggregationFailed
+from inbounds.tables.persons import GROUP, PERSON, bounded, check_person, person, prepare
 from inbounds.tables.plan import Plan, Statistic
-from inbounds.tables.schema import check_schema, texts_of, used_columns
+from inbounds.tables.schema import check_schema, read_columns, texts_of, used_columns
 from inbounds.tables.sources import csvfile
 from inbounds.tables.sources import typed as reading
 from inbounds.tables.sources.source import filled, opened, quiet
 from inbounds.tables.statistics import Aggregates
-from inbounds.tables.statistics.kind import Fit
+from inbounds.tables.statistics.kind import Fit, ValueCounts
 from inbounds.tables.texts import fitted
 
 
@@ -30,7 +33,7 @@ class Truths:
     They never leave the process, so they are not shown either.
     """
 
-    positions: tuple[Ints, ...] = field(repr=False)
+    positions: tuple[Ints | ValueCounts, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Opened:
                 csvfile.check_quotes(self.plan.source)
         with quiet():
             try:
-                raw = _raw(self.plan, filled(self.plan.source, self.table, _wanted(self.plan)))
+                raw = _raw(self.plan, filled(self.plan.source, self.table, read_columns(self.plan)))
             except Exception:  # the engine's words may quote a record, so not even the chain of causes is kept
                 raw = None
         if raw is None:
@@ -67,39 +70,71 @@ class Opened:
 def open_source(plan: Plan) -> Opened:
     """Open the plan's source and compare its schema with the plan: names and types, no data."""
     with plan.located():
-        table = opened(plan.source, _wanted(plan))
+        table = opened(plan.source, read_columns(plan))
         with quiet():
             schema = dict(table.schema().items())
         check_schema(plan, schema)
+        if plan.people.id:
+            check_person(plan.people.id, schema[plan.people.id], table.get_backend().name)
     return Opened(plan, table)
-
-
-def _wanted(plan: Plan) -> tuple[str, ...]:
-    """The columns that are read: keys and what statistics are of."""
-    return *plan.groups.by, *used_columns(plan)
 
 
 # --- records as whole numbers -----------------------------------------------------------------------------
 
 
-def _raw(plan: Plan, table: Any) -> dict[str, Ints]:
+def _raw(plan: Plan, table: Any) -> dict[str, Any]:
     """For every measure, one whole number per declared group; groups without records have the neutral 0."""
-    joined, kinds = _joined(plan, table), [statistic.own for statistic in plan.statistics]
+    with _chosen(plan, _joined(plan, table)) as joined:
+        return _aggregated(plan, joined)
+
+
+@contextmanager
+def _chosen(plan: Plan, joined: Any) -> Iterator[Any]:
+    """The records that count, chosen once where persons have several.
+
+    A server may not let us keep a table; there each statement chooses again, and chooses the same.
+    """
+    backend = joined.get_backend()
+    if not plan.people.id or backend.name not in ("duckdb", "sqlite"):
+        yield joined
+        return
+    name = f"inbounds_{secrets.token_hex(8)}"
+    try:
+        yield backend.create_table(name, joined, temp=True)
+    finally:
+        backend.con.execute(f"drop table if exists temp.{name}")
+
+
+def _aggregated(plan: Plan, joined: Any) -> dict[str, Any]:
+    kinds = [statistic.own for statistic in plan.statistics]
     measures = {
         _measure(k, suffix): value
         for k, statistic in enumerate(plan.statistics)
         for suffix, value in kinds[k].measures(plan.subject(statistic), joined[f"v{k}"]).items()
     }
-    rows = [joined.group_by("group_").agg(rows_=joined.count().cast("int64"), **measures)]
-    rows += [kind.rows(joined, f"v{k}", _measure(k, "")) for k, kind in enumerate(kinds) if kind.rows is not None]
-    found: dict[str, Ints] = {}
-    for expression in rows:
-        arrow = expression.to_pyarrow()
-        groups = arrow["group_"].to_numpy()
-        for name in arrow.column_names:
-            found[name] = np.zeros(len(plan.groups), dtype=np.int64)
-            found[name][groups] = arrow[name].to_numpy()
+    arrow = joined.group_by(GROUP).agg(rows_=joined.count().cast("int64"), **measures).to_pyarrow()
+    groups, found = arrow[GROUP].to_numpy(), dict[str, Any](_values_counted(plan, joined))
+    for name in arrow.column_names:
+        found[name] = np.zeros(len(plan.groups), dtype=np.int64)
+        found[name][groups] = arrow[name].to_numpy()
     return found
+
+
+def _values_counted(plan: Plan, joined: Any) -> dict[str, ValueCounts]:
+    """How many records of each group have each value, once for every column that a statistic asks it of."""
+    found: dict[str, ValueCounts] = {}
+    for k, statistic in enumerate(plan.statistics):
+        if statistic.own.counts_values and (name := _values(statistic)) not in found:
+            steps = joined.group_by(GROUP, f"v{k}").agg(n_=joined.count().cast("int64")).to_pyarrow()
+            groups, values, counts = (steps[part].to_numpy() for part in (GROUP, f"v{k}", "n_"))
+            shape = len(plan.groups), plan.subject(statistic).declared.width + 1
+            found[name] = ValueCounts.of(groups, values, counts, shape)
+    return found
+
+
+def _values(statistic: Statistic) -> str:
+    """What the counted values of a column are called."""
+    return f"values of {statistic.of}"
 
 
 def _measure(k: int, suffix: str) -> str:
@@ -112,22 +147,37 @@ def _joined(plan: Plan, table: Any) -> Any:
     import ibis
 
     if plan.source.textual:
-        table = csvfile.reading_all(table, list(dict.fromkeys(_wanted(plan))))
+        table = csvfile.reading_all(table, read_columns(plan))
     columns = {
         name: reading.typed(table[name], plan.columns[name], plan.source, texts_of(plan, name))
         for name in used_columns(plan)
     }
     fit = _Fit({name: table[name].type() for name in columns}, plan.source.spells)
     own = {f"v{k}": _number(plan, statistic, columns, fit) for k, statistic in enumerate(plan.statistics)}
+    groups = plan.groups
     keys = {
-        f"k{k}": reading.key(table[name], plan.source, (key[k] for key in plan.groups.keys))
-        for k, name in enumerate(plan.groups.by)
+        f"k{k}": reading.key(
+            table[name], plan.source, (key[k] for key in groups.keys), groups.period.get(name, ""), groups.not_stated
+        )
+        for k, name in enumerate(groups.by)
     }
-    records = table.select(**keys, **own)
-    if not keys:
-        return records.mutate(group_=ibis.literal(0, "int64"))
-    declared = ibis.memtable(_declared(plan, table))
-    return declared.inner_join(records, [declared[name] == records[name] for name in keys]).select("group_", *own)
+    whose = {PERSON: person(table[plan.people.id])} if plan.people.id else {}
+    records = table.select(**keys, **own, **whose)
+    if keys:
+        declared = ibis.memtable(_declared(plan, table))
+        records = declared.inner_join(records, [declared[name] == records[name] for name in keys])
+    else:
+        records = records.mutate(group_=ibis.literal(0, "int64"))
+    return _of_persons(plan, records.select(GROUP, *own, *whose), list(own))
+
+
+def _of_persons(plan: Plan, records: Any, numbers: list[str]) -> Any:
+    """The records that count: all of them, or of each person as many as the plan says."""
+    if not plan.people.id:
+        return records
+    prepare(records.get_backend())
+    most = plan.contribution
+    return bounded(records, numbers, most.records, most.groups if most.groups < len(plan.groups) else 0)
 
 
 def _number(plan: Plan, statistic: Statistic, columns: dict[str, Any], fit: Fit) -> Any:
@@ -147,14 +197,26 @@ class _Fit:
         return reading.spelled(form) if self.spells else form
 
 
+def _key_fit(plan: Plan, name: str, kind: Any) -> Fit:
+    """Keys as their column writes them; the name of a period, and of no value, are as they are."""
+    fit, spells = _Fit({name: kind}, plan.source.spells), plan.source.spells
+
+    def fitted_key(name: str, text: str) -> str:
+        if name in plan.groups.period or text == plan.groups.not_stated:
+            return reading.spelled(text) if spells else text
+        return fit(name, text)
+
+    return fitted_key
+
+
 def _declared(plan: Plan, table: Any) -> Any:
     import pyarrow
 
     arrays: dict[str, Any] = {"group_": pyarrow.array(range(len(plan.groups)), pyarrow.int64())}
     for k, name in enumerate(plan.groups.by):
         kind = table[name].type()
-        whole = kind.is_integer()
-        fit = (lambda _, text: int(text)) if whole else _Fit({name: kind}, plan.source.spells)
+        whole = kind.is_integer() and not plan.groups.not_stated
+        fit = (lambda _, text: int(text)) if whole else _key_fit(plan, name, kind)
         values = [fit(name, key[k]) for key in plan.groups.keys]
         arrays[f"k{k}"] = pyarrow.array(values, pyarrow.int64() if whole else pyarrow.string())
     return pyarrow.table(arrays)
@@ -163,8 +225,9 @@ def _declared(plan: Plan, table: Any) -> Any:
 # --- whole numbers as positions ---------------------------------------------------------------------------
 
 
-def _placed(plan: Plan, k: int, raw: dict[str, Ints]) -> list[Ints]:
+def _placed(plan: Plan, k: int, raw: dict[str, Any]) -> Sequence[Ints | ValueCounts]:
     """Positions in the query's answers, as the statistic's kind defines them; always within the range."""
     statistic, prefix = plan.statistics[k], _measure(k, "")
     own = {name.removeprefix(prefix): found for name, found in raw.items() if name.startswith(prefix)}
-    return statistic.own.positions(plan.subject(statistic), Aggregates(raw["rows_"], plan.groups.sizes, own))
+    found = Aggregates(raw["rows_"], plan.groups.sizes, own, raw.get(_values(statistic)))
+    return statistic.own.positions(plan.subject(statistic), found)

@@ -39,6 +39,15 @@ class StatisticForm(TypedDict):
     share: NotRequired[str]
     consistent: NotRequired[bool]
     wishes: NotRequired[dict[str, Any]]
+    at: NotRequired[str]
+
+
+class PersonForm(TypedDict):
+    """Whose a record is, and how many of one person's records count: in one group, and in how many groups."""
+
+    id: str
+    max_records: int
+    max_groups: int
 
 
 class PlanForm(TypedDict):
@@ -57,6 +66,9 @@ class PlanForm(TypedDict):
     interval: str | None
     people: NotRequired[str]
     edition: NotRequired[str]
+    person: NotRequired[PersonForm]
+    not_stated: NotRequired[str]
+    period: NotRequired[dict[str, str]]
 
 
 class EpsilonForm(TypedDict):
@@ -76,7 +88,11 @@ class AccountForm(TypedDict):
 
 
 class MechanismForm(TypedDict):
-    """The mechanism that answered a statistic for the groups of a size, or of sizes first..last."""
+    """The mechanism that answered a statistic for the groups of a size, or of sizes first..last.
+
+    parts: the columns of the numbers that it drew, where the statistic is computed from them. law, quantile: of a
+    statistic that is drawn from records, in the place of a query.
+    """
 
     statistic: str
     size: int | str
@@ -87,7 +103,11 @@ class MechanismForm(TypedDict):
     neighbours: str
     origin: str
     query: NotRequired[dict[str, Any]]
+    law: NotRequired[str]
+    quantile: NotRequired[dict[str, Any]]
     expected_error: float
+    constant_error: NotRequired[float]
+    parts: NotRequired[list[str]]
 
 
 class LedgerForm(TypedDict):
@@ -128,6 +148,7 @@ class RecordForm(TypedDict):
     account: list[AccountForm]
     composition: list[str]
     mechanisms: list[MechanismForm]
+    no_better_than_a_constant: NotRequired[list[str]]
     versions: dict[str, str]
     ledger: NotRequired[LedgerForm | None]
     table: NotRequired[TableForm]

@@ -3,6 +3,7 @@
 import math
 import platform
 import secrets
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
@@ -10,17 +11,21 @@ from typing import Any
 
 from inbounds import __version__
 from inbounds._moved import old_name
+from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism.quantiles.passport import quantile_json
 from inbounds.mechanism.spelling import query_json
 from inbounds.query import Query
 from inbounds.tables import condition
-from inbounds.tables.answer import AccountLine, Designed
+from inbounds.tables.account import AccountLine
+from inbounds.tables.answer import Designed, answer_query
 from inbounds.tables.designs import Design
-from inbounds.tables.forms import MechanismForm, RecordForm
-from inbounds.tables.plan import CHANGE, Plan
+from inbounds.tables.forms import MechanismForm, PersonForm, RecordForm
+from inbounds.tables.plan import CHANGE, PERSON, Plan
 from inbounds.tables.schema import texts_of, used_columns
 from inbounds.tables.sources.csvfile import WELL_FORMED
-from inbounds.tables.statistics import DOMAINS
+from inbounds.tables.statistics import DOMAINS, ExpectedError
 from inbounds.tables.texts import is_date, number
+from inbounds.tables.worth import NoBetter
 
 FORMAT, VERSION = "inbounds release", 2
 """Fields may be added, never redefined. Version 2 says what a record is; version 1 is read for ever."""
@@ -28,8 +33,11 @@ FORMAT, VERSION = "inbounds release", 2
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 
 
-def record(designed: Designed) -> RecordForm:
-    """Everything but the table's own digest, which `write` adds. Built from the plan and the mechanisms alone."""
+def record(designed: Designed, idle: Sequence[NoBetter] = ()) -> RecordForm:
+    """Everything but the table's own digest, which `write` adds. Built from the plan and the mechanisms alone.
+
+    idle: the statistics that are no better than a constant.
+    """
     asked, plan = designed.asked, designed.asked.plan
     return {
         "format": FORMAT,
@@ -52,6 +60,7 @@ def record(designed: Designed) -> RecordForm:
         ],
         "composition": composition(plan, asked.entries),
         "mechanisms": mechanisms(designed),
+        "no_better_than_a_constant": [str(one) for one in idle],
         "versions": versions(),
     }
 
@@ -60,28 +69,34 @@ def mechanisms(designed: Designed) -> list[MechanismForm]:
     """One line per statistic and mechanism: its digest, construction, epsilon, range, and the sizes it answered."""
     merged: dict[tuple[str, str], MechanismForm] = {}
     asked = designed.asked
-    for statistic, designs, errors in zip(asked.plan.statistics, designed.designs, designed.errors, strict=True):
-        for size, members, design, error in zip(asked.sizes, asked.members, designs, errors, strict=True):
-            line = _line(statistic.name, size, len(members), design, error)
+    for statistic, designs, row in zip(asked.plan.statistics, designed.designs, designed.expected, strict=True):
+        draws = asked.plan.draws(statistic)
+        for size, members, design, expected in zip(asked.sizes, asked.members, designs, row, strict=True):
+            line = _line(statistic.name, size, len(members), design, expected)
+            if draws != asked.plan.cells(statistic):
+                line["parts"] = draws
             first = merged.get((statistic.name, design.sha256))
             merged[statistic.name, design.sha256] = line if first is None else _joined(first, line)
     return list(merged.values())
 
 
-def _line(statistic: str, size: int, groups: int, design: Design, error: float) -> MechanismForm:
+def _line(statistic: str, size: int, groups: int, design: Design, expected: ExpectedError) -> MechanismForm:
     made = design.mechanism
-    return {
+    line: MechanismForm = {
         "statistic": statistic,
         "size": size,
         "groups": groups,
         "sha256": design.sha256,
         "epsilon": str(made.epsilon),
-        "answers": _answers(made.query),
+        "answers": _answers(answer_query(made)),
         "neighbours": str(made.query.neighbours),
         "origin": str(made.origin),
-        "query": query_json(made.query),
-        "expected_error": error,
+        "expected_error": expected.error,
+        "constant_error": expected.constant,
     }
+    if isinstance(made, QuantileMechanism):
+        return {**line, "law": made.law.name, "quantile": quantile_json(made.query)}
+    return {**line, "query": query_json(made.query)}
 
 
 def _joined(first: MechanismForm, line: MechanismForm) -> MechanismForm:
@@ -111,14 +126,16 @@ def versions() -> dict[str, str]:
 
 def statement(plan: Plan) -> str:
     """The guarantee for a reader without formulas: who is protected, from what, by how much."""
-    return promised(plan.groups.public, plan.neighbours, plan.spent, record_of(plan.source.kind))
+    person = plan.people.summary() if plan.people.id else None
+    return promised(plan.groups.public, plan.neighbours, plan.spent, record_of(plan.source.kind, person))
 
 
 def promised(public: bool, neighbours: str, spent: Fraction, record: str) -> str:
     """The guarantee from what it depends on: public sizes, the relation, the epsilon spent, what a record is."""
     factor = math.exp(float(spent))
+    whatever = "Whatever these records hold" if neighbours == PERSON else "Whatever that record holds"
     return (
-        f"{record} {_relation(public, neighbours, spent)} Whatever that record holds, any table this release can give "
+        f"{record} {_relation(public, neighbours, spent)} {whatever}, any table this release can give "
         f"is at most {factor:.4g} times likelier than it would be otherwise (epsilon {number(spent)})."
     )
 
@@ -127,9 +144,16 @@ RECORD_BEFORE = "One record is one person."
 """What records of version 1 say."""
 
 
-def record_of(kind: str) -> str:
-    """What one record is, in a source of this kind."""
+def record_of(kind: str, person: PersonForm | None = None) -> str:
+    """What one record is, in a source of this kind, and what one person is."""
     said = "One record, a row that the source's reader delivers, is one person."
+    if person is not None:
+        name, groups = person["id"], person["max_groups"]
+        said = (
+            f"One person is all records, rows that the source's reader delivers, with the same {name}, byte by byte; "
+            f"at most {person['max_records']} of them count in each of at most {groups} group{'s' * (groups > 1)}, "
+            f"chosen by that person's own records alone, and records without {name} count for nobody."
+        )
     return f"{said} The CSV file must be well formed ({WELL_FORMED}); if not, it is refused." if kind == "csv" else said
 
 
@@ -140,6 +164,12 @@ def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
             "Which group a person belongs to and how large each group is are public; "
             "everything else about one person may be changed, or the record left out. "
             "(A person who moves from one group to another is covered at twice the epsilon, "
+            f"{number(2 * spent)}.)"
+        )
+    if neighbours == PERSON:
+        return (
+            "Group sizes are not public beyond a declared maximum; one person may be added or removed, with all "
+            "records. (A person replaced by another, or whose records change, is covered at twice the epsilon, "
             f"{number(2 * spent)}.)"
         )
     if neighbours == CHANGE:
@@ -162,7 +192,17 @@ def handling(plan: Plan) -> list[str]:
         together.setdefault(shared, []).append((kind, plan.subject(statistic)))
     in_order = sorted(together.items(), key=lambda item: item[0][0])
     lines = [line for (_, words, _), members in in_order for line in words(members, plan.source)]
-    return lines + _dated(plan) + _encoded(plan)
+    return _keyed(plan) + lines + _dated(plan) + _encoded(plan)
+
+
+def _keyed(plan: Plan) -> list[str]:
+    """How records find their group, where that was said."""
+    periods = plan.groups.period.items()
+    found = [f"{name}: a record's group is the {period} of its date or time" for name, period in periods]
+    if plan.groups.not_stated:
+        none = "no date" if plan.groups.period else "no value"
+        found.append(f"groups: a record with {none}, or an empty one, has the key {plan.groups.not_stated}")
+    return found
 
 
 def _dated(plan: Plan) -> list[str]:
@@ -191,9 +231,12 @@ def composition(plan: Plan, entries: list[AccountLine] | tuple[AccountLine, ...]
         for entry in entries
     ]
     groups = f"{len(plan.groups)} groups" if len(plan.groups) > 1 else "one group"
+    most = plan.contribution.groups
+    apart = "no record is in two of them, so they cost no more than one (parallel composition)"
+    if most > 1:
+        apart = f"one person counts in at most {most} of them, so they cost no more than {most} (parallel composition)"
     lines.append(
-        f"{groups}: no record is in two of them, so they cost no more than one (parallel composition); statistics "
-        f"of the same group add up: {number(plan.spent)} of {number(plan.epsilon)} spent"
+        f"{groups}: {apart}; statistics of the same group add up: {number(plan.spent)} of {number(plan.epsilon)} spent"
     )
     return lines
 

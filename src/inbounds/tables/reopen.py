@@ -15,16 +15,21 @@ from inbounds.files import canonical, content_of, sha256
 from inbounds.files.form import as_form
 from inbounds.files.held import digest_of
 from inbounds.files.intake import from_json, text_of
+from inbounds.mechanism.quantiles.reading import read_quantile
 from inbounds.mechanism.spelling import read_fraction, read_query
-from inbounds.tables.answer import drawn
-from inbounds.tables.forms import RecordForm, TableForm
-from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
+from inbounds.numbers import whole
+from inbounds.query import Metric, Quantile, Query
+from inbounds.tables.account import drawn, query_of, records_at_once
+from inbounds.tables.columns import Column
+from inbounds.tables.forms import MechanismForm, PlanForm, RecordForm, TableForm
+from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON, Contribution
 from inbounds.tables.record import FORMAT, RECORD_BEFORE, VERSION, promised, record_of
 from inbounds.tables.report import page
+from inbounds.tables.statistics import Subject
 from inbounds.tables.texts import number
 from inbounds.tables.write import neutral, own_digest, restored, spaced_digest
 
-RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)}
+RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE), ("maximum", PERSON)}
 """What a plan may say about sizes and neighbours."""
 
 
@@ -101,12 +106,16 @@ def _check_promise(record: RecordForm) -> list[str]:
         raise PassportError("the record names a relation that no release has")
     if total != read_fraction(plan["epsilon"]) or not 0 < spent <= total:
         raise PassportError("the record spends another epsilon than its plan")
-    meant = RECORD_BEFORE if record["version"] == 1 else record_of(plan["source"]["kind"])
+    person = plan.get("person")
+    if (person is not None) != (neighbours == PERSON):
+        raise PassportError("the record names a relation that no release has")
+    meant = RECORD_BEFORE if record["version"] == 1 else record_of(plan["source"]["kind"], person)
     if record["statement"] != promised(public, neighbours, spent, meant):
         raise PassportError("the statement is not what the plan and the account promise")
     parts = _check_account(record, total, spent)
     _check_mechanisms(record)
     return [
+        f"the statement is what its plan and account promise: {record['statement'].rstrip('.')}",
         f"the account adds up: {parts} of epsilon {number(total)}",
         f"each of {len(record['mechanisms'])} mechanisms was drawn at no more than its statistic's part of it, by the "
         "record's own word: their digests are in the record, and only their passports prove them",
@@ -129,27 +138,82 @@ def _check_account(record: RecordForm, total: Fraction, spent: Fraction) -> str:
 def _check_mechanisms(record: RecordForm) -> None:
     """Each statistic has mechanisms for all groups, none above what its part of the account allows."""
     plan, answered = record["plan"], dict.fromkeys((s["name"] for s in record["plan"]["statistics"]), 0)
-    allowed = {}
+    allowed, person = {}, _contribution(plan)
     for line, statistic in zip(record["account"], plan["statistics"], strict=True):
         spent, public = read_fraction(line["spent"]), plan["sizes"] == "public"
-        allowed[statistic["name"]], _ = drawn(statistic["kind"], public, plan["neighbours"], spent)
+        allowed[statistic["name"]], _ = drawn(statistic["kind"], public, plan["neighbours"], spent, person)
         if read_fraction(line["drawn_at"]) != allowed[statistic["name"]]:
             raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
     for made in record["mechanisms"]:
         if not 0 < read_fraction(made["epsilon"]) <= allowed[made["statistic"]]:
             raise PassportError("a mechanism spends more than the account allows")
         answered[made["statistic"]] += made["groups"]
-        read_query(made["query"])
+        query = read_quantile(made["quantile"]) if "quantile" in made else read_query(made["query"])
+        _check_parts(made, query, plan)
+        _check_person(made, query, plan)
+        if isinstance(query, Quantile):
+            _check_quantile(made, query, plan)
     if set(answered.values()) != {plan["groups"]} or record["table"]["rows"] != plan["groups"]:
         raise PassportError("the mechanisms are not those of the plan's groups and statistics")
+
+
+def _check_quantile(line: MechanismForm, query: Quantile, plan: PlanForm) -> None:
+    """A quantile's neighbours are those of the plan: nothing else is proved by its mechanism."""
+    sizes = [int(size) for size in str(line["size"]).split("..")]
+    if query.public != (plan["sizes"] == "public") or query.size not in range(sizes[0], sizes[-1] + 1):
+        raise PassportError("a mechanism is for groups of other sizes than those of the plan")
+
+
+def _check_parts(line: MechanismForm, query: Query | Quantile, plan: PlanForm) -> None:
+    """Sums of a record's v and its w - v cost epsilon together, if each costs epsilon·distance/w; nothing else may."""
+    shared = isinstance(query.neighbours, Metric)
+    if shared != ("parts" in line):
+        raise PassportError("a mechanism promises less than the numbers that were drawn by it need")
+    if not shared:
+        return
+    (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
+    column = plan["columns"][own["of"]]
+    width = read_fraction(column["high"]) - read_fraction(column["low"])
+    if len(line["parts"]) != 2 or own["kind"] != "mean" or query.neighbours != Metric(width):
+        raise PassportError("a mechanism promises less than the numbers that were drawn by it need")
+
+
+def _contribution(plan: PlanForm) -> Contribution:
+    """How much of one person counts, as the plan in a record says."""
+    said = plan.get("person")
+    if said is None:
+        return Contribution()
+    return Contribution(whole(said["max_records"], "max_records", 1), min(said["max_groups"], plan["groups"]))
+
+
+def _check_person(line: MechanismForm, query: Query | Quantile, plan: PlanForm) -> None:
+    """A mechanism whose answers one person moves by several records has neighbours that far apart."""
+    if plan["neighbours"] != PERSON:
+        return
+    (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
+    declared: dict[str, Any] = {**plan["columns"].get(own["of"], {})}
+    at = read_fraction(own["at"]) if "at" in own else None
+    subject: Subject[Any] = Subject(
+        own["name"], own["of"], Column(**declared) if declared else None, public=False, at=at
+    )
+    size, records = int(str(line["size"]).partition("..")[0]), records_at_once(own["kind"], _contribution(plan))
+    if query != query_of(own["kind"], subject, size, records):
+        raise PassportError("a mechanism promises less than one person's records need")
 
 
 def statistic_of(record: RecordForm, column: str) -> str:
     """The statistic that a column of the released table belongs to: "answer: yes" is a cell of the histogram answer.
 
-    What is no such column is returned as it is.
+    What is no such column is returned as it is. A number that is computed from others has no mechanism of its own.
     """
     plan = record["plan"]
+    for line in record["mechanisms"]:
+        parts = line.get("parts", [])
+        if column == line["statistic"] and parts:
+            said = f"statistic must be a column that was drawn, got {column!r}, computed from {' and '.join(parts)}"
+            raise ValueError(said)
+        if column in parts:
+            return line["statistic"]
     for asked in plan["statistics"]:
         labels = plan["columns"][asked["of"]].get("labels", ()) if asked["kind"] == "histogram" else ()
         if column in (f"{asked['name']}: {label}" for label in labels):
@@ -249,4 +313,11 @@ def _covered(records: Sequence[RecordForm]) -> str:
         return "one person's record may be changed within its groups, or left out"
     if promises == {("maximum", CHANGE)}:
         return "one person's record may be replaced by any other, also in another group"
+    if promises == {("maximum", PERSON)}:
+        return "one person may be added or removed, with all records (replaced: at twice the epsilon)"
+    if ("maximum", PERSON) in promises:
+        return (
+            "one person may be added or removed, with one record where a release names no persons (replaced: at twice "
+            "the epsilon)"
+        )
     return "one person's record may be added or removed (replaced: at twice the epsilon)"

@@ -36,6 +36,8 @@ def page(record: RecordForm, released: Any = None) -> str:
         "composition": record["composition"][-1],
         "standing": standing(record) if "ledger" in record else None,
         "errors": _errors(made),
+        "size": "group size" if plan["sizes"] == "public" else "at most",
+        "no_better": record.get("no_better_than_a_constant", ()),
         "released": None if released is None else _released(released, record["account"]),
         "file": record["table"]["file"] if "table" in record else None,
         "digests": codes(_digests(record)),
@@ -58,12 +60,16 @@ def _errors(mechanisms: Sequence[MechanismForm]) -> dict[str, Any]:
     return {
         "pictures": [_chart(name, points) for name, points in _series(mechanisms).items()],
         "rows": [
-            _texts(m["statistic"], m["size"], m["groups"], m["expected_error"], m["answers"], m["origin"])
+            _texts(m["statistic"], m["size"], m["groups"], m["expected_error"], m.get("constant_error", ""), *_how(m))
             for m in listed
         ],
         "shown": len(picked),
         "sizes": len(sizes),
     }
+
+
+def _how(line: MechanismForm) -> tuple[str, str]:
+    return line["answers"], line["origin"]
 
 
 def _series(mechanisms: Sequence[MechanismForm]) -> dict[str, list[tuple[float, float]]]:

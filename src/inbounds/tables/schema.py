@@ -21,6 +21,8 @@ def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
     """A `SourceError` unless the source has every key and every used column, in a type that fits."""
     for name in plan.groups.by:
         _check_present(plan, name, schema, ("groups", "by"))
+    if plan.people.id:
+        _check_present(plan, plan.people.id, schema, ("people", "id"))
     _check_keys(plan, schema)
     right = set().union(*map(language.compared_with, plan.conditions))
     for name in used_columns(plan):
@@ -37,6 +39,11 @@ def used_columns(plan: Plan) -> list[str]:
     for statistic in plan.statistics:
         names.update(dict.fromkeys(statistic.own.domain.reads(statistic.of)))
     return list(names)
+
+
+def read_columns(plan: Plan) -> list[str]:
+    """Every column that is read: keys, those of statistics, and whose a record is."""
+    return list(dict.fromkeys((*plan.groups.by, *used_columns(plan), *([plan.people.id] if plan.people.id else ()))))
 
 
 def texts_of(plan: Plan, name: str) -> list[str]:
@@ -64,7 +71,7 @@ def _similar(plan: Plan, name: str, schema: dict[str, Any]) -> list[str]:
     A file without a header line must not have that record printed. So names are never listed, one that is only
     similar is told when others that the plan names are there, and it is then the header line.
     """
-    if not {*plan.groups.by, *used_columns(plan)} & set(schema):
+    if not set(read_columns(plan)) & set(schema):
         return near(name, schema)
     return near(name, schema) or difflib.get_close_matches(name, schema, 1, 0.75)
 
@@ -76,11 +83,15 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
     """Keys fit their columns, and no record can match two of them in any engine."""
     forms = []
     for k, name in enumerate(plan.groups.by):
-        kind = schema[name]
+        kind, period = schema[name], name in plan.groups.period
         if not _is_key(kind):
             said = f"must be text, whole numbers, booleans or dates, but {name!r} is {kind}"
             raise SourceError(said + _key_way_out(name, kind), ("groups", "by"))
-        fits = [_fitted(key[k], name, kind, KEYS) for key in plan.groups.keys]
+        if period and not (kind.is_string() or kind.is_date() or kind.is_timestamp()):
+            said = f"must be about dates, times or texts, but {name!r} is {kind}"
+            raise SourceError(said, ("groups", "period", name))
+        same = (plan.groups.not_stated,)
+        fits = [key[k] if period or key[k] in same else _fitted(key[k], name, kind, KEYS) for key in plan.groups.keys]
         exactly = plan.source.bytewise or plan.source.spells
         forms.append(fits if exactly else [*map(_loosely, fits)])
     if forms and len(set(zip(*forms, strict=True))) < len(plan.groups):

@@ -12,18 +12,21 @@ from typing import Any
 
 from inbounds.files import canonical, sha256
 from inbounds.ledger.people import as_name
-from inbounds.numbers import as_epsilon
-from inbounds.tables.columns import Declared, positive_at
+from inbounds.numbers import as_epsilon, whole
+from inbounds.tables.columns import LARGEST, Declared, exact_at, positive_at
 from inbounds.tables.condition import Condition
 from inbounds.tables.designs import Wishes
 from inbounds.tables.errors import Lines, PlanError, at
-from inbounds.tables.forms import PlanForm
+from inbounds.tables.forms import PersonForm, PlanForm
 from inbounds.tables.keys import Groups, check_apart
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import KINDS, StatisticKind, Subject
+from inbounds.tables.statistics.quantile import QUANTILE, percent_name
+from inbounds.trusted.lengths import MOST_PARTS
 
 CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
+PERSON = "add or remove one person"
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Statistic:
     kind and of: what is computed, and the condition or column it is computed of. name: its column in the output.
     epsilon or share: its part of the whole, absolute or as a fraction; without either, the statistics that say
     nothing share what is left equally. consistent: make the cells of a histogram sum to the public group size; a
-    record short of the size is then in the cell `other` of its column.
+    record short of the size is then in the cell `other` of its column. at: which quantile, of a `quantile`.
     """
 
     kind: str
@@ -43,6 +46,7 @@ class Statistic:
     share: Fraction | None = None
     consistent: bool = False
     wishes: Wishes | None = None
+    at: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -54,8 +58,20 @@ class Statistic:
             raise PlanError("and epsilon must not both be given", ("share",))
         if self.consistent and not self.own.adds_up:
             raise PlanError("is meant for histograms", ("consistent",))
+        self._check_at()
         if not self.name:
-            object.__setattr__(self, "name", self.own.name(self.of))
+            usual = self.own.name(self.of) if self.at is None else percent_name(self.of, self.at)
+            object.__setattr__(self, "name", usual)
+
+    def _check_at(self) -> None:
+        if (self.at is None) == (self.kind == QUANTILE.word):
+            raise PlanError("must be given for a quantile, and for nothing else", ("at",))
+        if self.at is not None:
+            object.__setattr__(self, "at", exact_at(self.at, "at"))
+            if not (0 <= self.at <= 1 and self.at.denominator <= MOST_PARTS):
+                raise PlanError(
+                    f"must be between 0 and 1, with at most six digits after the point, got {self.at}", ("at",)
+                )
 
     @property
     def own(self) -> StatisticKind[Any]:
@@ -69,16 +85,42 @@ class Statistic:
 
 
 @dataclass(frozen=True)
+class Contribution:
+    """How many records of one person count: in one group, and in how many groups."""
+
+    records: int = 1
+    groups: int = 1
+
+
+@dataclass(frozen=True)
 class Protected:
-    """Whom a plan is about: their name in the ledger, and the ledger, a file or a postgresql:// URL."""
+    """Whom a plan is about: their name in the ledger, and the ledger, a file or a postgresql:// URL.
+
+    id: the column that says whose a record is; without it, one record is one person. max_records, max_groups: how many
+    records of one person count in one group, and in how many groups; more are left out.
+    """
 
     name: str = ""
     ledger: str = field(default="", repr=False)
+    id: str = ""
+    max_records: int = 1
+    max_groups: int = 1
 
     def __post_init__(self) -> None:
         if self.name:
             with at("name"):
                 as_name(self.name, "name")
+        for name in ("max_records", "max_groups"):
+            with at(name):
+                object.__setattr__(self, name, whole(getattr(self, name), name, 1))
+            if getattr(self, name) >= LARGEST:
+                raise PlanError("must lie below 2^53", (name,))
+            if not self.id and getattr(self, name) != 1:
+                raise PlanError("needs id, the column that says whose a record is", (name,))
+
+    def summary(self) -> PersonForm:
+        """What a record says about persons."""
+        return {"id": self.id, "max_records": self.max_records, "max_groups": self.max_groups}
 
 
 @dataclass(frozen=True)
@@ -107,7 +149,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.neighbours:
-            object.__setattr__(self, "neighbours", CHANGE if self.groups.public else ADD_OR_REMOVE)
+            object.__setattr__(self, "neighbours", self._usual_neighbours)
         with self.located():
             with at("privacy", "epsilon"):
                 object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
@@ -118,7 +160,21 @@ class Plan:
             if self.interval is not None and not 0 < self.interval < 1:
                 raise PlanError(f"must be between 0 and 1, got {self.interval}", ("output", "interval"))
 
+    @property
+    def _usual_neighbours(self) -> str:
+        if self.people.id:
+            return PERSON
+        return CHANGE if self.groups.public else ADD_OR_REMOVE
+
+    @property
+    def contribution(self) -> Contribution:
+        """How much of one person counts."""
+        return Contribution(self.people.max_records, min(self.people.max_groups, len(self.groups)))
+
     def _check_relation(self) -> None:
+        if self.people.id:
+            self._check_persons()
+            return
         if self.neighbours not in (CHANGE, ADD_OR_REMOVE):
             raise PlanError(
                 f"must be {CHANGE!r} or {ADD_OR_REMOVE!r}, got {self.neighbours!r}", ("privacy", "neighbours")
@@ -127,6 +183,21 @@ class Plan:
             raise PlanError(
                 f"must be {CHANGE!r} when group sizes are public: they do not change; "
                 "declare groups.maximum instead of groups.size",
+                ("privacy", "neighbours"),
+            )
+
+    def _check_persons(self) -> None:
+        """With an id a person comes or goes with all records, so sizes cannot stay what they are."""
+        if self.groups.public:
+            raise PlanError(
+                "must not be given beside people.id: a person who is added or removed changes the sizes of groups; "
+                "declare maximum, the largest possible size, instead",
+                ("groups", "size"),
+            )
+        if self.neighbours != PERSON:
+            raise PlanError(
+                f"must be {PERSON!r} beside people.id, got {self.neighbours!r}; leave it out (a person replaced by "
+                "another is covered at twice the epsilon)",
                 ("privacy", "neighbours"),
             )
 
@@ -141,7 +212,7 @@ class Plan:
                 self.wishes_of(statistic)
                 cells = self.cells(statistic)
                 more = [f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)]
-                own = {*cells, *more, f"{statistic.name}_error"}
+                own = {*cells, *self.draws(statistic), *more, f"{statistic.name}_error"}
                 if own & names:
                     raise PlanError(f"must make different output columns, got {min(own & names)!r} again", ("name",))
                 names |= own
@@ -149,7 +220,7 @@ class Plan:
     def subject(self, statistic: Statistic) -> Subject[Any]:
         """A statistic with what the plan declares about what it is computed of."""
         declared = statistic.own.domain.declared(statistic.of, self.columns)
-        return Subject(statistic.name, statistic.of, declared, self.groups.public, statistic.consistent)
+        return Subject(statistic.name, statistic.of, declared, self.groups.public, statistic.consistent, statistic.at)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -166,6 +237,11 @@ class Plan:
     def cells(self, statistic: Statistic) -> list[str]:
         """The output columns of a statistic's answers: its name, or its name and label for every cell."""
         return statistic.own.cells(self.subject(statistic))
+
+    def draws(self, statistic: Statistic) -> list[str]:
+        """The output columns of the numbers that are drawn: its answers, or what they are computed from."""
+        derived = statistic.own.derived(self.subject(statistic))
+        return self.cells(statistic) if derived is None else [f"{statistic.name}_{part}" for part in derived.parts]
 
     def has_interval(self, statistic: Statistic) -> bool:
         """Whether the ends of credible intervals stand beside its answers."""
@@ -233,6 +309,12 @@ class Plan:
             found["people"] = self.people.name
         if self.edition:
             found["edition"] = self.edition
+        if self.people.id:
+            found["person"] = self.people.summary()
+        if self.groups.not_stated:
+            found["not_stated"] = self.groups.not_stated
+        if self.groups.period:
+            found["period"] = dict(self.groups.period)
         return found
 
 

@@ -15,37 +15,45 @@ from inbounds.tables.columns import Declared, Plain, category, number
 from inbounds.tables.designs import Wishes, named
 from inbounds.tables.errors import Lines, PlanError, at, lines_of
 from inbounds.tables.keys import check_apart, groups, register_of
-from inbounds.tables.plan import Plan, Protected, Statistic
+from inbounds.tables.plan import CHANGE, Plan, Protected, Statistic
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import CONDITIONS, KINDS
 
 Values = Mapping[str, Any]
 
 PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition")
-WISHES = ("loss", "properties", "prior", "aim", "mechanism")
+WISHES = ("loss", "properties", "prior", "aim", "mechanism", "at_most")
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
-    "groups": ("by", "keys", "size", "maximum"),
+    "groups": ("by", "keys", "size", "maximum", "not_stated", "period"),
     "column": ("type", "low", "high", "step", "missing", "labels", "other"),
     "privacy": ("epsilon", "neighbours"),
     "statistic": (*KINDS, "name", "epsilon", "share", "consistent", *WISHES),
     "design": WISHES,
     "output": ("path", "interval"),
-    "people": ("name", "ledger"),
+    "people": ("name", "ledger", "id", "max_records", "max_groups"),
 }
 
 
 PlanLike = Plan | Mapping[str, Any] | str | os.PathLike[str]
 
 
-def as_plan(plan: PlanLike, frame: Any = None) -> Plan:
-    """A plan from any of its forms, its source replaced by a frame if there is one."""
+def as_plan(plan: PlanLike, frame: Any = None, person: str | None = None) -> Plan:
+    """A plan from any of its forms, its source replaced by a frame and its people's id by `person`, if given."""
+    if person is not None:
+        return _about_persons(as_plan(plan, frame), person)
     if isinstance(plan, Plan):
         reads = (*plan.reads, plan.source.path)
         return replace(plan, source=Source(frame=frame), reads=reads) if frame is not None else plan
     if isinstance(plan, Mapping):
         return replace(plan_from(plan, frame=frame), reads=named_source(plan, Path()))
     return read_plan(plan, frame=frame)
+
+
+def _about_persons(plan: Plan, person: str) -> Plan:
+    """The plan with this column for the id; what it promised of records it promises of persons."""
+    before = plan.neighbours if plan.neighbours == CHANGE and not plan.groups.public else ""
+    return replace(plan, people=replace(plan.people, id=person), neighbours=before)
 
 
 def read_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
@@ -104,7 +112,10 @@ def _plan(content: Values, folder: Path, lines: Lines | None, frame: Any) -> Pla
 def protected_from(values: Values, folder: Path) -> Protected:
     """Whom the plan is about; a ledger's path is relative to the plan's folder."""
     with at("people"):
-        given = {name: _text(values[name], name) for name in values}
+        given: dict[str, Any] = {name: _text(values[name], name) for name in values if not name.startswith("max_")}
+        given |= {name: values[name] for name in values if name.startswith("max_")}
+        if given.get("id", "id") == "":
+            raise PlanError("must name the column that says whose a record is, got ''", ("id",))
         if "://" not in given.get("ledger", "://"):
             given["ledger"] = str(folder / given["ledger"])
         return Protected(**given)
@@ -173,11 +184,29 @@ def statistics_from(values: Any, wishes: Wishes) -> tuple[Statistic, ...]:
     found = []
     for k, statistic in enumerate(values):
         with at("statistics", k):
-            found.append(_statistic(statistic, wishes))
+            found += _statistics(statistic, wishes)
     return tuple(found)
 
 
-def _statistic(values: Values, wishes: Wishes) -> Statistic:
+def _statistics(values: Any, wishes: Wishes) -> list[Statistic]:
+    """The statistic that a table of the plan asks for; of several quantiles one each, with its part of the epsilon."""
+    given = values.get("quantile") if isinstance(values, Mapping) else None
+    if given is None:
+        return [_statistic(values, wishes)]
+    with at("quantile"):
+        known("quantile", given, ("of", "at"))
+        if "of" not in given or "at" not in given:
+            raise PlanError("must be { of = a column, at = a share such as 0.9, or several in a list }")
+        shares = given["at"] if isinstance(given["at"], list) else [given["at"]]
+        if not shares or (len(shares) > 1 and values.get("name")):
+            raise PlanError("must have at least one share, and no name where it has several", ("at",))
+        several = [_exact_in(share, "at") for share in shares]
+    own = {name: values[name] for name in values if name != "quantile"}
+    parts = {name: _exact_in(own[name], name) / len(several) for name in ("epsilon", "share") if name in own}
+    return [_statistic({**own, **parts, "quantile": given["of"]}, wishes, share) for share in sorted(several)]
+
+
+def _statistic(values: Values, wishes: Wishes, share: Fraction | None = None) -> Statistic:
     known("statistic", values, FIELDS["statistic"])
     kinds = [kind for kind in KINDS if kind in values]
     if len(kinds) != 1:
@@ -188,7 +217,7 @@ def _statistic(values: Values, wishes: Wishes) -> Statistic:
         raise PlanError("must be true or false", ("consistent",))
     rest["name"] = _text(rest.get("name", ""), "name")
     of = _subject(values[kinds[0]], kinds[0])
-    return Statistic(kinds[0], of, wishes=wishes_from(own, wishes) if own else None, **rest)
+    return Statistic(kinds[0], of, wishes=wishes_from(own, wishes) if own else None, at=share, **rest)
 
 
 def _subject(value: Any, kind: str) -> str:
@@ -204,9 +233,10 @@ def wishes_from(values: Values, outer: Wishes | None = None) -> Wishes:
     said = {name: values.get(name, getattr(base, name)) for name in WISHES}
     if "prior" in values:
         said["prior"] = _prior(values["prior"])
-    if isinstance(said["properties"], str):
-        raise PlanError("must be a list of names", ("properties",))
-    said["properties"] = tuple(said["properties"])
+    for name, what in (("properties", "names"), ("at_most", "limits such as 'off-by-more-than-2=0.05'")):
+        if isinstance(said[name], str):
+            raise PlanError(f"must be a list of {what}", (name,))
+        said[name] = tuple(said[name])
     with at("mechanism"):
         if said["mechanism"] != "optimal":
             named(said["mechanism"])

@@ -5,10 +5,14 @@ A new one is a value of `StatisticKind` in a file of its own, and its name in th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from fractions import Fraction
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from inbounds.numbers import Ints
-from inbounds.query import Query
+import numpy as np
+
+from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats, Ints
+from inbounds.query import Quantile, Query
 from inbounds.tables.columns import Declared
 from inbounds.tables.condition import Condition
 from inbounds.tables.designs import Wishes
@@ -46,7 +50,7 @@ class Subject(Generic[D]):
     """One statistic of a plan with the public facts it may use.
 
     name: its column in the output. of: the condition or column as written. declared: what the plan says about that.
-    public: whether group sizes are public. consistent: whether its cells are made to add up.
+    public: whether group sizes are public. consistent: whether its cells are made to add up. at: which quantile.
     """
 
     name: str
@@ -54,20 +58,83 @@ class Subject(Generic[D]):
     declared: D
     public: bool
     consistent: bool = False
+    at: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class ValueCounts:
+    """How many records of each group have each value: a sparse matrix, groups × values."""
+
+    rows: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, groups: Ints, values: Ints, counts: Ints, shape: tuple[int, int]) -> "ValueCounts":
+        """From one entry for every group and value that occurs, in any order."""
+        from scipy.sparse import coo_array
+
+        return cls(coo_array((counts, (groups, values)), shape=shape).tocsr())
+
+    def histograms(self, members: Ints) -> Ints:
+        """Members × values."""
+        return np.asarray(self.rows[members].toarray(), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Aggregates:
-    """What the engine found: per declared group, the records, the declared size, and the measures by their suffix."""
+    """What the engine found: per declared group, the records, the declared size, and the measures by their suffix.
+
+    values: how many records have each value, where the statistic asks for that.
+    """
 
     rows: Ints = field(repr=False)
     sizes: Ints = field(repr=False)
     measures: Mapping[str, Ints] = field(repr=False)
+    values: ValueCounts | None = field(default=None, repr=False)
+
+    @property
+    def by_value(self) -> ValueCounts:
+        assert self.values is not None
+        return self.values
 
     @property
     def own(self) -> Ints:
         """The only measure."""
         return self.measures[""]
+
+
+NO_BETTER = 0.95
+"""From this share of the constant's error on, a number is no better than the constant."""
+
+
+class ExpectedError(NamedTuple):
+    """The expected error of a number, and that of the best constant in its place."""
+
+    error: float
+    constant: float
+
+    @property
+    def no_better(self) -> bool:
+        """Whether the constant would do as well."""
+        return not self.error < NO_BETTER * self.constant
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A published number that is computed from drawn ones, all drawn by one mechanism.
+
+    parts: the columns of the drawn numbers, after the statistic's name. value: the published number, from the drawn
+    positions. expected: how far off it is, from the mechanism and a prior of the number itself. errors: the same given
+    what was drawn, from mechanism, expectation and drawn positions. interval: where the true number lies, from
+    mechanism, drawn positions, level and prior. query: whose answers the prior is about. words: how it is computed.
+    """
+
+    parts: tuple[str, ...]
+    value: Callable[[Sequence[Ints]], Floats]
+    expected: Callable[[Mechanism, Floats | None], ExpectedError]
+    errors: Callable[[Mechanism, ExpectedError, Sequence[Ints]], Floats]
+    interval: Callable[[Mechanism, Sequence[Ints], Fraction, Floats | None], tuple[Floats, Floats]]
+    query: Query
+    words: str
 
 
 def one_name(subject: Subject[Any]) -> list[str]:
@@ -89,9 +156,9 @@ class StatisticKind(Generic[D]):
     """One kind of statistic.
 
     word: its name in plans. domain: what it is computed of. query: the query that answers it in a group of a size,
-    public or at most. measures: what the engine computes per group from the records' numbers, by suffix. rows: an
-    aggregation of its own, where one look at the records is not enough; its column has the given name. positions:
-    from what the engine found to positions in the query's answers, one row per cell, always within the range.
+    public or at most. measures: what the engine computes per group from the records' numbers, by suffix. positions:
+    from what the engine found to positions in the query's answers, one row per cell, always within the range; or to how
+    many records have each value (counts_values), where the answer is drawn from that.
 
     words: what becomes of values outside bounds or labels and of none at all, for one column and all statistics of it
     that share these words. named: its column unless the plan names one. cells: the columns of its answers. check:
@@ -101,16 +168,16 @@ class StatisticKind(Generic[D]):
     two and any other change one; otherwise it has one number. error: the loss that the error column states.
     has_order: whether answers lie between others, so that an interval means something. wishes: how its mechanism is
     chosen, from what the plan wishes. short: with public sizes, a record short of the size counts as `missing`.
-    empty: a group without records counts as `missing`.
+    empty: a group without records counts as `missing`. derived: how its number is computed, where others are drawn.
+    by_unit: with a maximum, records of one person may touch different numbers, so that each costs its own.
     """
 
     word: str
     domain: Domain[D]
-    query: Callable[[Subject[D], int], Query]
-    positions: Callable[[Subject[D], Aggregates], list[Ints]]
+    query: Callable[[Subject[D], int], Query | Quantile]
+    positions: Callable[[Subject[D], Aggregates], Sequence[Ints | ValueCounts]]
     words: Callable[[Sequence[tuple["StatisticKind[D]", Subject[D]]], Source], list[str]]
     measures: Callable[[Subject[D], Any], dict[str, Any]] = lambda subject, own: {}
-    rows: Callable[[Any, str, str], Any] | None = None
     named: Callable[[str], str] | None = None
     cells: Callable[[Subject[D]], list[str]] = one_name
     check: Callable[[Subject[D], Groups], None] = nothing_more
@@ -121,6 +188,9 @@ class StatisticKind(Generic[D]):
     adds_up: bool = False
     short: bool = False
     empty: bool = False
+    derived: Callable[[Subject[D]], Derived | None] = lambda subject: None
+    by_unit: bool = False
+    counts_values: bool = False
 
     def name(self, of: str) -> str:
         """Its column in the output, unless the plan names one."""
