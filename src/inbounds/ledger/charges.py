@@ -39,6 +39,9 @@ class Answer:
     drawn: bool
 
 
+PLAIN = (str, int, float, Fraction)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Price:
     """The epsilons of the parts of a question. texts: their canonical JSON, as the entry has them.
@@ -53,7 +56,7 @@ class Price:
     def of(epsilon: Number, parts: Sequence[Number] | None) -> "Price":
         """The price of a whole in one part, or in parts that add up to it."""
         if parts is None:
-            return _in_one_part(as_epsilon(epsilon))
+            return _in_one_part(epsilon if type(epsilon) in PLAIN else as_epsilon(epsilon))
         whole, each = as_epsilon(epsilon), tuple(map(as_epsilon, parts))
         if sum(each, Fraction(0)) != whole:
             raise ValueError(f"parts must add up to epsilon {whole}, got {sum(each, Fraction(0))}")
@@ -70,10 +73,10 @@ def units_of(rule: Rule, price: Price) -> int:
     return cost(rule, price.parts)
 
 
-@lru_cache(maxsize=1024)
-def _in_one_part(epsilon: Fraction) -> Price:
-    """Most questions cost one of a few prices."""
-    return Price.in_parts((epsilon,))
+@lru_cache(maxsize=1024, typed=True)
+def _in_one_part(epsilon: Any) -> Price:
+    """Most questions cost one of a few prices. Of types that are PLAIN, equal values mean the same."""
+    return Price.in_parts((as_epsilon(epsilon),))
 
 
 def _as_question(question: Any) -> str:

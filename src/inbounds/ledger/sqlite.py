@@ -81,6 +81,7 @@ class Sqlite:
     ) -> None:
         self.place, self._path, self._driver = str(path), path, driver or standard()
         self._turns, self._holds = Turns(self.place, self._is_open), list[HeldFile]()
+        self._failed = self._worded(f"{path} could not be written or read; {DOUBT}")
         _check_file(path, create)
         before = _identity(self.place) if path.exists() else None
         with self._worded(f"{path} cannot be opened as a ledger"):
@@ -139,8 +140,7 @@ class Sqlite:
         return self._transaction("BEGIN")
 
     def _transaction(self, begin: str, check: Callable[[], object] = lambda: None) -> Transaction:
-        failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return self._turns.give(Transaction(self._run, begin, self._undo, failed, check, self._commit))
+        return self._turns.give(Transaction(self._run, begin, self._undo, self._failed, check, self._commit))
 
     def _is_open(self) -> bool:
         return bool(self._connection.in_transaction)

@@ -78,7 +78,7 @@ class Worded(AbstractContextManager[None]):
             raise LedgerError(f"{self.sentence} ({self.detail(reason)})") from reason
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen: that would take as long to make as a transaction in memory to begin
 class Transaction(AbstractContextManager[Run]):
     """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`."""
 
