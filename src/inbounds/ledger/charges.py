@@ -56,7 +56,7 @@ class Price:
     def of(epsilon: Number, parts: Sequence[Number] | None) -> "Price":
         """The price of a whole in one part, or in parts that add up to it."""
         if parts is None:
-            return _in_one_part(epsilon if type(epsilon) in PLAIN else as_epsilon(epsilon))
+            return _in_one_part(epsilon if type(epsilon) in PLAIN else as_epsilon(epsilon))  # type: ignore[arg-type]
         whole, each = as_epsilon(epsilon), tuple(map(as_epsilon, parts))
         if sum(each, Fraction(0)) != whole:
             raise ValueError(f"parts must add up to epsilon {whole}, got {sum(each, Fraction(0))}")
