@@ -147,7 +147,22 @@ def test_a_ledger_that_nobody_closed_is_open_no_more_once_it_is_forgotten(tmp_pa
     before = len(os.listdir("/dev/fd"))
     Ledger.open(tmp_path / "budget.db").create_people("pupils")
     gc.collect()
+    assert database_open_here(tmp_path / "budget.db") is None
     assert len(os.listdir("/dev/fd")) == before
+
+
+def test_a_ledger_forgotten_while_another_file_is_taken_hold_of_is_let_go_afterwards(file, tmp_path, monkeypatch):
+    forgotten, stat = [Ledger.open(tmp_path / "budget.db")], os.stat
+
+    def tidied_up(*asked, **named):
+        forgotten.clear()
+        gc.collect()
+        return stat(*asked, **named)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(os, "stat", tidied_up)
+        held = hold(file)
+    let_go(held)
     assert database_open_here(tmp_path / "budget.db") is None
 
 

@@ -38,12 +38,14 @@ class HeldFile:
 
 
 _holds: dict[Identity, HeldFile] = {}
-_lock = threading.Lock()
+_forgotten: list[HeldFile] = []
+_lock = threading.RLock()
 
 
 def hold(path: PathLike, *, database: bool = False) -> HeldFile:
     """Keep a file open until `let_go`; whoever opens it as a database holds it for as long."""
     with _lock:
+        _tidy()
         found = _holds.get(identity_of(os.stat(path)))
         if found is None:
             descriptor = os.open(path, os.O_RDONLY)
@@ -56,7 +58,19 @@ def hold(path: PathLike, *, database: bool = False) -> HeldFile:
 
 def let_go(found: HeldFile) -> None:
     """End one `hold`; with the last one the file is closed."""
+    forget(found)
     with _lock:
+        _tidy()
+
+
+def forget(found: HeldFile) -> None:
+    """As `let_go`, at the next occasion: memory may be tidied up, and call this, in the middle of anything here."""
+    _forgotten.append(found)
+
+
+def _tidy() -> None:
+    while _forgotten:
+        found = _forgotten.pop()
         found.users -= 1
         if not found.users:
             del _holds[found.identity]
@@ -67,9 +81,12 @@ def let_go(found: HeldFile) -> None:
 def database_open_here(path: PathLike) -> HeldFile | None:
     """The hold of a file that is open as a database: to open it by other means would cost the database its locks."""
     try:
-        found = _holds.get(identity_of(os.stat(path)))
+        identity = identity_of(os.stat(path))
     except OSError:
         return None
+    with _lock:
+        _tidy()
+        found = _holds.get(identity)
     return found if found is not None and found.database else None
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from inbounds.errors import LedgerError
 from inbounds.files import SQLITE_MAGIC, settle
-from inbounds.files.held import HeldFile, database_open_here, hold, identity_of, let_go, start_of
+from inbounds.files.held import HeldFile, database_open_here, forget, hold, identity_of, let_go, start_of
 from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
 from inbounds.ledger.store import DOUBT, Rows, Run, Transaction, Turns, Worded
 
@@ -187,6 +187,9 @@ class Sqlite:
 
     def close(self) -> None:
         """Close the file; a child process leaves that of its parent alone, whose log it would delete."""
+        self._close(let_go)
+
+    def _close(self, let_go: Callable[[HeldFile], None]) -> None:
         if self._turns.owner.process != os.getpid():
             return
         self._turns.owner.check(self.place)
@@ -197,7 +200,7 @@ class Sqlite:
     def __del__(self) -> None:
         """Nobody closed it: SQLite is about to, and must do so before the file is let go."""
         with suppress(Exception):  # from another thread it stays held, which costs a descriptor and no lock
-            self.close()
+            self._close(forget)
 
     def _run(self, sql: str, *values: Any) -> Rows:
         rows: Rows = self._connection.execute(sql, values).fetchall()

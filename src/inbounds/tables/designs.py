@@ -224,8 +224,8 @@ def per_step(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     assert isinstance(query.neighbours, Metric)
     if wishes.properties or wishes.at_most or wishes.mechanism not in ("optimal", "truncated_geometric"):
         raise ValueError(
-            "is computed from sums that are drawn with geometric noise and no other, got properties, limits or a mechanism; "
-            "leave them out for this statistic"
+            "is computed from sums that are drawn with geometric noise and no other, got properties, limits or a "
+            "mechanism; leave them out for this statistic"
         )
     _check_fineness(query.neighbours.unit / query.answers.unit, epsilon)
     return wide_geometric(query, epsilon)
