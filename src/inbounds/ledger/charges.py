@@ -83,7 +83,7 @@ def _as_question(question: Any) -> str:
     """Canonical JSON of plain values; a name that is no text is refused, because JSON would write it as one."""
     text = canonical(question)
     if not _named_by_text(question):
-        raise TypeError(f"question must name its values by text, got {str(question)[:200]}")
+        raise TypeError("question must name its values by text, got another name; write it as text")
     return text
 
 
