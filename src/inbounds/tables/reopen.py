@@ -1,6 +1,5 @@
 """A written release opened again: its record is read as what it is, checked, and added up; its table read back."""
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from inbounds.errors import PassportError, UnknownVersion
 from inbounds.extras import library
 from inbounds.files import canonical, content_of, sha256
 from inbounds.files.form import as_form
+from inbounds.files.held import digest_of
 from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism.quantiles.reading import read_quantile
 from inbounds.mechanism.spelling import read_fraction, read_query
@@ -90,8 +90,7 @@ def _check_table(table: TableForm, file: Path) -> str:
     if not name or Path(name).name != name:
         raise PassportError("the record names a table that is not beside it")
     try:
-        with open(file.parent / name, "rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+        found = digest_of(file.parent / name)
     except OSError:
         raise PassportError(f"the table {name} is not beside its record") from None
     if found != table["sha256"]:
