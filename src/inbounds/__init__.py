@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from inbounds.local import distance
     from inbounds.local.collector import Collector
     from inbounds.local.reconstruct import Reconstruction, reconstruct
+    from inbounds.mechanism.unbiased import unbiased_sum
     from inbounds.sideinfo import preround
     from inbounds.tables import release
     from inbounds.verdicts import verify
@@ -73,6 +74,7 @@ _LOADED_ON_USE = {
     "reconstruct": "inbounds.local.reconstruct",
     "refines": "inbounds.design.derive",
     "release": "inbounds.tables",
+    "unbiased_sum": "inbounds.mechanism.unbiased",
     "verify": "inbounds.verdicts",
 }
 _MODULES_ON_USE = {
@@ -152,6 +154,7 @@ __all__ = [
     "refines",
     "release",
     "total",
+    "unbiased_sum",
     "verify",
 ]
 
