@@ -1,0 +1,209 @@
+"""How likely the true values of the leaves are, estimated from the reports alone (empirical Bayes: post-processing).
+
+Every parent of leaves has a rate p, unknown, on a small grid around what its leaves' reports say, with equal weights on
+the scale arcsin √p (Jeffreys). Given p its leaves are independent beta-binomials, with one correlation `spread` for all
+parents, the one of greatest marginal likelihood. One prior for all leaves alike, or a flat one, makes margins worse:
+a flat prior pulls every rate to one half, and a common one every parent to the others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.special import betaln, gammaln
+
+from inbounds.numbers import Floats, Ints
+from inbounds.tables.adding.reports import Reports
+from inbounds.tables.adding.tree import Tree
+
+SPREADS = (0.0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.35, 0.6)
+"""Correlations of two people of one leaf that are tried; 0 is the binomial."""
+
+RATES = 9
+REACH = 3.5
+"""Rates of a parent's grid, and its half width in standard deviations."""
+
+
+class Prior(Protocol):
+    """Classes of every parent of leaves, and what its leaves are given each."""
+
+    @property
+    def weights(self) -> Floats:
+        """parents × classes."""
+        ...
+
+    def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
+        """leaves × classes × window."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """Beta-binomial leaves with rates[parent, class], and the correlation `spread` within a leaf."""
+
+    sizes: Ints
+    parent: Ints
+    rates: Floats
+    weights: Floats
+    spread: float
+
+    def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
+        x = low[:, None] + np.arange(width)
+        keys = np.stack([self.parent[leaves], self.sizes[leaves], low])
+        _, first, again = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        size, rate = self.sizes[leaves][first], self.rates[self.parent[leaves][first]]
+        return np.asarray(
+            log_beta_binomial(x[first][:, None, :], size[:, None, None], rate[..., None], self.spread)[again]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRates:
+    """Beta-binomial leaves whose rate belongs to their label, averaged over rates[label]: one class for each parent."""
+
+    sizes: Ints
+    label: Ints
+    rates: Floats
+    spread: float
+    weights: Floats
+
+    def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
+        x = low[:, None] + np.arange(width)
+        keys = np.stack([self.label[leaves], self.sizes[leaves], low])
+        _, first, again = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        size, rate = self.sizes[leaves][first], self.rates[self.label[leaves][first]]
+        given = log_beta_binomial(x[first][:, None, :], size[:, None, None], rate[..., None], self.spread)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.exp(given).mean(axis=1))[again][:, None, :])
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Any prior: mass[leaf, class, x]."""
+
+    mass: Floats
+    weights: Floats
+
+    def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
+        own = self.mass[leaves]
+        x = low[:, None, None] + np.arange(width)
+        at = np.clip(x, 0, own.shape[-1] - 1)
+        with np.errstate(divide="ignore"):
+            taken = np.log(np.take_along_axis(own, np.broadcast_to(at, (*own.shape[:2], width)), axis=-1))
+        return np.where(at == x, taken, -np.inf)
+
+
+def log_beta_binomial(x: Ints, size: Ints, rate: Floats, spread: float) -> Floats:
+    """log Pr[x] of a beta-binomial on 0..size with mean size·rate; -inf outside.
+
+    spread: the correlation of two members, 1/(a + b + 1); at 0 it is the binomial.
+    """
+    inside = (x >= 0) & (x <= size)
+    k = np.clip(x, 0, size)
+    choices = gammaln(size + 1.0) - gammaln(k + 1.0) - gammaln(size - k + 1.0)
+    if spread == 0.0:
+        chance = k * np.log(rate) + (size - k) * np.log1p(-rate)
+    else:
+        a, b = rate * (1 / spread - 1), (1 - rate) * (1 / spread - 1)
+        chance = betaln(k + a, size - k + b) - betaln(a, b)
+    return np.where(inside, choices + chance, -np.inf)
+
+
+def local_rates(tree: Tree, reports: Sequence[Reports]) -> Rates:
+    """The rates of every parent of leaves and the spread, from the reports about the leaves and about the parents.
+
+    The grid must be as fine as what leaves and parent say together: rates further apart than that make a comb of the
+    parent's posterior.
+    """
+    told = _Told.of(tree.sizes[0], tree.parents[0], reports[0])
+    steps = _steps(tree.sizes[1])
+    evidence = {
+        spread: told.log_evidence(_rate(steps), spread)
+        + _log_evidence_of_parents(tree, reports[1], _rate(steps), spread)
+        for spread in SPREADS
+    }
+    spread, rates = _likeliest(evidence, steps)
+    return Rates(tree.sizes[0], tree.parents[0], rates, np.full_like(rates, 1 / RATES), spread)
+
+
+def label_rates(sizes: Ints, label: Ints, parents: int, reports: Reports) -> LabelRates:
+    """The rates of labels that leaves of different parents share, and the spread, from the reports about the leaves."""
+    told = _Told.of(sizes, label, reports)
+    steps = _steps(np.bincount(label, sizes))
+    spread, rates = _likeliest({own: told.log_evidence(_rate(steps), own) for own in SPREADS}, steps)
+    return LabelRates(sizes, label, rates, spread, np.ones((parents, 1)))
+
+
+def _steps(sizes: Ints | Floats) -> Floats:
+    """A grid of (0, 1) as fine as the largest parent may be known."""
+    many = int(np.clip(8 * np.sqrt(sizes.max()), 100, 600))
+    return np.asarray((np.arange(many) + 0.5) / many)
+
+
+def _likeliest(evidence: dict[float, Floats], steps: Floats) -> tuple[float, Floats]:
+    """The spread of greatest marginal likelihood, and the rates around what it says of each parent."""
+    spread = max(evidence, key=lambda own: float(_log_mean_exp(evidence[own]).sum()))
+    return spread, _rate(_grid(evidence[spread], steps))
+
+
+def _rate(t: Floats) -> Floats:
+    """From the scale on which every rate is known about equally well, (2/π)·arcsin √p, back to p."""
+    return np.asarray(np.sin(t * np.pi / 2) ** 2)
+
+
+def _log_evidence_of_parents(tree: Tree, reports: Reports, rates: Floats, spread: float) -> Floats:
+    """parents × rates: a normal approximation, enough to place a grid.
+
+    The sum of beta-binomials has the variance Σ size·p·(1 - p)·(1 + (size - 1)·spread), and the report its own.
+    """
+    size = tree.sizes[1].astype(np.float64)[:, None]
+    pairs = np.bincount(tree.parents[0], tree.sizes[0] * (tree.sizes[0] - 1.0))[:, None]
+    variance = reports.variance + (size + spread * pairs) * rates * (1 - rates)
+    return np.asarray(-((reports.y[:, None] - size * rates) ** 2) / (2 * variance) - np.log(variance) / 2)
+
+
+def _grid(log_evidence: Floats, t: Floats) -> Floats:
+    """parents × RATES places around the mean of each parent's posterior of t, as far as REACH, inside (0, 1)."""
+    post = np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
+    post /= post.sum(axis=1, keepdims=True)
+    mean = post @ t
+    step = 1 / len(t)
+    deviation = np.sqrt(np.maximum(post @ t**2 - mean**2, (0.3 * step) ** 2))
+    low = np.maximum(mean - REACH * deviation, step / 4)
+    high = np.minimum(mean + REACH * deviation, 1 - step / 4)
+    return np.asarray(low[:, None] + (high - low)[:, None] * np.linspace(0, 1, RATES))
+
+
+def _log_mean_exp(log: Floats) -> Floats:
+    top = log.max(axis=1)
+    return np.asarray(top + np.log(np.exp(log - top[:, None]).mean(axis=1)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """Reports about leaves without repetition: size, likelihood of each, and how often each parent has it."""
+
+    sizes: Ints
+    likelihoods: tuple[Floats, ...]
+    counts: sparse.csr_matrix
+
+    @classmethod
+    def of(cls, leaf_sizes: Ints, parent: Ints, reports: Reports) -> "_Told":
+        pairs = np.stack([leaf_sizes, reports.y])
+        (sizes, _), leaf, which = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
+        counts = sparse.csr_matrix((np.ones(len(which)), (parent, which)))
+        likelihoods = [
+            np.exp(reports.log_likelihood(leaf[sizes == size], np.zeros((sizes == size).sum(), np.int64), size + 1))
+            for size in np.unique(sizes)
+        ]
+        return cls(sizes, tuple(likelihoods), counts)
+
+    def log_evidence(self, rates: Floats, spread: float) -> Floats:
+        """parents × rates: the log probability of a parent's reports if that is its rate."""
+        rows = []
+        for size, likelihood in zip(np.unique(self.sizes), self.likelihoods, strict=True):
+            leaf = np.exp(log_beta_binomial(np.arange(size + 1), size, rates[:, None], spread))
+            rows.append(np.log(likelihood @ leaf.T + 1e-300))
+        return np.asarray(self.counts @ np.concatenate(rows))
