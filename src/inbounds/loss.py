@@ -161,6 +161,25 @@ def as_prior(prior: Prior, query: Query) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
+def constant_loss(query: Query, loss: LossLike, prior: Prior = None) -> float:
+    """What the best answer that is given without looking loses on average: nothing that looks should do worse.
+
+    For absolute loss that answer is the median of the prior; cost O(answers), else O(answers²).
+
+    >>> from inbounds.query import count
+    >>> constant_loss(count(4), "absolute")
+    1.2
+    """
+    weights, judged = as_prior(prior, query), as_loss(loss)
+    if judged is absolute and query.ordered:
+        answers = query.answers.floats()
+        median = answers[min(int(np.searchsorted(np.cumsum(weights), 0.5)), len(answers) - 1)]
+        return float(weights @ np.abs(answers - median))
+    if judged is zero_one:
+        return float(1 - weights.max())
+    return float((judged.guesses(query) @ weights).min())
+
+
 def _finite(table: Floats) -> Floats:
     if not np.isfinite(table).all():
         raise ValueError("every loss must be finite")

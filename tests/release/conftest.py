@@ -18,7 +18,7 @@ import pytest
 from scipy import stats
 
 from inbounds.cli import main
-from inbounds.query import Everyone
+from inbounds.query import Everyone, Metric
 from inbounds.tables import answer as answering
 from inbounds.tables import as_plan, open_source
 from inbounds.trusted.sample import simulated
@@ -67,7 +67,7 @@ class Checks:
         asked, positions = answering.Asked.of(plan), open_source(plan).aggregate().positions
         found, cell = [], 0
         for k, statistic in enumerate(plan.statistics):
-            for _ in plan.cells(statistic):
+            for _ in plan.draws(statistic):
                 values: list[Any] = [None] * len(plan.groups)
                 for request, members in zip(asked.requests[k], asked.members, strict=True):
                     for group in members.tolist():
@@ -128,7 +128,7 @@ class Checks:
         assert (here.keys, here.columns, here.draws) == (there.keys, there.columns, there.draws)
         assert (here.sql, here.said) == (there.sql, there.said)
         asked = answering.Asked.of(plan)
-        calls = [request for k, s in enumerate(plan.statistics) for _ in plan.cells(s) for request in asked.requests[k]]
+        calls = [request for k, s in enumerate(plan.statistics) for _ in plan.draws(s) for request in asked.requests[k]]
         assert len(calls) == len(here.handed) == len(there.handed)
         spent = Fraction(0)
         for request, (law, groups, a), (other, same, b) in zip(calls, here.handed, there.handed, strict=True):
@@ -153,7 +153,7 @@ class Checks:
         designed = self.designed(plan)
         by_name = {column.name: column.values for column in first}
         for k, statistic in enumerate(plan.statistics):
-            for name in () if statistic.consistent else plan.cells(statistic):
+            for name in () if statistic.consistent else plan.draws(statistic):
                 for design, members in zip(designed.designs[k], designed.asked.members, strict=True):
                     assert np.isin(by_name[name][members], design.mechanism.query.reported).all()
 
@@ -212,7 +212,7 @@ class Checks:
             plan = as_plan(content, table)
             draws = simulated(np.random.default_rng(seed))
             columns = answering.answered(self.designed(plan), open_source(plan).aggregate(), draws=draws)
-            cells = {cell for statistic in plan.statistics for cell in plan.cells(statistic)}
+            cells = {cell for statistic in plan.statistics for cell in plan.draws(statistic)}
             joint = list(zip(*(c.values.tolist() for c in columns if c.name in cells), strict=True))
             counts.append(Counter(joint))
         outputs = set(counts[0]) | set(counts[1])
@@ -238,8 +238,10 @@ def _assert_follows(mechanism: Any, truth: Fraction, reported: Any) -> None:
         assert stats.chisquare(seen[kept], column[kept] * len(reported) / column[kept].sum()).pvalue > FAILURE
 
 
-def _hops(query: Any, j: int, k: int) -> int:
+def _hops(query: Any, j: int, k: int) -> int | Fraction:
     """How many neighbouring answers lead from one to the other: each allows the ratio exp(epsilon) once more."""
+    if isinstance(query.neighbours, Metric):
+        return abs(query.answers[j] - query.answers[k]) / query.neighbours.unit
     if isinstance(query.neighbours, Everyone):
         return int(j != k)
     reach = query.neighbours.steps * query.answers.unit
@@ -289,11 +291,11 @@ def _answers(content, statistic, mine, size, public):
         return {"": total if kind == "sum" else total / size}
     if kind == "sum":
         return {"": max(min(0, size * low), min(max(0, size * high), sum(values, Fraction(0))))}
+    if kind == "mean":
+        most = size * (high - low)
+        return {"U": min(most, sum(v - low for v in values)), "V": min(most, sum(high - v for v in values))}
     if not values:
         return {"": missing}
-    if kind == "mean":
-        step = Fraction(column.get("step", 1))
-        return {"": low + step * math.floor((sum(values) / len(values) - low) / step + Fraction(1, 2))}
     values.sort()
     return {"": {"min": values[0], "max": values[-1], "median": values[(len(values) - 1) // 2]}[kind]}
 

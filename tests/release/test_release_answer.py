@@ -15,10 +15,9 @@ from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.law import geometric_noise
 from inbounds.tables import answer as answering
 from inbounds.tables import as_plan, designs, engine, preview, release
+from inbounds.tables.answer import intervals
 from inbounds.tables.consistent import summing_to
-from inbounds.tables.credible import intervals
-from inbounds.tables.designs import DESIGNED_UP_TO, Request, designed, kept, wide
-from inbounds.tables.wishes import Wishes
+from inbounds.tables.designs import DESIGNED_UP_TO, Request, Wishes, designed, kept, wide
 from inbounds.trusted.sample import simulated
 
 FRAME = pa.table({"g": ["A", "A", "B", "zz"], "c": ["p", "q", "p", "p"], "n": [1, 2, 99, 3]})

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from inbounds.tables import Plan, PlanError, Source, as_plan, groups, read_plan
-from inbounds.tables.plan.apart import OWN_DATA
+from inbounds.tables.keys import OWN_DATA
 from inbounds.tables.sources.source import quiet
 
 DATA = "school,answer\nNorth,yes\nSecret School,no\nSecret School,yes\n"

@@ -20,10 +20,10 @@ from inbounds.tables.condition import (
     Some,
     Truth,
     check,
+    translated,
     type_of,
     used,
 )
-from inbounds.tables.condition.expression import translated
 from inbounds.tables.condition.grammar import parse
 from inbounds.tables.sources.source import quiet
 

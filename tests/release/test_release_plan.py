@@ -11,8 +11,8 @@ import pytest
 
 from inbounds.tables import Plan, PlanError, Source, Statistic, engine, groups, preview, read_plan, release
 from inbounds.tables.columns import Column
+from inbounds.tables.errors import lines_of
 from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
-from inbounds.tables.plan.lines import lines_of
 
 PLAN = """\
 [source]

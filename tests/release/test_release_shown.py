@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from inbounds.cli.app import OBEYED, main, visible
 from inbounds.tables import release
-from inbounds.tables.formulas import neutral, restored
 from inbounds.tables.reopen import page_of, table_beside
+from inbounds.tables.write import neutral, restored
 
 FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "＝1+1", "'=1+1", "''=1", "-", "+"]
 PLAIN = ["-3", "+3.5", "-1e5", "North", "'North", "a=b", "3-4", ""]

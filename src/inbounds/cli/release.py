@@ -45,6 +45,11 @@ By = Annotated[Column, _groups("Column that names the group; may be repeated.", 
 Keys = Annotated[str | None, _groups("Public group keys: .txt (one per line), .csv, .parquet.", "FILE")]
 Size = Annotated[str | None, _groups("Public group size, or the column of --keys that holds it.", NUMBER)]
 Maximum = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
+Person = Annotated[
+    str | None, _groups("Column that says whose a record is; without it, each record is one person.", "COLUMN")
+]
+MaxRecords = Annotated[int | None, _groups("Records of one person that count in one group, 1 unless given.", NUMBER)]
+MaxGroups = Annotated[int | None, _groups("Groups in which one person counts, 1 unless given.", NUMBER)]
 Epsilon = Annotated[
     str | None, typer.Option(help="Privacy parameter for the whole release, e.g. 1 or 1/2.", metavar=NUMBER)
 ]
@@ -89,6 +94,9 @@ def release(
     keys: Keys = None,
     size: Size = None,
     maximum: Maximum = None,
+    person: Person = None,
+    max_records: MaxRecords = None,
+    max_groups: MaxGroups = None,
     epsilon: Epsilon = None,
     table: Table = None,
     delimiter: Delimiter = None,
@@ -126,7 +134,7 @@ def release(
     facts = {
         "by": by, "keys": keys, "size": size, "maximum": maximum,
         "epsilon": epsilon, "table": table, "interval": interval, "delimiter": delimiter,
-        "decimal": decimal,
+        "decimal": decimal, "person": person, "max_records": max_records, "max_groups": max_groups,
     }  # fmt: skip
     column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels}
     if source.lower().endswith(".toml"):
@@ -158,7 +166,7 @@ def release(
 
 
 def _refuse_options(given: dict[str, Any]) -> None:
-    named = [f"--{name}" for name, value in given.items() if value is not None]
+    named = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
     if named:
         raise ValueError(f"a plan file says everything itself; leave out {', '.join(named)}, or give a data file")
 

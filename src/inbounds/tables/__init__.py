@@ -18,7 +18,7 @@ from inbounds.files import write_text
 from inbounds.tables.answer import Asked, Designed, Mechanisms, Released, answered, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
-from inbounds.tables.designs import Progress, cache_folder, no_progress
+from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
 from inbounds.tables.keys import Groups, groups
@@ -28,7 +28,6 @@ from inbounds.tables.plan.reading import PlanLike, as_plan, read_plan
 from inbounds.tables.record import record as recorded
 from inbounds.tables.sources.source import Source
 from inbounds.tables.texts import number
-from inbounds.tables.wishes import Wishes
 from inbounds.tables.words import composition, statement
 from inbounds.tables.write import check_report, check_target, record_path, same_release
 from inbounds.tables.write import write as written
@@ -137,6 +136,7 @@ def release(
     progress: Progress = no_progress,
     ledger: LedgerLike | None = None,
     key: str | None = None,
+    person: str | None = None,
 ) -> Release:
     """Answer a plan: charge, aggregate, draw with operating-system entropy, and write the table with its record.
 
@@ -147,13 +147,13 @@ def release(
     ledger: where the epsilon is charged (over the plan's own); by default the file `inbounds.ledger` beside the
     output, which counts without a cap; without output and ledger nothing is recorded, and the release says so.
     key: the request's name, to draw anew; without it the same plan, people and edition return the stored table,
-    with the warning `StoredTable`, and cost nothing.
+    with the warning `StoredTable`, and cost nothing. person: the column that says whose a record is (over the plan's).
 
     Formal guarantee: between neighbouring tables (`plan.neighbours`), the probability of any release differs by
     a factor of at most exp(plan.spent). All releases in one ledger together: its budget.
     Cost: the engine's aggregation, one design per distinct group size, one draw per number.
     """
-    wanted = as_plan(plan, frame)
+    wanted = as_plan(plan, frame, person)
     target = Path(output or wanted.output) if output or wanted.output else None
     booking = Booking.of(wanted, target, ledger, key)
     kept, designed = booking.found(), None
@@ -203,9 +203,10 @@ def preview(
     cache: str | PathLike[str] | None = None,
     mechanisms: str | PathLike[str] | None = None,
     progress: Progress = no_progress,
+    person: str | None = None,
 ) -> Preview:
     """A dry run: design everything, say what would be released and how well; read nothing but the schema."""
-    wanted = as_plan(plan, frame)
+    wanted = as_plan(plan, frame, person)
     open_source(wanted).close()
     designed = _designed(wanted, cache, mechanisms, progress)
     asked = designed.asked

@@ -7,38 +7,86 @@ further than changing a record does. A record that moves to another group change
 With a maximum, one record is added or removed. Changing a record, also to another group, is one removed and one
 added: a plan that promises this with a maximum answers everything at half its epsilon.
 
+With persons, one person is added or removed, with up to r records in each of up to c groups. A statistic of one number
+is moved by r records at once, in c groups: drawn at epsilon/c for neighbours r times as far apart. Where records may
+touch different numbers (cells, or a pair of sums), each of the r·c costs its own: drawn at epsilon/(r·c) for neighbours
+one record apart, so that k records in one number cost k times that. Drawing every cell for r records at epsilon/c would
+cost up to r times too much.
+
 How far one record moves each answer, and so which query answers it, is said in `statistics`, for each kind.
 """
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from inbounds.tables.plan import CHANGE, Plan, Statistic
-from inbounds.tables.statistics import KINDS
+from inbounds.query import Query, Reach, with_neighbours
+from inbounds.tables.plan import CHANGE, PERSON, Contribution, Plan, Statistic
+from inbounds.tables.statistics import KINDS, Subject
 
 
 @dataclass(frozen=True)
 class AccountLine:
-    """One line of the account: a statistic, what it spends, and at which epsilon each number of it is drawn."""
+    """One line of the account: a statistic, what it spends, and at which epsilon each number of it is drawn.
+
+    records: how many records one person moves each number by at that epsilon.
+    """
 
     statistic: Statistic
     spent: Fraction
     drawn_at: Fraction
     reason: str
+    records: int = 1
 
 
 def account(plan: Plan) -> list[AccountLine]:
     """What every statistic spends; groups are disjoint and compose in parallel, statistics add up."""
+    person = plan.contribution
     return [
-        AccountLine(statistic, spent, *drawn(statistic.kind, plan.groups.public, plan.neighbours, spent))
+        AccountLine(
+            statistic,
+            spent,
+            *drawn(statistic.kind, plan.groups.public, plan.neighbours, spent, person),
+            records_at_once(statistic.kind, person),
+        )
         for statistic, spent in zip(plan.statistics, plan.epsilons, strict=True)
     ]
 
 
-def drawn(kind: str, public: bool, neighbours: str, spent: Fraction) -> tuple[Fraction, str]:
+def drawn(kind: str, public: bool, neighbours: str, spent: Fraction, person: Contribution) -> tuple[Fraction, str]:
     """The epsilon at which each number of a statistic is drawn, and why: a changed record may move two of them."""
+    if neighbours == PERSON:
+        return _drawn_for_persons(kind, spent, person)
     if neighbours == CHANGE and not public:
         return spent / 2, "half, because a changed record may leave one group and enter another"
     if neighbours == CHANGE and KINDS[kind].in_cells:
         return spent / 2, "half, because a changed record leaves one cell and enters another"
     return spent, "all of it, because one record touches one number of one group"
+
+
+def _drawn_for_persons(kind: str, spent: Fraction, person: Contribution) -> tuple[Fraction, str]:
+    touched = person.groups * (person.records if KINDS[kind].by_unit else 1)
+    records, groups = _counted(person.records, "record"), _counted(person.groups, "group")
+    if KINDS[kind].by_unit and person.records > 1:
+        why = f"{records} of one person may touch as many numbers" + (f", in each of {groups}" * (person.groups > 1))
+    else:
+        why = f"one person moves one number of each of {groups}"
+        why += f", by up to {records}" if person.records > 1 else ""
+    return spent / touched, f"{'all' if touched == 1 else f'1/{touched}'} of it, because {why}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"one {what}" if number == 1 else f"{number} {what}s"
+
+
+def records_at_once(kind: str, person: Contribution) -> int:
+    """How many records one person moves a number by, at the epsilon it is drawn at."""
+    return 1 if KINDS[kind].by_unit else person.records
+
+
+def query_of(kind: str, subject: Subject[Any], size: int, records: int = 1) -> Query:
+    """The query that answers a statistic in a group of a size, where one person has up to so many records in it."""
+    query = KINDS[kind].query(subject, size)
+    if records == 1 or not isinstance(query.neighbours, Reach):
+        return query
+    return with_neighbours(query, Reach(min(records * query.neighbours.steps, len(query.answers) - 1)))

@@ -5,6 +5,7 @@ The draw is the only step that sees a true answer. What follows it is post-proce
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import InboundsError
+from inbounds.loss import as_prior, constant_loss
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Ints
-from inbounds.tables.account import AccountLine, account
+from inbounds.mechanism.bayes import shortest_run
+from inbounds.numbers import Floats, Ints
+from inbounds.tables.account import AccountLine, account, query_of
 from inbounds.tables.consistent import summing_to
-from inbounds.tables.credible import intervals
 from inbounds.tables.designs import Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.plan import Plan
+from inbounds.tables.statistics import Derived, Expected
 from inbounds.trusted.sample import Draws, entropy, report
 
 Mechanisms = Mapping[tuple[str, int], Mechanism]
@@ -47,8 +50,8 @@ class Asked:
         for k, entry in enumerate(entries):
             with plan.located(), at("statistics", k, entry.statistic.kind):
                 wishes = plan.wishes_of(entry.statistic)
-                subject, query = plan.subject(entry.statistic), entry.statistic.own.query
-                queries = [query(subject, int(size)) for size in distinct]
+                kind, subject = entry.statistic.kind, plan.subject(entry.statistic)
+                queries = [query_of(kind, subject, int(size), entry.records) for size in distinct]
                 requests.append(tuple(Request(query, entry.drawn_at, wishes) for query in queries))
         return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests))
 
@@ -59,7 +62,12 @@ class Designed:
 
     asked: Asked
     designs: tuple[tuple[Design, ...], ...] = field(repr=False)
-    errors: tuple[tuple[float, ...], ...]
+    expected: tuple[tuple[Expected, ...], ...]
+
+    @property
+    def errors(self) -> tuple[tuple[float, ...], ...]:
+        """For every statistic, the expected error of each distinct size."""
+        return tuple(tuple(found.error for found in row) for row in self.expected)
 
     @classmethod
     def of(cls, asked: Asked, folder: Path, progress: Progress = no_progress) -> "Designed":
@@ -75,14 +83,15 @@ class Designed:
                         made[request] = _made(request, folder)
         progress("designing", distinct, distinct)
         designs = tuple(tuple(made[request] for request in row) for row in asked.requests)
-        losses = [statistic.own.error for statistic in asked.plan.statistics]
-        errors = {}
-        for loss, row in zip(losses, asked.requests, strict=True):
+        found: dict[tuple[Request, str, Any], Expected] = {}
+        rows = []
+        for statistic, row in zip(asked.plan.statistics, asked.requests, strict=True):
+            loss, derived = statistic.own.error, statistic.own.derived(asked.plan.subject(statistic))
             for request in row:
-                if (request, loss) not in errors:
-                    errors[request, loss] = _expected_error(made[request], request, loss)
-        found = ((errors[request, loss] for request in row) for loss, row in zip(losses, asked.requests, strict=True))
-        return cls(asked, designs, tuple(map(tuple, found)))
+                if (request, loss, derived) not in found:
+                    found[request, loss, derived] = _expected(made[request], request, loss, derived)
+            rows.append(tuple(found[request, loss, derived] for request in row))
+        return cls(asked, designs, tuple(rows))
 
 
 def _made(request: Request, folder: Path) -> Design:
@@ -92,9 +101,15 @@ def _made(request: Request, folder: Path) -> Design:
         raise PlanError(f"cannot be answered as wished: {error}") from error
 
 
-def _expected_error(design: Design, request: Request, loss: str) -> float:
-    """The mean loss over the answers, to six digits: one number for all groups of a size."""
-    return float(f"{design.mechanism.loss(loss, prior_of(request.wishes, request.query)):.6g}")
+def _expected(design: Design, request: Request, loss: str, derived: Derived | None) -> Expected:
+    """The mean loss over the prior, to six digits, and that of the best constant: the same for all groups of a size."""
+    made = design.mechanism
+    if derived is None:
+        prior = prior_of(request.wishes, request.query)
+        found = Expected(made.loss(loss, prior), constant_loss(request.query, loss, prior))
+    else:
+        found = derived.expected(made, prior_of(request.wishes, derived.query))
+    return Expected(*(float(f"{value:.6g}") for value in found))
 
 
 def mechanisms_of(designed: Designed) -> Mechanisms:
@@ -124,7 +139,7 @@ def answered(
     done = 0
     for k, statistic in enumerate(plan.statistics):
         cells = {}
-        for name in plan.cells(statistic):
+        for name in plan.draws(statistic):
             cells[name] = _drawn(designed.asked, designed.designs[k], next(rows), draws)
             done += len(plan.groups)
             progress("answering", done, total)
@@ -148,16 +163,31 @@ def _spoken(designed: Designed, k: int, cells: dict[str, Ints]) -> list[Released
     if statistic.consistent:
         values = list(summing_to(np.array(values), asked.plan.groups.sizes))
     columns = [Released(name, column) for name, column in zip(cells, values, strict=True)]
-    errors = [np.array([error]) for error in designed.errors[k]]
-    zeros = np.zeros(len(asked.plan.groups), dtype=np.int64)
-    columns.append(Released(f"{statistic.name}_error", _by_size(asked, errors, zeros)))
-    if asked.plan.has_interval(statistic):
+    derived = statistic.own.derived(asked.plan.subject(statistic))
+    if derived is not None:
+        columns = [Released(statistic.name, derived.value(list(cells.values()))), *columns]
+    columns.append(Released(f"{statistic.name}_error", _error_column(designed, k, derived, list(cells.values()))))
+    if asked.plan.has_interval(statistic) and derived is not None:
+        low, high = _derived_intervals(designed, k, derived, list(cells.values()))
+        columns += [Released(f"{statistic.name}_low", low), Released(f"{statistic.name}_high", high)]
+    elif asked.plan.has_interval(statistic):
         for (name, outputs), published in zip(cells.items(), values, strict=True):
             low, high = _intervals(designed, k, outputs)
             if statistic.consistent:  # the published cell may lie outside the interval of the drawn one
                 low, high = np.minimum(low, published), np.maximum(high, published)
             columns += [Released(f"{name}_low", low), Released(f"{name}_high", high)]
     return columns
+
+
+def _error_column(designed: Designed, k: int, derived: Derived | None, drawn: Sequence[Ints]) -> Floats:
+    """The expected error of every group's number."""
+    found = np.empty(len(designed.asked.plan.groups))
+    for design, expected, members in zip(
+        designed.designs[k], designed.expected[k], designed.asked.members, strict=True
+    ):
+        own = [outputs[members] for outputs in drawn]
+        found[members] = expected.error if derived is None else derived.errors(design.mechanism, expected, own)
+    return found
 
 
 def _by_size(asked: Asked, tables: Sequence[NDArray[Any]], outputs: Ints) -> NDArray[Any]:
@@ -180,6 +210,19 @@ def _intervals(designed: Designed, k: int, outputs: Ints) -> tuple[NDArray[Any],
     return (low.astype(np.int64), high.astype(np.int64)) if whole else (low, high)
 
 
+def _derived_intervals(
+    designed: Designed, k: int, derived: Derived, drawn: Sequence[Ints]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The ends of the interval of every number that is computed from drawn ones."""
+    asked = designed.asked
+    assert asked.plan.interval is not None
+    low, high = np.empty(len(asked.plan.groups)), np.empty(len(asked.plan.groups))
+    for design, request, members in zip(designed.designs[k], asked.requests[k], asked.members, strict=True):
+        prior, own = prior_of(request.wishes, derived.query), [outputs[members] for outputs in drawn]
+        low[members], high[members] = derived.interval(design.mechanism, own, asked.plan.interval, prior)
+    return low, high
+
+
 def _key_columns(plan: Plan) -> list[Released]:
     """What names each group; public."""
     keys = plan.groups.keys
@@ -189,3 +232,24 @@ def _key_columns(plan: Plan) -> list[Released]:
 def _size_column(plan: Plan) -> list[Released]:
     """What was declared about each group's size, so that a reader knows which mechanism answered it; public."""
     return [Released(plan.size_column, np.array(plan.groups.sizes))] if plan.size_column else []
+
+
+# --- credible intervals: where the true answer lies, given the released one and a prior over the answers ----
+
+
+def intervals(mechanism: Mechanism, outputs: Ints, level: Fraction, prior: Floats | None) -> tuple[Floats, Floats]:
+    """The shortest run of answers that holds at least `level` of the posterior, as `credible_set`, for every output.
+
+    Post-processing of the draw: it needs the mechanism and the prior, not the data. A run is found once per
+    distinct output, in O(answers).
+    """
+    weights = as_prior(prior, mechanism.query)
+    answers = mechanism.query.answers.floats()
+    distinct, place = np.unique(outputs, return_inverse=True)
+    ends = np.array([_ends(mechanism.law.likelihood(mechanism.query, int(i)) * weights, level) for i in distinct])
+    return answers[ends[place, 0]], answers[ends[place, 1]]
+
+
+def _ends(mass: Floats, level: Fraction) -> tuple[int, int]:
+    first, stop = shortest_run(mass / mass.sum(), float(level))
+    return first, stop - 1

@@ -1,4 +1,4 @@
-"""One mechanism per distinct request, designed once and kept on disk under the request's digest.
+"""Mechanisms as a plan wishes for them: one per distinct request, designed once, kept on disk under its digest.
 
 What comes from the disk is re-certified, and used only if its query and epsilon are the ones asked for; anything
 else in its place is designed anew.
@@ -24,8 +24,9 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.passport import passport, save
 from inbounds.mechanism.reading import load
 from inbounds.numbers import Floats
-from inbounds.query import Query, Reach
-from inbounds.tables.wishes import Wishes
+from inbounds.properties import canonical
+from inbounds.query import Metric, Query, Reach
+from inbounds.tables.errors import PlanError, at
 
 DESIGNED_UP_TO = 400
 """Answers up to which a mechanism is optimized as a matrix; beyond, geometric noise is kept as a small table."""
@@ -44,6 +45,32 @@ PATIENCE = 30.0
 
 EDITION = 1
 """Part of every request's digest: raised when the same request would be designed differently."""
+
+
+PRIORS = {"uniform": 0, "normal": 2, "beta": 2, "binomial": 1}
+"""The named priors a plan may wish for, and how many numbers each takes."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How mechanisms are chosen: as in `ib.optimal`, or a mechanism of the catalog by name."""
+
+    loss: str = "absolute"
+    properties: tuple[str, ...] = ()
+    prior: tuple[Any, ...] | None = None
+    aim: str = "average"
+    mechanism: str = "optimal"
+
+    def __post_init__(self) -> None:
+        with at("loss"):
+            loss_named(self.loss)
+        with at("properties"):
+            object.__setattr__(self, "properties", tuple(canonical(p, ordered=True) for p in self.properties))
+        if self.aim not in ("average", "worst"):
+            raise PlanError(f"must be average or worst, got {self.aim!r}", ("aim",))
+        if self.prior is not None and (self.prior[0] not in PRIORS or len(self.prior) != 1 + PRIORS[self.prior[0]]):
+            forms = "uniform, {binomial = p}, {normal = [mean, deviation]} or {beta = [a, b]}"
+            raise PlanError(f"must be {forms}", ("prior",))
 
 
 @dataclass(frozen=True)
@@ -117,6 +144,8 @@ def _sha256(path: Path) -> str:
 
 def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     """The mechanism that the wishes ask for: optimal where that can be found, else geometric noise in the range."""
+    if isinstance(query.neighbours, Metric):
+        return per_step(query, epsilon, wishes)
     if wishes.mechanism != "optimal":
         return named(wishes.mechanism)(query, epsilon)
     if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and not wishes.properties:
@@ -136,12 +165,29 @@ def wide(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
 
     Only for absolute loss, and up to LARGEST_REMAP answers: the remap matters near the ends.
     """
-    if not query.steps <= MOST_REACH * epsilon:
-        least = -(-query.steps // (MOST_REACH * epsilon))
-        raise ValueError(f"is too fine for this epsilon; give the column a step at least {least} times larger")
+    _check_fineness(query.steps, epsilon)
     if wishes.loss == "absolute" and wishes.aim == "average" and len(query.answers) <= LARGEST_REMAP:
         return median_geometric(query, epsilon, prior_of(wishes, query))
     return wide_geometric(query, epsilon)
+
+
+def per_step(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
+    """Geometric noise that costs the same for every step, for numbers that share the cost of one record."""
+    assert isinstance(query.neighbours, Metric)
+    if wishes.properties or wishes.mechanism not in ("optimal", "truncated_geometric"):
+        raise ValueError(
+            "is computed from sums that are drawn with geometric noise and no other, got properties or a mechanism; "
+            "leave them out for this statistic"
+        )
+    _check_fineness(query.neighbours.unit / query.answers.unit, epsilon)
+    return wide_geometric(query, epsilon)
+
+
+def _check_fineness(steps: Fraction | int, epsilon: Fraction) -> None:
+    """The table of the noise grows with the steps that one record moves, and as epsilon falls."""
+    if not steps <= MOST_REACH * epsilon:
+        least = -(-steps // (MOST_REACH * epsilon))
+        raise ValueError(f"is too fine for this epsilon; give the column a step at least {least} times larger")
 
 
 def named(name: str) -> Callable[..., Mechanism]:

@@ -5,7 +5,9 @@ step of the range), so whatever a record holds, it moves an aggregate by no more
 declared keys go to the engine and join the data there: nothing about any other group comes back.
 """
 
-from contextlib import suppress
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +15,9 @@ import numpy as np
 
 from inbounds.numbers import Ints
 from inbounds.tables.errors import AggregationFailed
+from inbounds.tables.persons import GROUP, PERSON, bounded, check_person, person, prepare
 from inbounds.tables.plan import Plan, Statistic
-from inbounds.tables.schema import check_schema, texts_of, used_columns
+from inbounds.tables.schema import check_schema, read_columns, texts_of, used_columns
 from inbounds.tables.sources import csvfile
 from inbounds.tables.sources import typed as reading
 from inbounds.tables.sources.source import opened, quiet
@@ -67,10 +70,12 @@ class Opened:
 def open_source(plan: Plan) -> Opened:
     """Open the plan's source and compare its schema with the plan: names and types, no data."""
     with plan.located():
-        table = opened(plan.source, (*plan.groups.by, *used_columns(plan)))
+        table = opened(plan.source, read_columns(plan))
         with quiet():
             schema = dict(table.schema().items())
         check_schema(plan, schema)
+        if plan.people.id:
+            check_person(plan.people.id, schema[plan.people.id], table.get_backend().name)
     return Opened(plan, table)
 
 
@@ -79,7 +84,29 @@ def open_source(plan: Plan) -> Opened:
 
 def _raw(plan: Plan, table: Any) -> dict[str, Ints]:
     """For every measure, one whole number per declared group; groups without records have the neutral 0."""
-    joined, kinds = _joined(plan, table), [statistic.own for statistic in plan.statistics]
+    with _chosen(plan, _joined(plan, table)) as joined:
+        return _aggregated(plan, joined)
+
+
+@contextmanager
+def _chosen(plan: Plan, joined: Any) -> Iterator[Any]:
+    """The records that count, chosen once where persons have several.
+
+    A server may not let us keep a table; there each statement chooses again, and chooses the same.
+    """
+    backend = joined.get_backend()
+    if not plan.people.id or backend.name not in ("duckdb", "sqlite"):
+        yield joined
+        return
+    name = f"inbounds_{secrets.token_hex(8)}"
+    try:
+        yield backend.create_table(name, joined, temp=True)
+    finally:
+        backend.con.execute(f"drop table if exists temp.{name}")
+
+
+def _aggregated(plan: Plan, joined: Any) -> dict[str, Ints]:
+    kinds = [statistic.own for statistic in plan.statistics]
     measures = {
         _measure(k, suffix): value
         for k, statistic in enumerate(plan.statistics)
@@ -107,7 +134,7 @@ def _joined(plan: Plan, table: Any) -> Any:
     import ibis
 
     if plan.source.textual:
-        table = csvfile.reading_all(table, list(dict.fromkeys((*plan.groups.by, *used_columns(plan)))))
+        table = csvfile.reading_all(table, read_columns(plan))
     columns = {
         name: reading.typed(table[name], plan.columns[name], plan.source, texts_of(plan, name))
         for name in used_columns(plan)
@@ -118,11 +145,23 @@ def _joined(plan: Plan, table: Any) -> Any:
         f"k{k}": reading.key(table[name], plan.source, (key[k] for key in plan.groups.keys))
         for k, name in enumerate(plan.groups.by)
     }
-    records = table.select(**keys, **own)
-    if not keys:
-        return records.mutate(group_=ibis.literal(0, "int64"))
-    declared = ibis.memtable(_declared(plan, table))
-    return declared.inner_join(records, [declared[name] == records[name] for name in keys]).select("group_", *own)
+    whose = {PERSON: person(table[plan.people.id])} if plan.people.id else {}
+    records = table.select(**keys, **own, **whose)
+    if keys:
+        declared = ibis.memtable(_declared(plan, table))
+        records = declared.inner_join(records, [declared[name] == records[name] for name in keys])
+    else:
+        records = records.mutate(group_=ibis.literal(0, "int64"))
+    return _of_persons(plan, records.select(GROUP, *own, *whose), list(own))
+
+
+def _of_persons(plan: Plan, records: Any, numbers: list[str]) -> Any:
+    """The records that count: all of them, or of each person as many as the plan says."""
+    if not plan.people.id:
+        return records
+    prepare(records.get_backend())
+    most = plan.contribution
+    return bounded(records, numbers, most.records, most.groups if most.groups < len(plan.groups) else 0)
 
 
 def _number(plan: Plan, statistic: Statistic, columns: dict[str, Any], fit: Fit) -> Any:

@@ -1,19 +1,28 @@
-"""The declared groups: public keys from a list, a product of lists, a frame or a public file, and their sizes."""
+"""The declared groups: public keys from a list, a product of lists, a frame or a public file, and their sizes.
 
+They come from elsewhere than the data: see `check_apart`.
+"""
+
+import filecmp
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
+from inbounds.files import same_file
 from inbounds.numbers import Ints, whole
 from inbounds.tables import register
 from inbounds.tables.columns import LARGEST
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.register import KeyTable
+from inbounds.tables.sources.source import SERVERS, Source, is_ibis
 from inbounds.tables.texts import listed, written
 from inbounds.trusted.extent import MOST_GROUPS_PER_VALUE
 
@@ -195,3 +204,75 @@ def _people(value: Any, key: tuple[str, ...], name: str) -> int:
     if number >= LARGEST:
         raise ValueError("must lie below 2^53")
     return number
+
+
+# --- apart from the data: a register that is the data would publish who is in it ---------------------------
+#
+# What can be seen without understanding the contents is refused: the same file by any name, a copy of it, the same
+# frame or an equal one, and, of a database, whatever is computed from the same table.
+
+OWN_DATA = (
+    "must be a public list of groups, got the data itself, which would publish who is there; list the groups that are "
+    "known without it"
+)
+
+
+FILE_OF = {
+    "duckdb": "select path from duckdb_databases() where not internal",
+    "sqlite": "select file from pragma_database_list where name = 'main'",
+}
+"""What asks a database for its file."""
+
+
+def check_apart(keys: Any, source: Source, reads: Iterable[str] = ()) -> None:
+    """A `PlanError` if the register is the data. reads: further files that the plan names."""
+    files = [path for path in (source.path, *reads) if path]
+    if isinstance(keys, str | Path):
+        own = any(_same_content(keys, path) for path in files)
+    elif is_ibis(keys):
+        own = bool(_tables(keys) & _tables_of(source))
+    else:
+        own = source.frame is not None and _same_frame(keys, source.frame)
+    if own:
+        raise PlanError(OWN_DATA, ("groups", "keys"))
+
+
+def _same_content(one: str | Path, other: str) -> bool:
+    if same_file(one, other):
+        return True
+    with suppress(OSError):
+        return filecmp.cmp(one, other, shallow=False)
+    return False
+
+
+def _same_frame(keys: Any, frame: Any) -> bool:
+    """The same object, or an equal table: pandas, Polars and Arrow all say so themselves."""
+    return keys is frame or (type(keys) is type(frame) and hasattr(keys, "equals") and bool(keys.equals(frame)))
+
+
+def _tables_of(source: Source) -> set[Any]:
+    if is_ibis(source.frame):
+        return _tables(source.frame)
+    if source.kind in SERVERS:
+        parts = urlsplit(source.url)
+        return {(parts.hostname or "", parts.port or 5432, parts.path.strip("/"), source.table.rpartition(".")[2])}
+    return {(os.path.realpath(source.path) if source.path else "", source.table)}
+
+
+def _tables(table: Any) -> set[Any]:
+    """The tables that an Ibis table is computed from, by database and name; those in memory by themselves."""
+    import ibis.expr.operations as ops
+
+    found = table.op().find(ops.PhysicalTable)
+    return {(*_place(op.source), op.name) if isinstance(op, ops.DatabaseTable) else op for op in found}
+
+
+def _place(backend: Any) -> tuple[Any, ...]:
+    """Where a database is: its file, or its server; the session's own tables are nowhere else."""
+    if backend.name == "postgres":
+        info = backend.con.info
+        return info.host, info.port, info.dbname
+    if backend.name in FILE_OF:
+        file = [path for (path,) in backend.con.execute(FILE_OF[backend.name]).fetchall() if path]
+        return (os.path.realpath(file[0]) if file else id(backend.con),)
+    return ("",) if backend.name == "pyspark" else (id(backend),)

@@ -16,10 +16,10 @@ from inbounds.mechanism.passport import save
 from inbounds.mechanism.reading import read as read_passport
 from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.tables.answer import Mechanisms
+from inbounds.tables.designs import Wishes
 from inbounds.tables.designs import designed as design
 from inbounds.tables.record import read as read_record
 from inbounds.tables.statistics import KINDS
-from inbounds.tables.wishes import Wishes
 
 # --- to files ---------------------------------------------------------------------------------------------
 

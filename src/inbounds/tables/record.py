@@ -16,11 +16,14 @@ from inbounds import __version__
 from inbounds.errors import PassportError, UnknownVersion
 from inbounds.files import canonical, content_of, sha256
 from inbounds.mechanism.spelling import query_json, read_fraction, read_query
-from inbounds.query import Query
-from inbounds.tables.account import drawn
+from inbounds.numbers import whole
+from inbounds.query import Metric, Query
+from inbounds.tables.account import drawn, query_of, records_at_once
 from inbounds.tables.answer import Designed
+from inbounds.tables.columns import Column
 from inbounds.tables.designs import Design
-from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
+from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON, Contribution, Plan, Statistic
+from inbounds.tables.statistics import Subject
 from inbounds.tables.texts import number
 from inbounds.tables.words import RECORD_BEFORE, composition, handling, promised, record_of, statement
 from inbounds.tables.write import own_digest, spaced_digest
@@ -28,7 +31,7 @@ from inbounds.tables.write import own_digest, spaced_digest
 FORMAT, VERSION = "inbounds release", 2
 """Fields may be added, never redefined. Version 2 says what a record is; version 1 is read for ever."""
 
-RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)}
+RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE), ("maximum", PERSON)}
 """What a plan may say about sizes and neighbours."""
 
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
@@ -66,17 +69,25 @@ def mechanisms(designed: Designed) -> list[dict[str, Any]]:
     """One line per statistic and size: the mechanism's digest, construction, epsilon and range."""
     lines, asked = [], designed.asked
     for statistic, designs, errors in zip(asked.plan.statistics, designed.designs, designed.errors, strict=True):
+        parts = _parts(asked.plan, statistic)
         for size, members, design, error in zip(asked.sizes, asked.members, designs, errors, strict=True):
             lines.append(
                 {
                     "statistic": statistic.name,
                     "size": size,
                     "groups": len(members),
+                    **parts,
                     **_line(design),
                     "expected_error": error,
                 }
             )
     return _merged(lines)
+
+
+def _parts(plan: Plan, statistic: Statistic) -> dict[str, Any]:
+    """The columns of the numbers that were drawn, where the statistic is computed from them."""
+    draws = plan.draws(statistic)
+    return {} if draws == plan.cells(statistic) else {"parts": draws}
 
 
 def _line(design: Design) -> dict[str, Any]:
@@ -198,12 +209,16 @@ def _check_promise(content: Mapping[str, Any]) -> list[str]:
         raise PassportError("the record names a relation that no release has")
     if total != read_fraction(plan["epsilon"]) or not 0 < spent <= total:
         raise PassportError("the record spends another epsilon than its plan")
-    meant = RECORD_BEFORE if content["version"] == 1 else record_of(plan["source"]["kind"])
+    person = plan.get("person", {})
+    if bool(person) != (neighbours == PERSON):
+        raise PassportError("the record names a relation that no release has")
+    meant = RECORD_BEFORE if content["version"] == 1 else record_of(plan["source"]["kind"], person)
     if content["statement"] != promised(public, neighbours, spent, meant):
         raise PassportError("the statement is not what the plan and the account promise")
     parts = _check_account(content, total, spent)
     _check_mechanisms(content)
     return [
+        f"the statement is what its plan and account promise: {content['statement'].rstrip('.')}",
         f"the account adds up: {parts} of epsilon {number(total)}",
         f"each of {len(content['mechanisms'])} mechanisms was drawn at no more than its statistic's part of it, by the "
         "record's own word: their digests are in the record, and only their passports prove them",
@@ -226,16 +241,51 @@ def _check_account(content: Mapping[str, Any], total: Fraction, spent: Fraction)
 def _check_mechanisms(content: Mapping[str, Any]) -> None:
     """Each statistic has mechanisms for all groups, none above what its part of the account allows."""
     plan, answered = content["plan"], dict.fromkeys((s["name"] for s in content["plan"]["statistics"]), 0)
-    allowed = {}
+    allowed, person = {}, _contribution(plan)
     for line, statistic in zip(content["account"], plan["statistics"], strict=True):
         spent, public = read_fraction(line["spent"]), plan["sizes"] == "public"
-        allowed[statistic["name"]], _ = drawn(statistic["kind"], public, plan["neighbours"], spent)
+        allowed[statistic["name"]], _ = drawn(statistic["kind"], public, plan["neighbours"], spent, person)
         if read_fraction(line["drawn_at"]) != allowed[statistic["name"]]:
             raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
     for made in content["mechanisms"]:
         if not 0 < read_fraction(made["epsilon"]) <= allowed[made["statistic"]]:
             raise PassportError("a mechanism spends more than the account allows")
         answered[made["statistic"]] += made["groups"]
-        read_query(made["query"])
+        query = read_query(made["query"])
+        _check_parts(made, query, plan)
+        _check_person(made, query, plan)
     if set(answered.values()) != {plan["groups"]} or content["table"]["rows"] != plan["groups"]:
         raise PassportError("the mechanisms are not those of the plan's groups and statistics")
+
+
+def _check_parts(line: Mapping[str, Any], query: Query, plan: Mapping[str, Any]) -> None:
+    """Sums of a record's v and its w - v cost epsilon together, if each costs epsilon·distance/w; nothing else may."""
+    shared = isinstance(query.neighbours, Metric)
+    if shared != ("parts" in line):
+        raise PassportError("a mechanism promises less than the numbers that were drawn by it need")
+    if not shared:
+        return
+    (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
+    column = plan["columns"][own["of"]]
+    width = read_fraction(column["high"]) - read_fraction(column["low"])
+    if len(line["parts"]) != 2 or own["kind"] != "mean" or query.neighbours != Metric(width):
+        raise PassportError("a mechanism promises less than the numbers that were drawn by it need")
+
+
+def _contribution(plan: Mapping[str, Any]) -> Contribution:
+    """How much of one person counts, as the plan in a record says."""
+    said = plan.get("person", {"max_records": 1, "max_groups": 1})
+    return Contribution(whole(said["max_records"], "max_records", 1), min(said["max_groups"], plan["groups"]))
+
+
+def _check_person(line: Mapping[str, Any], query: Query, plan: Mapping[str, Any]) -> None:
+    """A mechanism whose answers one person moves by several records has neighbours that far apart."""
+    if plan["neighbours"] != PERSON:
+        return
+    (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
+    declared = plan["columns"].get(own["of"])
+    facts = {} if declared is None else {**declared, "labels": declared.get("labels", ())}
+    subject: Subject[Any] = Subject(own["name"], own["of"], Column(**facts) if facts else None, public=False)
+    size, records = int(str(line["size"]).partition("..")[0]), records_at_once(own["kind"], _contribution(plan))
+    if query != query_of(own["kind"], subject, size, records):
+        raise PassportError("a mechanism promises less than one person's records need")

@@ -6,9 +6,9 @@ from typing import Any
 
 from inbounds.extras import library
 from inbounds.files.intake import from_json, text_of
-from inbounds.tables.formulas import neutral, restored
 from inbounds.tables.record import check, read
 from inbounds.tables.report import page
+from inbounds.tables.write import neutral, restored
 
 
 def page_of(path: str | PathLike[str]) -> str:

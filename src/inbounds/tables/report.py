@@ -8,7 +8,7 @@ import numpy as np
 from inbounds.report import svg
 from inbounds.report.layout import codes, rendered, thinned
 from inbounds.tables.booking import standing
-from inbounds.tables.formulas import neutral
+from inbounds.tables.write import neutral
 
 SHOWN_ROWS = 200
 """Rows of the released table on the page; the file holds all of them."""

@@ -21,6 +21,8 @@ def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
     """A `SourceError` unless the source has every key and every used column, in a type that fits."""
     for name in plan.groups.by:
         _check_present(plan, name, schema, ("groups", "by"))
+    if plan.people.id:
+        _check_present(plan, plan.people.id, schema, ("people", "id"))
     _check_keys(plan, schema)
     right = set().union(*map(language.compared_with, plan.conditions))
     for name in used_columns(plan):
@@ -37,6 +39,11 @@ def used_columns(plan: Plan) -> list[str]:
     for statistic in plan.statistics:
         names.update(dict.fromkeys(statistic.own.domain.reads(statistic.of)))
     return list(names)
+
+
+def read_columns(plan: Plan) -> list[str]:
+    """Every column that is read: keys, those of statistics, and whose a record is."""
+    return list(dict.fromkeys((*plan.groups.by, *used_columns(plan), *([plan.people.id] if plan.people.id else ()))))
 
 
 def texts_of(plan: Plan, name: str) -> list[str]:
@@ -64,7 +71,7 @@ def _similar(plan: Plan, name: str, schema: dict[str, Any]) -> list[str]:
     A file without a header line must not have that record printed. So names are never listed, one that is only
     similar is told when others that the plan names are there, and it is then the header line.
     """
-    if not {*plan.groups.by, *used_columns(plan)} & set(schema):
+    if not set(read_columns(plan)) & set(schema):
         return near(name, schema)
     return near(name, schema) or difflib.get_close_matches(name, schema, 1, 0.75)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from inbounds.tables.plan import CHANGE
+from inbounds.tables.plan import CHANGE, PERSON
 from inbounds.tables.texts import number
 
 
@@ -61,4 +61,11 @@ def _covered(records: Sequence[Mapping[str, Any]]) -> str:
         return "one person's record may be changed within its groups, or left out"
     if promises == {("maximum", CHANGE)}:
         return "one person's record may be replaced by any other, also in another group"
+    if promises == {("maximum", PERSON)}:
+        return "one person may be added or removed, with all records (replaced: at twice the epsilon)"
+    if ("maximum", PERSON) in promises:
+        return (
+            "one person may be added or removed, with one record where a release names no persons (replaced: at twice "
+            "the epsilon)"
+        )
     return "one person's record may be added or removed (replaced: at twice the epsilon)"

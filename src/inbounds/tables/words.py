@@ -1,12 +1,13 @@
 """What a release promises, in plain sentences."""
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from inbounds.tables import condition
 from inbounds.tables.account import AccountLine
-from inbounds.tables.plan import CHANGE, Plan
+from inbounds.tables.plan import CHANGE, PERSON, Plan
 from inbounds.tables.schema import texts_of, used_columns
 from inbounds.tables.sources.csvfile import WELL_FORMED
 from inbounds.tables.statistics import DOMAINS
@@ -15,14 +16,16 @@ from inbounds.tables.texts import is_date, number
 
 def statement(plan: Plan) -> str:
     """The guarantee for a reader without formulas: who is protected, from what, by how much."""
-    return promised(plan.groups.public, plan.neighbours, plan.spent, record_of(plan.source.kind))
+    meant = record_of(plan.source.kind, plan.people.summary())
+    return promised(plan.groups.public, plan.neighbours, plan.spent, meant)
 
 
 def promised(public: bool, neighbours: str, spent: Fraction, record: str) -> str:
     """The guarantee from what it depends on: public sizes, the relation, the epsilon spent, what a record is."""
     factor = math.exp(float(spent))
+    whatever = "Whatever these records hold" if neighbours == PERSON else "Whatever that record holds"
     return (
-        f"{record} {_relation(public, neighbours, spent)} Whatever that record holds, any table this release can give "
+        f"{record} {_relation(public, neighbours, spent)} {whatever}, any table this release can give "
         f"is at most {factor:.4g} times likelier than it would be otherwise (epsilon {number(spent)})."
     )
 
@@ -31,9 +34,16 @@ RECORD_BEFORE = "One record is one person."
 """What records of version 1 say."""
 
 
-def record_of(kind: str) -> str:
-    """What one record is, in a source of this kind."""
+def record_of(kind: str, person: Mapping[str, Any]) -> str:
+    """What one record is, in a source of this kind, and what one person is."""
     said = "One record, a row that the source's reader delivers, is one person."
+    if person:
+        records, groups = person["max_records"], person["max_groups"]
+        said = (
+            f"One person is all records, rows that the source's reader delivers, with the same {person['id']}, byte by "
+            f"byte; at most {records} of them count in each of at most {groups} group{'s' * (groups > 1)}, chosen by "
+            f"that person's own records alone, and records without {person['id']} count for nobody."
+        )
     return f"{said} The CSV file must be well formed ({WELL_FORMED}); if not, it is refused." if kind == "csv" else said
 
 
@@ -44,6 +54,12 @@ def _relation(public: bool, neighbours: str, spent: Fraction) -> str:
             "Which group a person belongs to and how large each group is are public; "
             "everything else about one person may be changed, or the record left out. "
             "(A person who moves from one group to another is covered at twice the epsilon, "
+            f"{number(2 * spent)}.)"
+        )
+    if neighbours == PERSON:
+        return (
+            "Group sizes are not public beyond a declared maximum; one person may be added or removed, with all "
+            "records. (A person replaced by another, or whose records change, is covered at twice the epsilon, "
             f"{number(2 * spent)}.)"
         )
     if neighbours == CHANGE:
@@ -95,8 +111,11 @@ def composition(plan: Plan, entries: list[AccountLine] | tuple[AccountLine, ...]
         for entry in entries
     ]
     groups = f"{len(plan.groups)} groups" if len(plan.groups) > 1 else "one group"
+    most = plan.contribution.groups
+    apart = "no record is in two of them, so they cost no more than one (parallel composition)"
+    if most > 1:
+        apart = f"one person counts in at most {most} of them, so they cost no more than {most} (parallel composition)"
     lines.append(
-        f"{groups}: no record is in two of them, so they cost no more than one (parallel composition); statistics "
-        f"of the same group add up: {number(plan.spent)} of {number(plan.epsilon)} spent"
+        f"{groups}: {apart}; statistics of the same group add up: {number(plan.spent)} of {number(plan.epsilon)} spent"
     )
     return lines

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 from typing import Literal as Choice
 
 from inbounds.tables.texts import is_date
@@ -277,3 +278,58 @@ def _said(operand: Operand) -> str:
     if isinstance(operand, Column):
         return operand.name
     return f"'{operand.value}'" if isinstance(operand.value, str) else str(operand.value).lower()
+
+
+# --- conditions as Ibis expressions: constants travel as literals, never as SQL text ------------------------
+
+
+def translated(condition: Condition, columns: dict[str, Any]) -> Any:
+    """A condition as an Ibis expression over typed columns; constants travel as literals, never as SQL text."""
+
+    def value(operand: Operand) -> Any:
+        return columns[operand.name] if isinstance(operand, Column) else _literal(operand)
+
+    match condition:
+        case Comparison(sign, left, right):
+            return _COMPARED[sign](value(left), value(right))
+        case Among(subject, values):
+            return value(subject).isin([_literal(item) for item in values])
+        case IsNull(subject):
+            return value(subject).isnull()
+        case Truth(subject):
+            return value(subject)
+        case Not(inner):
+            return ~translated(inner, columns)
+        case Every(parts):
+            return _joined(parts, columns, lambda a, b: a & b)
+        case Some(parts):
+            return _joined(parts, columns, lambda a, b: a | b)
+
+
+def _joined(parts: tuple[Condition, ...], columns: dict[str, Any], join: Any) -> Any:
+    first, *rest = (translated(part, columns) for part in parts)
+    for part in rest:
+        first = join(first, part)
+    return first
+
+
+def _literal(operand: Literal) -> Any:
+    import ibis
+
+    value = operand.value
+    return ibis.literal(value if isinstance(value, bool | str) else constant(value))
+
+
+def constant(value: Fraction) -> int | float:
+    """A number as engines write it."""
+    return int(value) if value.denominator == 1 and abs(value) < 1 << 63 else float(value)
+
+
+_COMPARED: dict[str, Any] = {
+    "=": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}

@@ -12,19 +12,18 @@ from typing import Any
 
 from inbounds.files import canonical, sha256
 from inbounds.ledger.people import as_name
-from inbounds.numbers import as_epsilon
+from inbounds.numbers import as_epsilon, whole
 from inbounds.tables.columns import Declared, positive_at
 from inbounds.tables.condition import Condition
-from inbounds.tables.errors import PlanError, at
-from inbounds.tables.keys import Groups
-from inbounds.tables.plan.apart import check_apart
-from inbounds.tables.plan.lines import Lines
+from inbounds.tables.designs import Wishes
+from inbounds.tables.errors import Lines, PlanError, at
+from inbounds.tables.keys import Groups, check_apart
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import KINDS, StatisticKind, Subject
-from inbounds.tables.wishes import Wishes
 
 CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
+PERSON = "add or remove one person"
 
 
 @dataclass(frozen=True)
@@ -70,16 +69,40 @@ class Statistic:
 
 
 @dataclass(frozen=True)
+class Contribution:
+    """How many records of one person count: in one group, and in how many groups."""
+
+    records: int = 1
+    groups: int = 1
+
+
+@dataclass(frozen=True)
 class Protected:
-    """Whom a plan is about: their name in the ledger, and the ledger, a file or a postgresql:// URL."""
+    """Whom a plan is about: their name in the ledger, and the ledger, a file or a postgresql:// URL.
+
+    id: the column that says whose a record is; without it, one record is one person. max_records, max_groups: how many
+    records of one person count in one group, and in how many groups; more are left out.
+    """
 
     name: str = ""
     ledger: str = field(default="", repr=False)
+    id: str = ""
+    max_records: int = 1
+    max_groups: int = 1
 
     def __post_init__(self) -> None:
         if self.name:
             with at("name"):
                 as_name(self.name, "name")
+        for name in ("max_records", "max_groups"):
+            with at(name):
+                object.__setattr__(self, name, whole(getattr(self, name), name, 1))
+            if not self.id and getattr(self, name) != 1:
+                raise PlanError("needs id, the column that says whose a record is", (name,))
+
+    def summary(self) -> dict[str, Any]:
+        """What a record says about it; nothing where one record is one person."""
+        return {"id": self.id, "max_records": self.max_records, "max_groups": self.max_groups} if self.id else {}
 
 
 @dataclass(frozen=True)
@@ -108,7 +131,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.neighbours:
-            object.__setattr__(self, "neighbours", CHANGE if self.groups.public else ADD_OR_REMOVE)
+            object.__setattr__(self, "neighbours", self._usual_neighbours)
         with self.located():
             with at("privacy", "epsilon"):
                 object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
@@ -119,7 +142,21 @@ class Plan:
             if self.interval is not None and not 0 < self.interval < 1:
                 raise PlanError(f"must be between 0 and 1, got {self.interval}", ("output", "interval"))
 
+    @property
+    def _usual_neighbours(self) -> str:
+        if self.people.id:
+            return PERSON
+        return CHANGE if self.groups.public else ADD_OR_REMOVE
+
+    @property
+    def contribution(self) -> Contribution:
+        """How much of one person counts."""
+        return Contribution(self.people.max_records, min(self.people.max_groups, len(self.groups)))
+
     def _check_relation(self) -> None:
+        if self.people.id:
+            self._check_persons()
+            return
         if self.neighbours not in (CHANGE, ADD_OR_REMOVE):
             raise PlanError(
                 f"must be {CHANGE!r} or {ADD_OR_REMOVE!r}, got {self.neighbours!r}", ("privacy", "neighbours")
@@ -128,6 +165,21 @@ class Plan:
             raise PlanError(
                 f"must be {CHANGE!r} when group sizes are public: they do not change; "
                 "declare groups.maximum instead of groups.size",
+                ("privacy", "neighbours"),
+            )
+
+    def _check_persons(self) -> None:
+        """With an id a person comes or goes with all records, so sizes cannot stay what they are."""
+        if self.groups.public:
+            raise PlanError(
+                "must not be given beside people.id: a person who is added or removed changes the sizes of groups; "
+                "declare maximum, the largest possible size, instead",
+                ("groups", "size"),
+            )
+        if self.neighbours != PERSON:
+            raise PlanError(
+                f"must be {PERSON!r} beside people.id, got {self.neighbours!r}; leave it out (a person replaced by "
+                "another is covered at twice the epsilon)",
                 ("privacy", "neighbours"),
             )
 
@@ -142,7 +194,7 @@ class Plan:
                 self.wishes_of(statistic)
                 cells = self.cells(statistic)
                 more = [f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)]
-                own = {*cells, *more, f"{statistic.name}_error"}
+                own = {*cells, *self.draws(statistic), *more, f"{statistic.name}_error"}
                 if own & names:
                     raise PlanError(f"must make different output columns, got {min(own & names)!r} again", ("name",))
                 names |= own
@@ -167,6 +219,11 @@ class Plan:
     def cells(self, statistic: Statistic) -> list[str]:
         """The output columns of a statistic's answers: its name, or its name and label for every cell."""
         return statistic.own.cells(self.subject(statistic))
+
+    def draws(self, statistic: Statistic) -> list[str]:
+        """The output columns of the numbers that are drawn: its answers, or what they are computed from."""
+        derived = statistic.own.derived(self.subject(statistic))
+        return self.cells(statistic) if derived is None else [f"{statistic.name}_{part}" for part in derived.parts]
 
     def has_interval(self, statistic: Statistic) -> bool:
         """Whether the ends of credible intervals stand beside its answers."""
@@ -230,6 +287,7 @@ class Plan:
             "wishes": _plain(self.wishes),
             "interval": None if self.interval is None else str(self.interval),
             **{name: text for name, text in (("people", self.people.name), ("edition", self.edition)) if text},
+            **({"person": self.people.summary()} if self.people.id else {}),
         }
 
 

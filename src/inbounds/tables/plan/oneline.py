@@ -16,8 +16,8 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
     """A plan from options.
 
     asked: for every kind of statistic its conditions or columns. facts: by, keys, size, maximum, epsilon, table,
-    interval, delimiter, decimal. column: what was given for low, high, step, missing and labels; they describe one
-    column. Columns in conditions have the type of what they are compared with.
+    interval, delimiter, decimal, person, max_records, max_groups. column: what was given for low, high, step, missing
+    and labels; they describe one column. Columns in conditions have the type of what they are compared with.
     """
     statistics = [{kind: of} for kind, subjects in asked.items() for of in subjects or ()]
     if not statistics:
@@ -45,6 +45,11 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
             "statistics": statistics,
             "privacy": _only(given, "epsilon"),
             "output": _only(given, "interval"),
+            "people": {
+                name: given[option]
+                for name, option in (("id", "person"), ("max_records", "max_records"), ("max_groups", "max_groups"))
+                if option in given
+            },
         }
     )
 

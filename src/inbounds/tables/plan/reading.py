@@ -12,14 +12,12 @@ from inbounds.files.intake import from_toml, text_of
 from inbounds.numbers import exact
 from inbounds.tables import condition
 from inbounds.tables.columns import Declared, Plain, category, number
-from inbounds.tables.errors import PlanError, at
-from inbounds.tables.keys import groups, register_of
-from inbounds.tables.plan import Plan, Protected, Statistic
-from inbounds.tables.plan.apart import check_apart
-from inbounds.tables.plan.lines import Lines, lines_of
+from inbounds.tables.designs import Wishes, named
+from inbounds.tables.errors import Lines, PlanError, at, lines_of
+from inbounds.tables.keys import check_apart, groups, register_of
+from inbounds.tables.plan import CHANGE, Plan, Protected, Statistic
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import CONDITIONS, KINDS
-from inbounds.tables.wishes import Wishes
 
 Values = Mapping[str, Any]
 
@@ -33,21 +31,29 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "statistic": (*KINDS, "name", "epsilon", "share", "consistent", *WISHES),
     "design": WISHES,
     "output": ("path", "interval"),
-    "people": ("name", "ledger"),
+    "people": ("name", "ledger", "id", "max_records", "max_groups"),
 }
 
 
 PlanLike = Plan | Mapping[str, Any] | str | os.PathLike[str]
 
 
-def as_plan(plan: PlanLike, frame: Any = None) -> Plan:
-    """A plan from any of its forms, its source replaced by a frame if there is one."""
+def as_plan(plan: PlanLike, frame: Any = None, person: str | None = None) -> Plan:
+    """A plan from any of its forms, its source replaced by a frame and its people's id by `person`, if given."""
+    if person is not None:
+        return _about_persons(as_plan(plan, frame), person)
     if isinstance(plan, Plan):
         reads = (*plan.reads, plan.source.path)
         return replace(plan, source=Source(frame=frame), reads=reads) if frame is not None else plan
     if isinstance(plan, Mapping):
         return replace(plan_from(plan, frame=frame), reads=named_source(plan, Path()))
     return read_plan(plan, frame=frame)
+
+
+def _about_persons(plan: Plan, person: str) -> Plan:
+    """The plan with this column for the id; what it promised of records it promises of persons."""
+    before = plan.neighbours if plan.neighbours == CHANGE and not plan.groups.public else ""
+    return replace(plan, people=replace(plan.people, id=person), neighbours=before)
 
 
 def read_plan(path: str | os.PathLike[str], *, frame: Any = None) -> Plan:
@@ -106,7 +112,10 @@ def _plan(content: Values, folder: Path, lines: Lines | None, frame: Any) -> Pla
 def protected_from(values: Values, folder: Path) -> Protected:
     """Whom the plan is about; a ledger's path is relative to the plan's folder."""
     with at("people"):
-        given = {name: _text(values[name], name) for name in values}
+        given: dict[str, Any] = {name: _text(values[name], name) for name in values if not name.startswith("max_")}
+        given |= {name: values[name] for name in values if name.startswith("max_")}
+        if given.get("id", "id") == "":
+            raise PlanError("must name the column that says whose a record is, got ''", ("id",))
         if "://" not in given.get("ledger", "://"):
             given["ledger"] = str(folder / given["ledger"])
         return Protected(**given)
@@ -201,8 +210,6 @@ def _subject(value: Any, kind: str) -> str:
 
 def wishes_from(values: Values, outer: Wishes | None = None) -> Wishes:
     """Wishes as written, on top of those of the plan."""
-    from inbounds.tables.designs import named
-
     known("design", values, WISHES)
     base = outer or Wishes()
     said = {name: values.get(name, getattr(base, name)) for name in WISHES}

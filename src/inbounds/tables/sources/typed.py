@@ -198,6 +198,15 @@ def in_digits(texts: Any) -> Any:
     return _call("hex", _hex)(texts)
 
 
+def hashed(texts: Any) -> Any:
+    """A column of texts of digits and letters as the digits of their SHA-256. SQLite must have been taught it."""
+    engine = texts.get_backend().name
+    if engine == "postgres":
+        digest = _call("sha256", _digest)(_call("convert_to", _convert_to)(texts, "UTF8"))
+        return _call("encode", _encode)(digest, "hex")
+    return _call("inbounds_sha256", _hex)(texts) if engine == "sqlite" else texts.hexdigest("sha256")
+
+
 def plain(texts: Any) -> Any:
     """A column of texts without its collation: by some of them PostgreSQL refuses to search."""
     if not _on_postgres(texts) or not texts.type().is_string():
@@ -223,6 +232,9 @@ def _convert_to(text: str, encoding: str) -> bytes: ...  # type: ignore[empty-bo
 
 
 def _convert_from(held: bytes, encoding: str) -> str: ...  # type: ignore[empty-body]
+
+
+def _digest(held: bytes) -> bytes: ...  # type: ignore[empty-body]
 
 
 def _encode(held: bytes, form: str) -> str: ...  # type: ignore[empty-body]

@@ -7,13 +7,25 @@ from typing import Any
 from inbounds.tables.statistics.count import CONDITIONS, COUNT
 from inbounds.tables.statistics.extreme import MAX, MEDIAN, MIN
 from inbounds.tables.statistics.histogram import HISTOGRAM, LABELS
-from inbounds.tables.statistics.kind import Aggregates, Domain, StatisticKind, Subject
+from inbounds.tables.statistics.kind import Aggregates, Derived, Domain, Expected, StatisticKind, Subject
 from inbounds.tables.statistics.mean import MEAN
 from inbounds.tables.statistics.mode import MODE
 from inbounds.tables.statistics.numbers import NUMBERS
 from inbounds.tables.statistics.sum import SUM
 
-__all__ = ["CONDITIONS", "DOMAINS", "KINDS", "LABELS", "NUMBERS", "Aggregates", "Domain", "StatisticKind", "Subject"]
+__all__ = [
+    "CONDITIONS",
+    "DOMAINS",
+    "KINDS",
+    "LABELS",
+    "NUMBERS",
+    "Aggregates",
+    "Derived",
+    "Domain",
+    "Expected",
+    "StatisticKind",
+    "Subject",
+]
 
 KINDS: Mapping[str, StatisticKind[Any]] = MappingProxyType(
     {kind.word: kind for kind in (COUNT, HISTOGRAM, SUM, MEAN, MIN, MAX, MEDIAN, MODE)}

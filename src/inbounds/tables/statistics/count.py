@@ -13,8 +13,7 @@ import numpy as np
 from inbounds.query import count
 from inbounds.tables import condition as language
 from inbounds.tables.columns import Declared, check_labels
-from inbounds.tables.condition import Condition
-from inbounds.tables.condition.expression import translated
+from inbounds.tables.condition import Condition, translated
 from inbounds.tables.condition.grammar import parse
 from inbounds.tables.statistics.kind import Domain, Fit, StatisticKind, one_if
 

@@ -102,5 +102,6 @@ HISTOGRAM = StatisticKind(
     cells=lambda subject: [f"{subject.name}: {label}" for label in subject.declared.labels],
     check=_check,
     in_cells=True,
+    by_unit=True,
     adds_up=True,
 )

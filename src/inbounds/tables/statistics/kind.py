@@ -5,16 +5,18 @@ A new one is a value of `StatisticKind` in a file of its own, and its name in th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from fractions import Fraction
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from inbounds.numbers import Ints
+from inbounds.mechanism import Mechanism
+from inbounds.numbers import Floats, Ints
 from inbounds.query import Query
 from inbounds.tables.columns import Declared
 from inbounds.tables.condition import Condition
+from inbounds.tables.designs import Wishes
 from inbounds.tables.errors import PlanError
 from inbounds.tables.keys import Groups
 from inbounds.tables.sources.source import Source
-from inbounds.tables.wishes import Wishes
 
 D = TypeVar("D")
 """What is declared about the subject of a statistic: a condition, a `Number` or a `Category`."""
@@ -70,6 +72,32 @@ class Aggregates:
         return self.measures[""]
 
 
+class Expected(NamedTuple):
+    """The expected error of a number, and that of the best constant in its place."""
+
+    error: float
+    constant: float
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A published number that is computed from drawn ones, all drawn by one mechanism.
+
+    parts: the columns of the drawn numbers, after the statistic's name. value: the published number, from the drawn
+    positions. expected: how far off it is, from the mechanism and a prior of the number itself. errors: the same given
+    what was drawn, from mechanism, expectation and drawn positions. interval: where the true number lies, from
+    mechanism, drawn positions, level and prior. query: whose answers the prior is about. words: how it is computed.
+    """
+
+    parts: tuple[str, ...]
+    value: Callable[[Sequence[Ints]], Floats]
+    expected: Callable[[Mechanism, Floats | None], Expected]
+    errors: Callable[[Mechanism, Expected, Sequence[Ints]], Floats]
+    interval: Callable[[Mechanism, Sequence[Ints], Fraction, Floats | None], tuple[Floats, Floats]]
+    query: Query
+    words: str
+
+
 def one_name(subject: Subject[Any]) -> list[str]:
     """One column, of the statistic's name."""
     return [subject.name]
@@ -101,7 +129,8 @@ class StatisticKind(Generic[D]):
     two and any other change one; otherwise it has one number. error: the loss that the error column states.
     has_order: whether answers lie between others, so that an interval means something. wishes: how its mechanism is
     chosen, from what the plan wishes. short: with public sizes, a record short of the size counts as `missing`.
-    empty: a group without records counts as `missing`.
+    empty: a group without records counts as `missing`. derived: how its number is computed, where others are drawn.
+    by_unit: with a maximum, records of one person may touch different numbers, so that each costs its own.
     """
 
     word: str
@@ -121,6 +150,8 @@ class StatisticKind(Generic[D]):
     adds_up: bool = False
     short: bool = False
     empty: bool = False
+    derived: Callable[[Subject[D]], Derived | None] = lambda subject: None
+    by_unit: bool = False
 
     def name(self, of: str) -> str:
         """Its column in the output, unless the plan names one."""

@@ -18,11 +18,11 @@ import numpy as np
 from inbounds.numbers import Ints
 from inbounds.query import category
 from inbounds.tables.columns import Category
+from inbounds.tables.designs import Wishes
 from inbounds.tables.errors import PlanError
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics.histogram import LABELS, cells_of, records_by_label
 from inbounds.tables.statistics.kind import Aggregates, StatisticKind, Subject
-from inbounds.tables.wishes import Wishes
 
 
 def _positions(subject: Subject[Category], found: Aggregates) -> list[Ints]:

@@ -110,8 +110,14 @@ def words(members: Sequence[tuple[StatisticKind[Number], Subject[Number]]], sour
     return [
         f"{subject.of}: values are moved into {number(column.low)}..{number(column.high)}{steps}; "
         f"a record without a value{_unread(source)}{', ' if short else ' '}{short}"
-        f"counts as {number(column.missing)} (missing)"
+        f"counts as {number(column.missing)} (missing)",
+        *_computed(members),
     ]
+
+
+def _computed(members: Sequence[tuple[StatisticKind[Number], Subject[Number]]]) -> list[str]:
+    found = [(subject.name, kind.derived(subject)) for kind, subject in members]
+    return [f"{name}: computed as {derived.words}" for name, derived in found if derived is not None]
 
 
 def _unread(source: Source) -> str:

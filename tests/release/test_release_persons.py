@@ -1,0 +1,418 @@
+"""Persons with several records: what one of them can change, by brute force, and that nobody else's records move."""
+
+import csv
+import json
+import math
+import random
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from inbounds.catalog.geometric import truncated_geometric
+from inbounds.errors import PassportError
+from inbounds.files import canonical, sha256
+from inbounds.query import Everyone, Metric, Reach
+from inbounds.tables import PlanError, SourceError, as_plan, engine, open_source, preview, release
+from inbounds.tables.account import query_of
+from inbounds.tables.answer import Asked
+from inbounds.tables.record import check
+from inbounds.tables.sources.source import quiet
+from inbounds.tables.together import together
+from inbounds.tables.write import own_digest
+from inbounds.trusted.bounds import EXP_BITS, exp_below
+
+TYPES = {"person": pa.string(), "g": pa.string(), "x": pa.float64(), "c": pa.string()}
+
+
+def plan(statistics, records=2, groups=2, maximum=4, keys=("a", "b", "d"), **more):
+    return {
+        "groups": {"by": ["g"], "keys": list(keys), "maximum": maximum},
+        "columns": {"x": {"low": 0, "high": 3}, "c": {"labels": ["p", "q"], "other": "q"}},
+        "statistics": [{**s, "name": f"s{k}"} for k, s in enumerate(statistics)],
+        "privacy": {"epsilon": 1},
+        "people": {"id": "person", "max_records": records, "max_groups": groups},
+        **more,
+    }
+
+
+def frame(rows):
+    return pa.table({name: pa.array([row.get(name) for row in rows], kind) for name, kind in TYPES.items()})
+
+
+TIGHT = {"mechanism": "truncated_geometric"}
+EVERYTHING = [
+    {"count": "x >= 2", **TIGHT}, {"histogram": "c", **TIGHT}, {"sum": "x", **TIGHT}, {"mean": "x"},
+    {"min": "x"}, {"max": "x"}, {"median": "x"}, {"mode": "c"},
+]  # fmt: skip
+
+
+# --- what one person costs, in whole numbers -------------------------------------------------------------
+
+OWN = [(g, x, c) for g in ("a", "b") for x, c in ((0.0, "p"), (3.0, "q"), (3.0, "p"))]
+"""What a record of the person who comes and goes may be."""
+
+PERSONS = [own for n in range(5) for own in combinations_with_replacement(OWN, n)]
+"""Nobody, and all persons with up to four records in up to two groups."""
+
+OTHERS = [[], [("a", 3.0, "p")], [("a", 0.0, "q"), ("b", 3.0, "p")]]
+"""Other persons, of one record each."""
+
+
+def every_table(content):
+    """All tables at once, each in groups of its own: positions[number, others, person, group]."""
+    tables = list(product(range(len(OTHERS)), range(len(PERSONS))))
+    keys = [f"{t}-{g}" for t in range(len(tables)) for g in ("a", "b")]
+    rows = []
+    for t, (others, person) in enumerate(tables):
+        mine = [("new", record) for record in PERSONS[person]]
+        mine += [(f"other {k}", record) for k, record in enumerate(OTHERS[others])]
+        rows += [{"person": f"{t} {who}", "g": f"{t}-{g}", "x": x, "c": c} for who, (g, x, c) in mine]
+    wide = {**content, "groups": {**content["groups"], "keys": keys}}
+    found = open_source(as_plan(wide, frame(rows))).aggregate().positions
+    return np.array(found).reshape(len(found), len(OTHERS), len(PERSONS), 2)
+
+
+def worst_ratios(law):
+    """The largest ratio of any output's probabilities, for every two answers, in whole numbers."""
+    columns = law[law.any(axis=1)].T.tolist()  # without outputs that no answer has
+    return [[max(map(Fraction, one, other)) for other in columns] for one in columns]
+
+
+@pytest.mark.parametrize(("records", "groups"), [(1, 1), (2, 1), (1, 2), (2, 2), (3, 2)])
+def test_no_person_with_several_records_and_groups_costs_more_than_epsilon(checks, records, groups):
+    """Nobody beside every person, among the same others: the laws of all numbers of all groups together.
+
+    Draws are independent, so the largest ratio of an output is the product of the numbers' own, here in fractions.
+    """
+    content = plan(EVERYTHING, records, groups, maximum=2, keys=("a", "b"), privacy={"epsilon": 8})
+    asked = as_plan(content, frame([]))
+    designed, found, place = checks.designed(asked), every_table(content), 0
+    for k, statistic in enumerate(asked.statistics):
+        (design,), epsilon = designed.designs[k], asked.epsilons[k]
+        ratios = worst_ratios(design.mechanism.law.matrix(design.mechanism.query).astype(object))
+        numbers = found[place : place + len(asked.draws(statistic))]
+        place += len(numbers)
+        allowed, worst = Fraction(exp_below(epsilon), 1 << EXP_BITS), Fraction(1)
+        for others, person in product(range(len(OTHERS)), range(1, len(PERSONS))):
+            nobody, somebody = numbers[:, others, 0].ravel(), numbers[:, others, person].ravel()
+            for one, other in ((nobody, somebody), (somebody, nobody)):
+                worst = max(worst, math.prod(ratios[i][j] for i, j in zip(one, other, strict=True)))
+        assert worst <= allowed
+        if statistic.kind in ("count", "histogram", "sum", "mean") and records * groups <= 4:
+            assert worst > allowed * Fraction(99, 100)  # tight: somebody costs all of it
+
+
+def test_cells_for_r_records_at_once_would_cost_too_much(checks):
+    """A twin that must fail: a histogram whose cells are drawn as a single count is, at epsilon/c."""
+    content = plan([{"histogram": "c"}], 2, 1, maximum=2, keys=("a", "b"))
+    query = query_of("count", None, 2, 2)
+    law = wide_law(query)
+    ratios = worst_ratios(law)
+    found = every_table(content)
+    worst = max(
+        math.prod(ratios[i][j] for i, j in zip(found[:, 0, 0].ravel(), found[:, 0, person].ravel(), strict=True))
+        for person in range(len(PERSONS))
+    )
+    assert worst > Fraction(exp_below(Fraction(1)), 1 << EXP_BITS)
+
+
+def wide_law(query):
+    mechanism = truncated_geometric(query, 1)
+    return mechanism.law.matrix(mechanism.query).astype(object)
+
+
+# --- on every engine: the records that count are a person's own affair ------------------------------------
+
+IDS = ["A", "a", "A ", "Ä", "A\u0308", "é", "naïve|1", "0", "00", "x" * 300, "'; drop", "\u200b"]
+"""Ids that collations, casing and trimming would take for the same."""
+
+
+def random_rows(rng, ids, most=9):
+    """Each person's values are its own, so that a kept record tells whose it is; some are many times the same."""
+    rows = []
+    for k, person in enumerate(ids):
+        for _ in range(rng.randrange(most)):
+            record = {"person": person, "g": rng.choice("abde"), "x": float(8 * k + rng.randrange(4)), "c": "p"}
+            rows += [record] * rng.choice([1, 1, 3])
+    return rows
+
+
+def kept(source, table, records, groups):
+    """The records that count: (group, value) with how often."""
+    content = plan([{"sum": "x"}], records, groups, **({"source": source} if source else {}))
+    content["columns"]["x"] = {"low": 0, "high": 1000}
+    with closing(open_source(as_plan(content, table))) as opened, quiet():
+        found = engine._joined(opened.plan, opened.table).to_pyarrow()
+    return Counter(zip(found["group_"].to_pylist(), found["v0"].to_pylist(), strict=True))
+
+
+@pytest.fixture
+def stored(tmp_path, request):
+    """Keep records in an engine: the source of a plan, and a frame or None."""
+
+    def keep(name, rows):
+        table = frame(rows)
+        if name == "frame":
+            return {}, table
+        if name == "postgresql":
+            return in_postgresql(request.getfixturevalue("postgres"), rows), None
+        path = tmp_path / f"t{len(list(tmp_path.iterdir()))}.{'parquet' if name == 'spark' else name}"
+        if name == "spark":
+            request.getfixturevalue("spark")
+        FILES["parquet" if name == "spark" else name](path, table)
+        extra = {"engine": "spark"} if name == "spark" else {"table": "t"} if name in ("duckdb", "sqlite") else {}
+        return {"path": str(path), **extra}, None
+
+    return keep
+
+
+def in_csv(path, table):
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(table.column_names)
+        writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def in_duckdb(path, table):
+    import duckdb
+
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", table)
+        connection.execute("create table t (person varchar collate nocase, g varchar, x double, c varchar)")
+        connection.execute("insert into t select * from given")
+
+
+def in_sqlite(path, table):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table t (person text collate nocase, g text, x real, c text)")
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        connection.executemany("insert into t values (?, ?, ?, ?)", rows)
+        connection.commit()
+
+
+def in_postgresql(url, rows):
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        connection.execute("drop table if exists persons")
+        connection.execute("create table persons (person text, g text, x float8, c text)")
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "insert into persons values (%(person)s, %(g)s, %(x)s, %(c)s)",
+                [{**dict.fromkeys(TYPES), **row} for row in rows],
+            )
+    return {"url": url, "table": "persons"}
+
+
+FILES = {
+    "csv": in_csv,
+    "duckdb": in_duckdb,
+    "sqlite": in_sqlite,
+    "parquet": lambda path, table: pa.parquet.write_table(table, path),
+}
+SLOW = [
+    pytest.param(name, marks=[pytest.mark.slow, pytest.mark.filterwarnings("ignore")])
+    for name in ("postgresql", "spark")
+]
+ENGINES = ["frame", "csv", "parquet", "duckdb", "sqlite", *SLOW]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_person_who_comes_or_goes_changes_nobody_elses_records(stored, name):
+    """Also with the records in another order, copies of records, and ids that look alike."""
+    rng = random.Random(11)
+    for _ in range(3):
+        records, groups = rng.randint(1, 3), rng.randint(1, 2)
+        rows = random_rows(rng, IDS)
+        gone = rng.choice([row["person"] for row in rows])
+        others = [row for row in rows if row["person"] != gone]
+        rng.shuffle(others)
+        ours = range(8 * IDS.index(gone), 8 * IDS.index(gone) + 8)
+        here, there = kept(*stored(name, rows), records, groups), kept(*stored(name, others), records, groups)
+        assert Counter({key: n for key, n in here.items() if key[1] not in ours}) == there
+        assert sum(there.values()) > len(IDS) / 2
+        assert_bounded(here, rows, records, groups)
+
+
+def assert_bounded(found, rows, records, groups):
+    """Each person has at most r records in each of at most c groups, only own ones, and no fewer than it could."""
+    for k, person in enumerate(IDS):
+        mine = {key: n for key, n in found.items() if key[1] in range(8 * k, 8 * k + 8)}
+        had = Counter(("abd".index(r["g"]), int(r["x"])) for r in rows if r["person"] == person and r["g"] in "abd")
+        assert all(n <= had[key] for key, n in mine.items())
+        per_group = Counter()
+        for (group, _), n in mine.items():
+            per_group[group] += n
+        assert len(per_group) == min(groups, len({group for group, _ in had}))
+        for group, n in per_group.items():
+            assert n == min(records, sum(m for (g, _), m in had.items() if g == group))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_records_without_an_id_count_for_nobody(stored, name):
+    rows = [{"person": person, "g": "a", "x": 5.0, "c": "p"} for person in (None, "", None)]
+    rows += [{"person": "A", "g": "a", "x": 7.0, "c": "p"}]
+    assert kept(*stored(name, rows), 3, 1) == {(0, 7): 1}
+
+
+def test_the_records_of_a_person_are_chosen_without_preference(tmp_path):
+    """Of values 0..3 with one record each, each is kept by a quarter of 4,000 persons: within 5 standard errors.
+
+    The choice is fixed, so the test is too. A value held three times is kept three times as often.
+    """
+    rows = [{"person": f"p{k}", "g": "a", "x": float(x), "c": "p"} for k in range(4000) for x in (0, 1, 2, 3)]
+    found = kept({}, frame(rows), 1, 1)
+    assert sum(found.values()) == 4000
+    assert all(abs(n - 1000) < 5 * math.sqrt(4000 * 3 / 16) for n in found.values())
+    twice = [{**row, "x": 0.0} for row in rows if row["x"] == 0] * 2
+    found = kept({}, frame(rows + twice), 1, 1)
+    assert abs(found[0, 0] - 2000) < 5 * math.sqrt(4000 / 4)
+
+
+# --- two tables that differ in one person: nothing but the draws differs ------------------------------------
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_two_tables_that_differ_in_one_person_differ_in_nothing_but_the_draws(stored, name, tmp_path):
+    rng = random.Random(3)
+    rows = random_rows(rng, ["A", "B", "C"], most=5)
+    extra = [{"person": "Z", "g": g, "x": math.nan if g == "a" else 1e308, "c": None} for g in "aabbd"]
+    content, seen = plan(EVERYTHING, 2, 2, maximum=20), []
+    content["columns"]["x"] = {"low": 0, "high": 30}
+    asked = Asked.of(as_plan(content, frame([])))
+    for table in (rows, rows + extra):
+        source, given = stored(name, table)
+        wanted = as_plan({**content, **({"source": source} if source else {})}, given)
+        with closing(open_source(wanted)) as opened:
+            seen.append(np.array(opened.aggregate().positions))
+        done = release(wanted, cache=tmp_path / "cache")
+        record = {k: v for k, v in done.record.items() if k not in ("id", "time", "plan", "plan_sha256")}
+        seen.append((done.table.column_names, done.table["g"].to_pylist(), record))
+    here, said, there, again = seen
+    assert said == again
+    place = 0
+    for k, entry in enumerate(asked.entries):
+        numbers = range(place, place + len(asked.plan.draws(entry.statistic)))
+        place = numbers.stop
+        query = asked.requests[k][0].query
+        cost = sum(hops(query, int(i), int(j)) for n in numbers for i, j in zip(here[n], there[n], strict=True))
+        assert cost * entry.drawn_at <= entry.spent
+
+
+def hops(query, i, j):
+    """How often the ratio exp(epsilon) lies between two positions."""
+    match query.neighbours:
+        case Everyone():
+            return int(i != j)
+        case Metric(unit):
+            return abs(i - j) * query.answers.unit / unit
+        case Reach(steps):
+            return -(-abs(i - j) // steps)
+
+
+# --- plan, record, command line ---------------------------------------------------------------------------
+
+
+def test_public_sizes_are_refused_with_persons_in_words(tmp_path):
+    content = plan([{"count": "true"}])
+    content["groups"] = {"by": ["g"], "keys": ["a"], "size": 3}
+    with pytest.raises(PlanError, match=r"groups.size must not be given beside people.id.*declare maximum"):
+        as_plan(content, frame([]))
+
+
+@pytest.mark.parametrize(
+    ("people", "said"),
+    [
+        ({"id": "person", "max_records": 0}, "people.max_records must be a whole number of at least 1"),
+        ({"id": "person", "max_groups": "2.5"}, "people.max_groups must be a whole number of at least 1"),
+        ({"max_records": 3}, "people.max_records needs id"),
+        ({"id": ""}, "people.id must name the column"),
+    ],
+)
+def test_bounds_of_persons_are_whole_and_about_an_id(people, said):
+    with pytest.raises(PlanError, match=said):
+        as_plan({**plan([{"count": "true"}]), "people": people}, frame([]))
+
+
+def test_another_relation_than_that_of_persons_is_refused():
+    content = plan([{"count": "true"}], privacy={"epsilon": 1, "neighbours": "change one record"})
+    with pytest.raises(PlanError, match=r"privacy.neighbours must be 'add or remove one person' beside people.id"):
+        as_plan(content, frame([]))
+
+
+def test_an_id_that_is_no_id_is_refused_before_anything_is_read():
+    content = {**plan([{"count": "true"}]), "people": {"id": "x"}}
+    with pytest.raises(SourceError, match=r"people.id must be a column of texts, whole numbers or UUIDs, but 'x' is"):
+        preview(content, frame([]))
+    with pytest.raises(SourceError, match=r"people.id names the column 'nobody'"):
+        preview({**content, "people": {"id": "nobody"}}, frame([]))
+
+
+def test_person_can_be_named_in_python(tmp_path):
+    content = plan([{"count": "true"}])
+    del content["people"]
+    done = release(content, frame([]), person="person", cache=tmp_path)
+    assert done.plan.neighbours == "add or remove one person"
+    assert "One person is all records" in done.record["statement"]
+
+
+def test_the_promise_about_persons_stands_in_record_and_report_and_is_verified(tmp_path, command):
+    rows = random_rows(random.Random(1), ["A", "B"])
+    done = release(plan(EVERYTHING), frame(rows), cache=tmp_path, output=tmp_path / "t.csv")
+    assert done.record["plan"]["person"] == {"id": "person", "max_records": 2, "max_groups": 2}
+    assert "one person may be added or removed, with all records" in done.record["statement"]
+    assert check(tmp_path / "t.csv.release.json")
+    said = command(tmp_path, "verify", "t.csv.release.json")
+    assert said.returncode == 0
+    assert "one person may be added or removed" in said.said
+    done.report(tmp_path / "t.html")
+    assert "one person may be added or removed" in " ".join((tmp_path / "t.html").read_text().split())
+
+
+@pytest.mark.parametrize("lie", ["person", "reach", "max_records", "max_groups"])
+def test_a_record_that_promises_persons_more_than_its_mechanisms_is_refused(tmp_path, lie):
+    asked = plan([{"count": "true"}, {"histogram": "c"}])
+    release(asked, frame([]), cache=tmp_path, output=tmp_path / "t.csv")
+    path = tmp_path / "t.csv.release.json"
+    record = json.loads(path.read_text())
+    if lie == "person":
+        del record["plan"]["person"]
+    elif lie == "reach":
+        record["mechanisms"][0]["query"]["neighbours"] = {"reach": 1}
+    else:
+        record["plan"]["person"][lie] = 3
+    record["plan_sha256"] = sha256(canonical(record["plan"]))
+    record["sha256"] = own_digest(record)
+    path.write_text(json.dumps(record))
+    with pytest.raises(PassportError):
+        check(path)
+
+
+def test_persons_in_one_line(tmp_path, command):
+    in_csv(tmp_path / "t.csv", frame(random_rows(random.Random(1), ["A", "B"])))
+    asked = ("--count", "x >= 2", "--maximum", "50", "--epsilon", "1")
+    done = command(tmp_path, "release", "t.csv", *asked, "--person", "person", "--max-records", "3")
+    assert done.returncode == 0
+    assert "at most 3 of them count in each of at most 1 group" in done.said
+    refused = command(tmp_path, "release", "t.csv", *asked, "--max-records", "3")
+    assert refused.returncode == 2
+    assert "people.max_records needs id" in refused.said
+
+
+def test_releases_about_persons_add_up_as_such(tmp_path):
+    records = {
+        name: release(content, frame([]), cache=tmp_path, **more).record
+        for name, content, more in (
+            ("a", plan([{"count": "true"}]), {}),
+            ("b", {k: v for k, v in plan([{"count": "true"}]).items() if k != "people"}, {}),
+        )
+    }
+    assert "one person may be added or removed, with all records" in str(together({"a": records["a"]}))
+    assert "with one record where a release names no persons" in str(together(records))
