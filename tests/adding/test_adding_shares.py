@@ -20,8 +20,8 @@ def test_designed_shares_are_the_best_of_all_on_the_grid(epsilon, children):
     grid = (
         [a, b, STEPS - a - b] for a, b in itertools.product(range(least, STEPS, 5), repeat=2) if STEPS - a - b >= least
     )
-    mine = sharing._error([int(share * STEPS) for share in found], [epsilon] * 3, weights, children, 20)
-    assert mine <= min(sharing._error(own, [epsilon] * 3, weights, children, 20) for own in grid) + 1e-9
+    mine = sharing._error([int(share * STEPS) for share in found], [epsilon] * 3, weights, children, 20, [0, 1])
+    assert mine <= min(sharing._error(own, [epsilon] * 3, weights, children, 20, [0, 1]) for own in grid) + 1e-9
 
 
 def test_a_level_of_more_weight_gets_no_less():
@@ -36,6 +36,12 @@ def test_no_level_falls_below_the_floor_even_without_weight():
 
 
 def test_many_levels_share_equally_at_worst():
-    found = designed_shares([1.0] * 30, [Fraction(1)] * 30, [2.0] * 29, 20)
+    found = designed_shares([1.0] * 12, [Fraction(1)] * 12, [2.0] * 11, 20)
     assert sum(found) == 1
     assert min(found) > 0
+
+
+def test_margins_of_a_two_way_table_both_build_on_its_cells():
+    one, other = (Fraction(1), Fraction(1), Fraction(1)), [2.0, 2.0]
+    found = designed_shares([1.0] * 3, one, other, 20, below=[0, 0])
+    assert found[1] == found[2]

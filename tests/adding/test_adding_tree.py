@@ -247,7 +247,7 @@ def test_every_adjusted_tree_adds_up_in_whole_numbers_within_range(data):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(adjusting, "LARGEST", most)
             found = adjusted_tree(tree, reports, [1.0] * tree.depth, 0.9)
-        assert found.by == (POSTERIOR if most else LEAST_SQUARES)
+        assert found.by in ((POSTERIOR, LEAST_SQUARES) if most else (LEAST_SQUARES,))  # contradictions beyond floats
         check_adjusted(tree, found)
         if isinstance(reports[-1], Known):
             assert np.array_equal(found.levels[-1].values, reports[-1].y)

@@ -15,13 +15,14 @@ from typing import Any
 from warnings import warn
 
 from inbounds.files import write_text
-from inbounds.tables.answer import Asked, Designed, Mechanisms, Released, answered, mechanisms_of
+from inbounds.tables.answer import Asked, Designed, Mechanisms, answered, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
 from inbounds.tables.keys import Groups, groups
+from inbounds.tables.layout import Released
 from inbounds.tables.passports import mechanism, write_passports
 from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.plan.reading import PlanLike, as_plan, read_plan
@@ -192,8 +193,8 @@ def _drawn(
         progress("aggregating", 0, 1)
         truths = source.aggregate()
         progress("aggregating", 1, 1)
-    columns = answered(designed, truths, progress=progress)
-    return booking.keep(arrow(columns), recorded(designed)), designed
+    answers = answered(designed, truths, progress=progress)
+    return booking.keep(arrow(answers.columns), recorded(designed, answers.reports)), designed
 
 
 def preview(

@@ -18,10 +18,13 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import shortest_run
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.account import AccountLine, account, query_of
+from inbounds.tables.adjust import ReportsForm, adjust
 from inbounds.tables.consistent import summing_to
 from inbounds.tables.designs import Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
+from inbounds.tables.layers import layer_request
+from inbounds.tables.layout import Released, adjusted_columns, keys_and_sizes, of_groups, reports_form
 from inbounds.tables.plan import Plan
 from inbounds.tables.statistics import Derived, Expected
 from inbounds.trusted.sample import Draws, entropy, report
@@ -32,13 +35,18 @@ Mechanisms = Mapping[tuple[str, int], Mechanism]
 
 @dataclass(frozen=True)
 class Asked:
-    """A plan's numbers before the data is looked at: for every statistic, the request of each distinct size."""
+    """A plan's numbers before the data is looked at.
+
+    requests: for every statistic, that of each distinct size. layers: for every statistic, those of the sums that are
+    drawn beside it.
+    """
 
     plan: Plan
     entries: tuple[AccountLine, ...]
     sizes: tuple[int, ...]
     members: tuple[Ints, ...] = field(repr=False)
     requests: tuple[tuple[Request, ...], ...] = field(repr=False)
+    layers: tuple[tuple[Request, ...], ...] = field(repr=False)
 
     @classmethod
     def of(cls, plan: Plan) -> "Asked":
@@ -46,14 +54,16 @@ class Asked:
         distinct, place = np.unique(plan.groups.sizes, return_inverse=True)
         order = np.argsort(place, kind="stable")
         members = np.split(order, np.cumsum(np.bincount(place))[:-1])
-        entries, requests = tuple(account(plan)), []
+        entries, requests, layers = tuple(account(plan)), [], []
         for k, entry in enumerate(entries):
             with plan.located(), at("statistics", k, entry.statistic.kind):
                 wishes = plan.wishes_of(entry.statistic)
                 kind, subject = entry.statistic.kind, plan.subject(entry.statistic)
                 queries = [query_of(kind, subject, int(size), entry.records) for size in distinct]
-                requests.append(tuple(Request(query, entry.drawn_at, wishes) for query in queries))
-        return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests))
+                requests.append(tuple(Request(query, entry.own_at, wishes) for query in queries))
+                above = () if entry.layered is None else entry.layered.layers
+                layers.append(tuple(layer_request(entry.statistic, subject, layer, entry.drawn_at) for layer in above))
+        return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests), tuple(layers))
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,7 @@ class Designed:
     asked: Asked
     designs: tuple[tuple[Design, ...], ...] = field(repr=False)
     expected: tuple[tuple[Expected, ...], ...]
+    layers: tuple[tuple[Design, ...], ...] = field(repr=False)
 
     @property
     def errors(self) -> tuple[tuple[float, ...], ...]:
@@ -73,8 +84,9 @@ class Designed:
     def of(cls, asked: Asked, folder: Path, progress: Progress = no_progress) -> "Designed":
         """Design every distinct request once; what cannot be designed is an error about its statistic."""
         made: dict[Request, Design] = {}
-        distinct = len({request for row in asked.requests for request in row})
-        for k, row in enumerate(asked.requests):
+        rows = [(*own, *above) for own, above in zip(asked.requests, asked.layers, strict=True)]
+        distinct = len({request for row in rows for request in row})
+        for k, row in enumerate(rows):
             kind = asked.plan.statistics[k].kind
             with asked.plan.located(), at("statistics", k, kind):
                 for request in row:
@@ -82,16 +94,19 @@ class Designed:
                         progress("designing", len(made), distinct)
                         made[request] = _made(request, folder)
         progress("designing", distinct, distinct)
-        designs = tuple(tuple(made[request] for request in row) for row in asked.requests)
+        designs, layers = (
+            tuple(tuple(made[request] for request in row) for row in wanted)
+            for wanted in (asked.requests, asked.layers)
+        )
         found: dict[tuple[Request, str, Any], Expected] = {}
-        rows = []
+        expected = []
         for statistic, row in zip(asked.plan.statistics, asked.requests, strict=True):
             loss, derived = statistic.own.error, statistic.own.derived(asked.plan.subject(statistic))
             for request in row:
                 if (request, loss, derived) not in found:
                     found[request, loss, derived] = _expected(made[request], request, loss, derived)
-            rows.append(tuple(found[request, loss, derived] for request in row))
-        return cls(asked, designs, tuple(rows))
+            expected.append(tuple(found[request, loss, derived] for request in row))
+        return cls(asked, designs, tuple(expected), layers)
 
 
 def _made(request: Request, folder: Path) -> Design:
@@ -123,28 +138,60 @@ def mechanisms_of(designed: Designed) -> Mechanisms:
 
 
 @dataclass(frozen=True)
-class Released:
-    """One released column: a name and one value per declared group."""
+class Answers:
+    """What is released: columns, and the reports behind those that were made to add up."""
 
-    name: str
-    values: NDArray[Any] = field(repr=False)
+    columns: list[Released]
+    reports: ReportsForm | None = field(default=None, repr=False)
 
 
 def answered(
     designed: Designed, truths: Truths, *, draws: Draws = entropy, progress: Progress = no_progress
-) -> list[Released]:
+) -> Answers:
     """The released columns: keys, declared sizes where they differ, every statistic with its error and interval."""
-    plan, columns = designed.asked.plan, [*_key_columns(designed.asked.plan), *_size_column(designed.asked.plan)]
+    plan = designed.asked.plan
     rows, total = iter(truths.positions), len(truths.positions) * len(plan.groups)
     done = 0
+    columns: dict[int, list[Released]] = {}
+    layered: dict[int, list[list[Ints]]] = {}
     for k, statistic in enumerate(plan.statistics):
-        cells = {}
+        cells, positions = {}, []
         for name in plan.draws(statistic):
-            cells[name] = _drawn(designed.asked, designed.designs[k], next(rows), draws)
+            positions.append(next(rows))
+            cells[name] = _drawn(designed.asked, designed.designs[k], positions[-1], draws)
             done += len(plan.groups)
             progress("answering", done, total)
-        columns += _spoken(designed, k, cells)
-    return columns
+        if plan.adds_up(statistic):
+            layered[k] = [list(cells.values()), *_drawn_layers(designed, k, positions, draws)]
+        else:
+            columns[k] = _spoken(designed, k, cells)
+    if not layered:
+        return Answers([*keys_and_sizes(plan), *(column for k in columns for column in columns[k])])
+    return _adding_up(designed, columns, layered)
+
+
+def _drawn_layers(designed: Designed, k: int, positions: Sequence[Ints], draws: Draws) -> list[list[Ints]]:
+    """Reports about the sums beside a statistic's own numbers: for every layer, rows of them."""
+    layered = designed.asked.entries[k].layered
+    assert layered is not None
+    return [
+        [report(design.mechanism.law.sampler, row, draws) for row in layer.sums(positions)]
+        for layer, design in zip(layered.layers, designed.layers[k], strict=True)
+    ]
+
+
+def _adding_up(designed: Designed, columns: dict[int, list[Released]], layered: dict[int, list[list[Ints]]]) -> Answers:
+    """The table after post-processing: statistics that add up, adjusted, beside those that do not."""
+    plan, entries = designed.asked.plan, designed.asked.entries
+    reports = reports_form(plan, entries, layered)
+    adjusted = dict(zip(layered, adjust(reports), strict=True))
+    found = keys_and_sizes(plan)
+    for k in range(len(plan.statistics)):
+        if k in adjusted:
+            found += adjusted_columns(plan, plan.statistics[k], adjusted[k])
+        else:
+            found += [of_groups(plan, column) for column in columns[k]]
+    return Answers(found, reports)
 
 
 def _drawn(asked: Asked, designs: Sequence[Design], positions: Ints, draws: Draws) -> Ints:
@@ -221,17 +268,6 @@ def _derived_intervals(
         prior, own = prior_of(request.wishes, derived.query), [outputs[members] for outputs in drawn]
         low[members], high[members] = derived.interval(design.mechanism, own, asked.plan.interval, prior)
     return low, high
-
-
-def _key_columns(plan: Plan) -> list[Released]:
-    """What names each group; public."""
-    keys = plan.groups.keys
-    return [Released(name, np.array([key[k] for key in keys], dtype=object)) for k, name in enumerate(plan.groups.by)]
-
-
-def _size_column(plan: Plan) -> list[Released]:
-    """What was declared about each group's size, so that a reader knows which mechanism answered it; public."""
-    return [Released(plan.size_column, np.array(plan.groups.sizes))] if plan.size_column else []
 
 
 # --- credible intervals: where the true answer lies, given the released one and a prior over the answers ----

@@ -73,6 +73,10 @@ class Wishes:
             raise PlanError(f"must be {forms}", ("prior",))
 
 
+ADDING = Wishes(mechanism="truncated_geometric")
+"""What adds up: its reports can be read without bias, and their likelihood is simple."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What determines a mechanism."""

@@ -18,12 +18,14 @@ from inbounds.files import canonical, content_of, sha256
 from inbounds.mechanism.spelling import query_json, read_fraction, read_query
 from inbounds.numbers import whole
 from inbounds.query import Metric, Query
-from inbounds.tables.account import drawn, query_of, records_at_once
+from inbounds.tables.account import AccountLine, counted_by_unit, drawn, query_of
+from inbounds.tables.adjust import ReportsForm
 from inbounds.tables.answer import Designed
 from inbounds.tables.columns import Column
 from inbounds.tables.designs import Design
+from inbounds.tables.layout import layer_error
 from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON, Contribution, Plan, Statistic
-from inbounds.tables.statistics import Subject
+from inbounds.tables.statistics import KINDS, Subject
 from inbounds.tables.texts import number
 from inbounds.tables.words import RECORD_BEFORE, composition, handling, promised, record_of, statement
 from inbounds.tables.write import own_digest, spaced_digest
@@ -37,8 +39,11 @@ RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 
 
-def record(designed: Designed) -> dict[str, Any]:
-    """Everything but the table's own digest, which `write` adds. Built from the plan and the mechanisms alone."""
+def record(designed: Designed, reports: ReportsForm | None = None) -> dict[str, Any]:
+    """Everything but the table's own digest, which `write` adds. Built from the plan and the mechanisms alone.
+
+    reports: what was drawn for statistics that add up; their table is post-processing of it.
+    """
     asked, plan = designed.asked, designed.asked.plan
     return {
         "format": FORMAT,
@@ -56,20 +61,30 @@ def record(designed: Designed) -> dict[str, Any]:
                 "spent": str(entry.spent),
                 "drawn_at": str(entry.drawn_at),
                 "reason": entry.reason,
+                **_layers(entry),
             }
             for entry in asked.entries
         ],
         "composition": composition(plan, asked.entries),
         "mechanisms": mechanisms(designed),
         "versions": versions(),
+        **({} if reports is None else {"reports": reports}),
     }
+
+
+def _layers(entry: AccountLine) -> dict[str, Any]:
+    """The epsilon of each layer of a statistic that adds up, its own numbers first."""
+    if entry.layered is None:
+        return {}
+    return {"layers": {name: str(entry.drawn_at * share) for name, share in entry.layered.shares}}
 
 
 def mechanisms(designed: Designed) -> list[dict[str, Any]]:
     """One line per statistic and size: the mechanism's digest, construction, epsilon and range."""
     lines, asked = [], designed.asked
-    for statistic, designs, errors in zip(asked.plan.statistics, designed.designs, designed.errors, strict=True):
-        parts = _parts(asked.plan, statistic)
+    for k, statistic in enumerate(asked.plan.statistics):
+        designs, errors, layered = designed.designs[k], designed.errors[k], asked.entries[k].layered
+        parts = _parts(asked.plan, statistic) if layered is None else {"layer": layered.name}
         for size, members, design, error in zip(asked.sizes, asked.members, designs, errors, strict=True):
             lines.append(
                 {
@@ -81,6 +96,18 @@ def mechanisms(designed: Designed) -> list[dict[str, Any]]:
                     "expected_error": error,
                 }
             )
+        if layered is not None:
+            lines += [
+                {
+                    "statistic": statistic.name,
+                    "size": layer.size,
+                    "groups": len(layer.ranges),
+                    "layer": layer.name,
+                    **_line(design),
+                    "expected_error": layer_error(asked.plan, asked.entries[k], layer.share),
+                }
+                for layer, design in zip(layered.layers, designed.layers[k], strict=True)
+            ]
     return _merged(lines)
 
 
@@ -110,9 +137,10 @@ def _answers(query: Query) -> str:
 
 def _merged(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Sizes that share a mechanism (min, max, median do not depend on the size) on one line."""
-    merged: dict[tuple[str, str], dict[str, Any]] = {}
+    merged: dict[tuple[str, ...], dict[str, Any]] = {}
     for line in lines:
-        first = merged.setdefault((line["statistic"], line["sha256"]), {**line, "groups": 0, "sizes": []})
+        own = line["statistic"], line.get("layer", ""), line["sha256"]
+        first = merged.setdefault(own, {**line, "groups": 0, "sizes": []})
         first["groups"] += line["groups"]
         first["sizes"].append(line["size"])
     found = []
@@ -244,18 +272,44 @@ def _check_mechanisms(content: Mapping[str, Any]) -> None:
     allowed, person = {}, _contribution(plan)
     for line, statistic in zip(content["account"], plan["statistics"], strict=True):
         spent, public = read_fraction(line["spent"]), plan["sizes"] == "public"
-        allowed[statistic["name"]], _ = drawn(statistic["kind"], public, plan["neighbours"], spent, person)
-        if read_fraction(line["drawn_at"]) != allowed[statistic["name"]]:
+        by_unit = counted_by_unit(statistic["kind"], _adds_up(statistic, plan))
+        drawn_at, _ = drawn(statistic["kind"], public, plan["neighbours"], spent, person, by_unit)
+        if read_fraction(line["drawn_at"]) != drawn_at:
             raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
+        allowed[statistic["name"]] = _check_layers(line, drawn_at, _adds_up(statistic, plan))
     for made in content["mechanisms"]:
-        if not 0 < read_fraction(made["epsilon"]) <= allowed[made["statistic"]]:
+        layers = allowed[made["statistic"]]
+        if not 0 < read_fraction(made["epsilon"]) <= layers[made.get("layer", "")]:
             raise PassportError("a mechanism spends more than the account allows")
-        answered[made["statistic"]] += made["groups"]
+        answered[made["statistic"]] += made["groups"] if made.get("layer", "") == next(iter(layers)) else 0
         query = read_query(made["query"])
         _check_parts(made, query, plan)
         _check_person(made, query, plan)
-    if set(answered.values()) != {plan["groups"]} or content["table"]["rows"] != plan["groups"]:
+    nodes = plan["hierarchy"]["nodes"] if "hierarchy" in plan else [plan["groups"]]
+    if (
+        set(answered.values()) != {plan["groups"]}
+        or nodes[-1] != plan["groups"]
+        or content["table"]["rows"] != sum(nodes)
+    ):
         raise PassportError("the mechanisms are not those of the plan's groups and statistics")
+
+
+def _adds_up(statistic: Mapping[str, Any], plan: Mapping[str, Any]) -> bool:
+    """Whether a statistic's numbers were drawn with their sums, as the plan in a record says."""
+    kind = KINDS[statistic["kind"]]
+    return kind.over_cells or ("hierarchy" in plan and kind.over_groups)
+
+
+def _check_layers(line: Mapping[str, Any], drawn_at: Fraction, adds_up: bool) -> dict[str, Fraction]:
+    """What each layer of a statistic may spend, its own numbers first; together no more than is drawn at."""
+    if adds_up != ("layers" in line):
+        raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
+    if not adds_up:
+        return {"": drawn_at}
+    layers = {name: read_fraction(part) for name, part in line["layers"].items()}
+    if not min(layers.values()) > 0 or sum(layers.values(), Fraction(0)) > drawn_at:
+        raise PassportError(f"the layers of {line['statistic']} spend more than the account allows")
+    return layers
 
 
 def _check_parts(line: Mapping[str, Any], query: Query, plan: Mapping[str, Any]) -> None:
@@ -286,6 +340,7 @@ def _check_person(line: Mapping[str, Any], query: Query, plan: Mapping[str, Any]
     declared = plan["columns"].get(own["of"])
     facts = {} if declared is None else {**declared, "labels": declared.get("labels", ())}
     subject: Subject[Any] = Subject(own["name"], own["of"], Column(**facts) if facts else None, public=False)
-    size, records = int(str(line["size"]).partition("..")[0]), records_at_once(own["kind"], _contribution(plan))
+    size = int(str(line["size"]).partition("..")[0])
+    records = 1 if counted_by_unit(own["kind"], _adds_up(own, plan)) else _contribution(plan).records
     if query != query_of(own["kind"], subject, size, records):
         raise PassportError("a mechanism promises less than one person's records need")

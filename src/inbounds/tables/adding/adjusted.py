@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from inbounds.numbers import Ints
+from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import Cost, ExpectedError
 from inbounds.tables.adding.posterior import Marginals, OutOfWindow, posterior
@@ -28,11 +28,12 @@ LARGEST = 10**8
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The nodes of one level: published values, and the ends of their intervals."""
+    """The nodes of one level: published values, the ends of their intervals, and their expected absolute errors."""
 
     values: Ints
     low: Ints
     high: Ints
+    errors: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,9 @@ class Adjusted:
     def around(self, values: Sequence[Ints]) -> "Adjusted":
         """Other values with these intervals, widened where they must be."""
         pairs = zip(self.levels, values, strict=True)
-        levels = [Level(own, np.minimum(level.low, own), np.maximum(level.high, own)) for level, own in pairs]
+        levels = [
+            Level(own, np.minimum(level.low, own), np.maximum(level.high, own), level.errors) for level, own in pairs
+        ]
         return Adjusted(tuple(levels), self.by)
 
 
@@ -88,7 +91,7 @@ def levels_of(found: Sequence[Marginals], values: Sequence[Ints], interval: floa
 def _level(marginals: Marginals, values: Ints, interval: float) -> Level:
     """A published value may lie outside the shortest interval; then that is widened to it."""
     low, high = marginals.intervals(interval)
-    return Level(values, np.minimum(low, values), np.maximum(high, values))
+    return Level(values, np.minimum(low, values), np.maximum(high, values), marginals.errors(values))
 
 
 def nearest_squares(tree: Tree, reports: Sequence[Reports], interval: float) -> Adjusted:
@@ -101,5 +104,6 @@ def nearest_squares(tree: Tree, reports: Sequence[Reports], interval: float) -> 
     levels = []
     for value, variance, size in zip(values, variances_up(tree, reports), tree.sizes, strict=True):
         half = np.ceil(reach * np.sqrt(variance)).astype(np.int64)
-        levels.append(Level(value, np.maximum(value - half, 0), np.minimum(value + half, size)))
+        errors = np.sqrt(2 * variance / np.pi)
+        levels.append(Level(value, np.maximum(value - half, 0), np.minimum(value + half, size), errors))
     return Adjusted(tuple(levels), LEAST_SQUARES)

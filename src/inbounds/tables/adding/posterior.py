@@ -56,6 +56,11 @@ class Marginals:
     def means(self) -> Floats:
         return np.asarray(self.low + self.mass @ np.arange(self.mass.shape[1]))
 
+    def errors(self, values: Ints) -> Floats:
+        """E|X - value| of every node."""
+        x = self.low[:, None] + np.arange(self.mass.shape[1])
+        return np.asarray((self.mass * np.abs(x - values[:, None])).sum(axis=1))
+
     def intervals(self, level: float) -> tuple[Ints, Ints]:
         """For every node the shortest run of values that holds `level` of its mass, the first of equals."""
         cumulative = np.concatenate([np.zeros((len(self.mass), 1)), np.cumsum(self.mass, axis=1)], axis=1)

@@ -24,12 +24,17 @@ FLOOR = Fraction(1, 20)
 
 
 def designed_shares(
-    epsilons: Sequence[float], weights: Sequence[Fraction], children: Sequence[float], size: float
+    epsilons: Sequence[float],
+    weights: Sequence[Fraction],
+    children: Sequence[float],
+    size: float,
+    below: Sequence[int] | None = None,
 ) -> tuple[Fraction, ...]:
     """Shares of the levels, leaves first, that sum to one.
 
     epsilons: epsilon per unit that a level would have if it had the whole. weights: of the levels' mean absolute
-    errors. children: of a node of each level above the leaves, on average. size: of a leaf's range, on average.
+    errors. children: of a node of each level above the leaves, on average. size: of a leaf's range, on average. below:
+    the level whose nodes are the children of each level above the leaves, by default the one before.
     """
     levels = len(weights)
     least = min(int(STEPS * FLOOR), STEPS // levels)
@@ -38,7 +43,7 @@ def designed_shares(
         start[level] += STEPS - sum(start)
 
     def error(shares: list[int]) -> float:
-        return _error(shares, epsilons, weights, children, size)
+        return _error(shares, epsilons, weights, children, size, below or range(levels - 1))
 
     best = min((_descended(start, least, error) for start in starts), key=error)
     return tuple(Fraction(share, STEPS) for share in best)
@@ -62,12 +67,15 @@ def _moved(shares: list[int], giver: int, taker: int, steps: int) -> list[int]:
 
 
 def _error(
-    shares: list[int], epsilons: Sequence[float], weights: Sequence[Fraction], children: Sequence[float], size: float
+    shares: list[int],
+    epsilons: Sequence[float],
+    weights: Sequence[Fraction],
+    children: Sequence[float],
+    size: float,
+    below: Sequence[int],
 ) -> float:
-    variance = ((size + 1) ** 2 - 1) / 12
-    error = 0.0
+    variances: list[float] = []
     for level, share in enumerate(shares):
-        before = variance if level == 0 else children[level - 1] * variance
-        variance = 1 / (1 / geometric_variance(epsilons[level] * share / STEPS) + 1 / before)
-        error += float(weights[level]) * float(np.sqrt(variance))
-    return error
+        before = children[level - 1] * variances[below[level - 1]] if level else ((size + 1) ** 2 - 1) / 12
+        variances.append(1 / (1 / geometric_variance(epsilons[level] * share / STEPS) + 1 / before))
+    return sum(float(weight) * float(np.sqrt(variance)) for weight, variance in zip(weights, variances, strict=True))

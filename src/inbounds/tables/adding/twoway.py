@@ -90,7 +90,8 @@ class AdjustedTables:
 
     def transposed(self, turned: Ints) -> "AdjustedTables":
         back = np.argsort(turned)
-        cells = Level(self.cells.values[back], self.cells.low[back], self.cells.high[back])
+        own = self.cells
+        cells = Level(own.values[back], own.low[back], own.high[back], own.errors[back])
         return AdjustedTables(cells, self.column_sums, self.row_sums, self.by)
 
 
@@ -167,6 +168,8 @@ def _crossed(asked: TwoWay, weights: Sequence[float], interval: float) -> Adjust
 def _summed(asked: TwoWay, side: Side, interval: float) -> AdjustedTables:
     found = nearest_squares(side.tree, side.reports, interval)
     cells, shape = found.levels[0], (len(asked.sizes), asked.rows, asked.columns)
-    values, low, high = (own.reshape(shape).sum(axis=1).ravel() for own in (cells.values, cells.low, cells.high))
+    values, low, high, errors = (
+        own.reshape(shape).sum(axis=1).ravel() for own in (cells.values, cells.low, cells.high, cells.errors)
+    )
     most = np.repeat(asked.sizes, asked.columns)
-    return AdjustedTables(cells, found.levels[1], Level(values, low, np.minimum(high, most)), found.by)
+    return AdjustedTables(cells, found.levels[1], Level(values, low, np.minimum(high, most), errors), found.by)

@@ -104,4 +104,5 @@ HISTOGRAM = StatisticKind(
     in_cells=True,
     by_unit=True,
     adds_up=True,
+    over_groups=True,
 )

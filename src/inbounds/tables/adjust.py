@@ -1,0 +1,138 @@
+"""The table that adds up, from the reports in a record alone: whoever has the record gets the same digits.
+
+A record keeps what was drawn: for every statistic that adds up, and each of its layers, rows of reports. Everything
+here is post-processing of those.
+"""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypedDict
+
+import numpy as np
+
+from inbounds.numbers import Ints
+from inbounds.tables.adding.adjusted import Level
+from inbounds.tables.adding.labels import Labelled, adjusted_labels
+from inbounds.tables.adding.reports import Geometric
+from inbounds.tables.adding.tree import Tree
+from inbounds.tables.adding.twoway import TwoWay, adjusted_tables
+
+CELLS, ROWS, COLUMNS = "cells", "rows", "columns"
+"""What the layers of a crosstab are called in a record."""
+
+USUAL_INTERVAL = Fraction(9, 10)
+"""The probability of intervals where the plan names none; they are then not published."""
+
+
+class LayerForm(TypedDict):
+    """Reports about one layer: epsilon per unit, the weight of its errors, and rows of reports, one for each cell."""
+
+    name: str
+    rate: str
+    weight: str
+    reports: list[list[int]]
+
+
+class AddingForm(TypedDict):
+    """What a statistic that adds up needs to be adjusted again.
+
+    shape: of a crosstab, else empty. known: whether cells sum to the public sizes. start, step, positions: a group of n
+    people has the values n·start + step·(0..n·positions). layers: its own numbers first.
+    """
+
+    statistic: str
+    shape: list[int]
+    known: bool
+    start: str
+    step: str
+    positions: int
+    layers: list[LayerForm]
+
+
+class ReportsForm(TypedDict):
+    """All reports of a release that add up: sizes of the groups, parents level by level from the groups up."""
+
+    sizes: list[int]
+    parents: list[list[int]]
+    interval: str
+    statistics: list[AddingForm]
+
+
+@dataclass(frozen=True, eq=False)
+class AdjustedStatistic:
+    """A statistic that was made to add up: values and intervals of its layers, rows × nodes, its own numbers first."""
+
+    name: str
+    layers: tuple[Level, ...] = field(repr=False)
+    by: str
+
+
+def adjust(form: ReportsForm) -> list[AdjustedStatistic]:
+    """All statistics of a record's reports, made to add up."""
+    return [_crosstab(form, own) if own["shape"] else _levels(form, own) for own in form["statistics"]]
+
+
+def _rates(own: AddingForm) -> list[float]:
+    return [float(Fraction(layer["rate"])) for layer in own["layers"]]
+
+
+def _weights(own: AddingForm) -> list[float]:
+    return [float(Fraction(layer["weight"])) for layer in own["layers"]]
+
+
+def _levels(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
+    """Labels (one, for a count or a sum) over the levels of the hierarchy."""
+    first = np.array(form["parents"][0])
+    order = np.argsort(first, kind="stable")
+    sizes = np.array(form["sizes"])[order]
+    tree = Tree.over(sizes * own["positions"], first[order], *map(np.array, form["parents"][1:]))
+    people = tree.sums(sizes)
+    reports = []
+    for level, (layer, rate) in enumerate(zip(own["layers"], _rates(own), strict=True)):
+        rows = np.minimum(np.array(layer["reports"], dtype=np.int64), _declared(tree.sizes[level], order, level))
+        reports.append(Geometric((rows[:, order] if level == 0 else rows).ravel(), rate))
+    labels = len(own["layers"][0]["reports"])
+    asked = Labelled(tree, labels, tuple(reports), own["known"])
+    found = adjusted_labels(asked, _weights(own), float(Fraction(form["interval"])))
+    back = np.argsort(order)
+    layers = []
+    for level, (nodes, each) in enumerate(zip(people, found.levels, strict=True)):
+        parts = [_valued(own, nodes, part.reshape(labels, -1)) for part in (each.values, each.low, each.high)]
+        parts.append(each.errors.reshape(labels, -1) * float(Fraction(own["step"])))
+        layers.append(Level(*((part[:, back] if level == 0 else part) for part in parts)))
+    return AdjustedStatistic(own["statistic"], tuple(layers), found.by)
+
+
+def _declared(sizes: Ints, order: Ints, level: int) -> Ints:
+    """Ranges in the order in which reports are kept: groups as they were declared."""
+    return sizes[np.argsort(order)] if level == 0 else sizes
+
+
+def _crosstab(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
+    rows, columns = own["shape"]
+    sizes = np.array(form["sizes"])
+    held = {
+        layer["name"]: Geometric(np.minimum(np.array(layer["reports"]), sizes).T.ravel(), rate)
+        for layer, rate in zip(own["layers"], _rates(own), strict=True)
+    }
+    weight = dict(zip(held, _weights(own), strict=True))
+    weights = [weight.get(name, 0.0) for name in (CELLS, ROWS, COLUMNS)]
+    asked = TwoWay(rows, columns, sizes, own["known"], held[CELLS], held.get(ROWS), held.get(COLUMNS))
+    found = adjusted_tables(asked, weights, float(Fraction(form["interval"])))
+    by_name = {CELLS: found.cells, ROWS: found.row_sums, COLUMNS: found.column_sums}
+    layers = []
+    for name in held:
+        level = by_name[name]
+        assert level is not None
+        parts: list[Any] = [level.values, level.low, level.high, level.errors]
+        layers.append(Level(*(part.reshape(len(sizes), -1).T for part in parts)))
+    return AdjustedStatistic(own["statistic"], tuple(layers), found.by)
+
+
+def _valued(own: AddingForm, people: Ints, positions: Ints) -> Any:
+    """Positions as the values they stand for; whole ones as whole numbers."""
+    start, step = Fraction(own["start"]), Fraction(own["step"])
+    common = math.lcm(start.denominator, step.denominator)
+    whole = people * int(start * common) + positions * int(step * common)
+    return whole if common == 1 else whole / common

@@ -1,0 +1,138 @@
+"""The rows and columns of a table that adds up: every level of the hierarchy from the top down, the groups last."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.numbers import Floats, Ints
+from inbounds.query import Reach
+from inbounds.tables.account import AccountLine
+from inbounds.tables.adjust import USUAL_INTERVAL, AddingForm, AdjustedStatistic, LayerForm, ReportsForm
+from inbounds.tables.plan import LEVEL, Plan, Statistic
+from inbounds.tables.statistics.crosstab import Crossed
+
+
+@dataclass(frozen=True)
+class Released:
+    """One released column: a name and one value per row."""
+
+    name: str
+    values: NDArray[Any] = field(repr=False)
+
+
+def keys_and_sizes(plan: Plan) -> list[Released]:
+    """What names each row, and what was declared about its size, so that a reader knows which mechanism answered it.
+
+    Keys of lower levels are missing in rows of higher ones. All of it is public.
+    """
+    if plan.hierarchy is None:
+        columns = [(name, [key[k] for key in plan.groups.keys]) for k, name in enumerate(plan.groups.by)]
+        sizes = plan.groups.sizes if plan.size_column else None
+    else:
+        columns = _levels_and_keys(plan)
+        sizes = np.concatenate([*plan.nested.tree.sizes[:0:-1], plan.groups.sizes])
+    found = [Released(name, np.array(values, dtype=object)) for name, values in columns]
+    return found + ([] if sizes is None else [Released(plan.size_column, np.array(sizes))])
+
+
+def _levels_and_keys(plan: Plan) -> list[tuple[str, list[Any]]]:
+    assert plan.hierarchy is not None
+    levels, nest = plan.hierarchy.levels, plan.nested
+    above = [key for nodes in nest.keys[:0:-1] for key in nodes]
+    own = [tuple(key[plan.groups.by.index(level)] for level in levels) for key in plan.groups.keys]
+    rows = [*above, *own]
+    columns: list[tuple[str, list[Any]]] = [(LEVEL, [levels[len(key) - 1] for key in rows])]
+    for name in plan.groups.by:
+        k = levels.index(name)
+        columns.append((name, [key[k] if k < len(key) else None for key in rows]))
+    return columns
+
+
+def rows_above(plan: Plan) -> int:
+    """How many rows stand before those of the groups."""
+    return 0 if plan.hierarchy is None else sum(len(sizes) for sizes in plan.nested.tree.sizes[1:])
+
+
+def of_groups(plan: Plan, column: Released) -> Released:
+    """A column that is known for the groups alone, in a table with rows for every level."""
+    above = rows_above(plan)
+    if not above:
+        return column
+    return Released(column.name, np.array([None] * above + column.values.tolist(), dtype=object))
+
+
+def reports_form(plan: Plan, entries: Sequence[AccountLine], layered: Mapping[int, list[list[Ints]]]) -> ReportsForm:
+    """What a record keeps of the statistics that add up: rows of reports for each of their layers."""
+    parents: list[list[int]] = []
+    if plan.hierarchy is not None:
+        nest = plan.nested
+        parents = [nest.tree.parents[0][np.argsort(nest.order)].tolist()]
+        parents += [parent.tolist() for parent in nest.tree.parents[1:]]
+    return {
+        "sizes": plan.groups.sizes.tolist(),
+        "parents": parents,
+        "interval": str(USUAL_INTERVAL if plan.interval is None else plan.interval),
+        "statistics": [_adding(plan, entries[k], rows) for k, rows in layered.items()],
+    }
+
+
+def _adding(plan: Plan, entry: AccountLine, rows: list[list[Ints]]) -> AddingForm:
+    assert entry.layered is not None
+    subject = plan.subject(entry.statistic)
+    query = entry.statistic.own.query(subject, 1)
+    reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
+    crossed = subject.declared if isinstance(subject.declared, Crossed) else None
+    own, shares = entry.layered, entry.layered.shares
+    weights = own.weights
+    layers: list[LayerForm] = [
+        {
+            "name": name,
+            "rate": str(entry.drawn_at * share / reach),
+            "weight": str(weight),
+            "reports": [row.tolist() for row in reports],
+        }
+        for (name, share), weight, reports in zip(shares, weights, rows, strict=True)
+    ]
+    return {
+        "statistic": entry.statistic.name,
+        "shape": [] if crossed is None else list(crossed.shape),
+        "known": plan.groups.public and (entry.statistic.consistent if crossed is None else crossed.full),
+        "start": str(query.answers.start),
+        "step": str(query.answers.unit),
+        "positions": len(query.answers) - 1,
+        "layers": layers,
+    }
+
+
+def adjusted_columns(plan: Plan, statistic: Statistic, adjusted: AdjustedStatistic) -> list[Released]:
+    """The columns of a statistic that was made to add up: values, the mean error of a row's cells, intervals."""
+    over_groups, cells = not statistic.own.over_cells, len(plan.cells(statistic))
+    names, axis = [*plan.cells(statistic), *plan.margin_cells(statistic)], 1 if over_groups else 0
+    layers = adjusted.layers[::-1] if over_groups else adjusted.layers  # rows from the top down, groups last
+    values, low, high, errors = (
+        np.concatenate([getattr(own, part) for own in layers], axis=axis)
+        for part in ("values", "low", "high", "errors")
+    )
+    columns = [Released(name, row) for name, row in zip(names, values, strict=True)]
+    columns.append(Released(f"{statistic.name}_error", _digits(errors[:cells].mean(axis=0))))
+    if plan.has_interval(statistic):
+        for name, first, last in zip(names, low, high, strict=True):
+            columns += [Released(f"{name}_low", first), Released(f"{name}_high", last)]
+    return columns if over_groups else [of_groups(plan, column) for column in columns]
+
+
+def _digits(errors: Floats) -> Floats:
+    """Errors to four digits."""
+    return np.array([float(f"{error:.4g}") for error in errors])
+
+
+def layer_error(plan: Plan, entry: AccountLine, share: Fraction) -> float:
+    """The mean absolute error of a sum as drawn, far from the ends, to six digits: 2α/(1 - α²) steps."""
+    query = entry.statistic.own.query(plan.subject(entry.statistic), 1)
+    reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
+    falls = float(np.exp(-float(entry.drawn_at * share / reach)))
+    return float(f"{2 * falls / (1 - falls**2) * float(query.answers.unit):.6g}")
