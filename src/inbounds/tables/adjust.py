@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inbounds.numbers import Ints
 from inbounds.tables.adding.adjusted import Level
@@ -26,9 +27,10 @@ USUAL_INTERVAL = Fraction(9, 10)
 
 
 class LayerForm(TypedDict):
-    """Reports about one layer: epsilon per unit, the weight of its errors, and rows of reports, one for each cell."""
+    """Reports about one layer: epsilon per unit, the weight of its errors, and rows of reports, one for each column."""
 
     name: str
+    columns: list[str]
     rate: str
     weight: str
     reports: list[list[int]]
@@ -51,11 +53,15 @@ class AddingForm(TypedDict):
 
 
 class ReportsForm(TypedDict):
-    """All reports of a release that add up: sizes of the groups, parents level by level from the groups up."""
+    """All reports of a release that add up: sizes of the groups, parents level by level from the groups up.
+
+    interval: the probability of intervals; published: whether they stand in the table.
+    """
 
     sizes: list[int]
     parents: list[list[int]]
     interval: str
+    published: bool
     statistics: list[AddingForm]
 
 
@@ -66,6 +72,42 @@ class AdjustedStatistic:
     name: str
     layers: tuple[Level, ...] = field(repr=False)
     by: str
+
+
+Columns = dict[str, NDArray[Any]]
+"""Columns of a table by name, in order."""
+
+
+def adjusted_columns(form: ReportsForm) -> list[Columns]:
+    """For each statistic the columns of its table: values, the mean error of a row's cells, intervals.
+
+    Rows are the levels from the top down, the groups last; what is about groups alone is missing above them.
+    """
+    above = sum(len(parents) for parents in form["parents"][1:]) + (
+        max(form["parents"][-1]) + 1 if form["parents"] else 0
+    )
+    return [_columns(form, own, found, above) for own, found in zip(form["statistics"], adjust(form), strict=True)]
+
+
+def _columns(form: ReportsForm, own: AddingForm, found: AdjustedStatistic, above: int) -> Columns:
+    over_cells, cells = bool(own["shape"]), len(own["layers"][0]["columns"])
+    layers = found.layers if over_cells else found.layers[::-1]
+    values, low, high, errors = (
+        np.concatenate([getattr(layer, part) for layer in layers], axis=0 if over_cells else 1)
+        for part in ("values", "low", "high", "errors")
+    )
+    names = [name for layer in own["layers"][: None if over_cells else 1] for name in layer["columns"]]
+    columns = dict(zip(names, values, strict=True))
+    columns[f"{own['statistic']}_error"] = np.array([float(f"{error:.4g}") for error in errors[:cells].mean(axis=0)])
+    if form["published"]:
+        for name, first, last in zip(names, low, high, strict=True):
+            columns |= {f"{name}_low": first, f"{name}_high": last}
+    return {name: below(above, column) for name, column in columns.items()} if over_cells else columns
+
+
+def below(above: int, values: NDArray[Any]) -> NDArray[Any]:
+    """A column that is known for the groups alone, in a table with so many rows above them."""
+    return np.array([None] * above + values.tolist(), dtype=object) if above else values
 
 
 def adjust(form: ReportsForm) -> list[AdjustedStatistic]:

@@ -18,13 +18,13 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import shortest_run
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.account import AccountLine, account, query_of
-from inbounds.tables.adjust import ReportsForm, adjust
+from inbounds.tables.adjust import ReportsForm, adjusted_columns
 from inbounds.tables.consistent import summing_to
 from inbounds.tables.designs import Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.layers import layer_request
-from inbounds.tables.layout import Released, adjusted_columns, keys_and_sizes, of_groups, reports_form
+from inbounds.tables.layout import Released, keys_and_sizes, of_groups, reports_form
 from inbounds.tables.plan import Plan
 from inbounds.tables.statistics import Derived, Expected
 from inbounds.trusted.sample import Draws, entropy, report
@@ -130,11 +130,16 @@ def _expected(design: Design, request: Request, loss: str, derived: Derived | No
 def mechanisms_of(designed: Designed) -> Mechanisms:
     """All mechanisms of a release, by the statistic's name and the group's size."""
     asked = designed.asked
-    return {
+    found = {
         (statistic.name, size): made.mechanism
         for statistic, row in zip(asked.plan.statistics, designed.designs, strict=True)
         for size, made in zip(asked.sizes, row, strict=True)
     }
+    for entry, row in zip(asked.entries, designed.layers, strict=True):
+        layers = () if entry.layered is None else entry.layered.layers
+        for layer, made in zip(layers, row, strict=True):
+            found[f"{entry.statistic.name}: {layer.name}", layer.size] = made.mechanism
+    return found
 
 
 @dataclass(frozen=True)
@@ -182,15 +187,13 @@ def _drawn_layers(designed: Designed, k: int, positions: Sequence[Ints], draws: 
 
 def _adding_up(designed: Designed, columns: dict[int, list[Released]], layered: dict[int, list[list[Ints]]]) -> Answers:
     """The table after post-processing: statistics that add up, adjusted, beside those that do not."""
-    plan, entries = designed.asked.plan, designed.asked.entries
-    reports = reports_form(plan, entries, layered)
-    adjusted = dict(zip(layered, adjust(reports), strict=True))
+    plan = designed.asked.plan
+    reports = reports_form(plan, designed.asked.entries, layered)
+    for k, adjusted in zip(layered, adjusted_columns(reports), strict=True):
+        columns[k] = [Released(name, values) for name, values in adjusted.items()]
     found = keys_and_sizes(plan)
     for k in range(len(plan.statistics)):
-        if k in adjusted:
-            found += adjusted_columns(plan, plan.statistics[k], adjusted[k])
-        else:
-            found += [of_groups(plan, column) for column in columns[k]]
+        found += columns[k] if k in layered else [of_groups(plan, column) for column in columns[k]]
     return Answers(found, reports)
 
 

@@ -73,7 +73,10 @@ class Wishes:
             raise PlanError(f"must be {forms}", ("prior",))
 
 
-ADDING = Wishes(mechanism="truncated_geometric")
+NOISE = "geometric noise"
+"""Not for plans to wish for: truncated geometric noise as a table, whatever the range."""
+
+ADDING = Wishes(mechanism=NOISE)
 """What adds up: its reports can be read without bias, and their likelihood is simple."""
 
 
@@ -150,6 +153,9 @@ def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     """The mechanism that the wishes ask for: optimal where that can be found, else geometric noise in the range."""
     if isinstance(query.neighbours, Metric):
         return per_step(query, epsilon, wishes)
+    if wishes.mechanism == NOISE:
+        _check_fineness(query.steps, epsilon)
+        return wide_geometric(query, epsilon)
     if wishes.mechanism != "optimal":
         return named(wishes.mechanism)(query, epsilon)
     if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and not wishes.properties:

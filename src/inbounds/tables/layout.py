@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.numbers import Floats, Ints
+from inbounds.numbers import Ints
 from inbounds.query import Reach
 from inbounds.tables.account import AccountLine
-from inbounds.tables.adjust import USUAL_INTERVAL, AddingForm, AdjustedStatistic, LayerForm, ReportsForm
-from inbounds.tables.plan import LEVEL, Plan, Statistic
+from inbounds.tables.adjust import USUAL_INTERVAL, AddingForm, LayerForm, ReportsForm, below
+from inbounds.tables.plan import LEVEL, Plan
 from inbounds.tables.statistics.crosstab import Crossed
 
 
@@ -59,10 +59,7 @@ def rows_above(plan: Plan) -> int:
 
 def of_groups(plan: Plan, column: Released) -> Released:
     """A column that is known for the groups alone, in a table with rows for every level."""
-    above = rows_above(plan)
-    if not above:
-        return column
-    return Released(column.name, np.array([None] * above + column.values.tolist(), dtype=object))
+    return Released(column.name, below(rows_above(plan), column.values))
 
 
 def reports_form(plan: Plan, entries: Sequence[AccountLine], layered: Mapping[int, list[list[Ints]]]) -> ReportsForm:
@@ -76,6 +73,7 @@ def reports_form(plan: Plan, entries: Sequence[AccountLine], layered: Mapping[in
         "sizes": plan.groups.sizes.tolist(),
         "parents": parents,
         "interval": str(USUAL_INTERVAL if plan.interval is None else plan.interval),
+        "published": plan.interval is not None,
         "statistics": [_adding(plan, entries[k], rows) for k, rows in layered.items()],
     }
 
@@ -86,16 +84,17 @@ def _adding(plan: Plan, entry: AccountLine, rows: list[list[Ints]]) -> AddingFor
     query = entry.statistic.own.query(subject, 1)
     reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
     crossed = subject.declared if isinstance(subject.declared, Crossed) else None
-    own, shares = entry.layered, entry.layered.shares
-    weights = own.weights
+    own, shares, weights = entry.layered, entry.layered.shares, entry.layered.weights
+    columns = [plan.cells(entry.statistic), *(list(layer.columns) for layer in own.layers)]
     layers: list[LayerForm] = [
         {
             "name": name,
+            "columns": names,
             "rate": str(entry.drawn_at * share / reach),
             "weight": str(weight),
             "reports": [row.tolist() for row in reports],
         }
-        for (name, share), weight, reports in zip(shares, weights, rows, strict=True)
+        for (name, share), names, weight, reports in zip(shares, columns, weights, rows, strict=True)
     ]
     return {
         "statistic": entry.statistic.name,
@@ -106,28 +105,6 @@ def _adding(plan: Plan, entry: AccountLine, rows: list[list[Ints]]) -> AddingFor
         "positions": len(query.answers) - 1,
         "layers": layers,
     }
-
-
-def adjusted_columns(plan: Plan, statistic: Statistic, adjusted: AdjustedStatistic) -> list[Released]:
-    """The columns of a statistic that was made to add up: values, the mean error of a row's cells, intervals."""
-    over_groups, cells = not statistic.own.over_cells, len(plan.cells(statistic))
-    names, axis = [*plan.cells(statistic), *plan.margin_cells(statistic)], 1 if over_groups else 0
-    layers = adjusted.layers[::-1] if over_groups else adjusted.layers  # rows from the top down, groups last
-    values, low, high, errors = (
-        np.concatenate([getattr(own, part) for own in layers], axis=axis)
-        for part in ("values", "low", "high", "errors")
-    )
-    columns = [Released(name, row) for name, row in zip(names, values, strict=True)]
-    columns.append(Released(f"{statistic.name}_error", _digits(errors[:cells].mean(axis=0))))
-    if plan.has_interval(statistic):
-        for name, first, last in zip(names, low, high, strict=True):
-            columns += [Released(f"{name}_low", first), Released(f"{name}_high", last)]
-    return columns if over_groups else [of_groups(plan, column) for column in columns]
-
-
-def _digits(errors: Floats) -> Floats:
-    """Errors to four digits."""
-    return np.array([float(f"{error:.4g}") for error in errors])
 
 
 def layer_error(plan: Plan, entry: AccountLine, share: Fraction) -> float:

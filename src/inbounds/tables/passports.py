@@ -16,7 +16,7 @@ from inbounds.mechanism.passport import save
 from inbounds.mechanism.reading import read as read_passport
 from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.tables.answer import Mechanisms
-from inbounds.tables.designs import Wishes
+from inbounds.tables.designs import ADDING, Wishes
 from inbounds.tables.designs import designed as design
 from inbounds.tables.record import read as read_record
 from inbounds.tables.statistics import KINDS
@@ -83,17 +83,18 @@ def mechanism(
     statistic: str | None = None,
     size: int | None = None,
     folder: str | PathLike[str] | None = None,
+    layer: str | None = None,
 ) -> Mechanism:
     """The mechanism that answered a statistic for groups of a size, found by the digest in the release record.
 
     record: the file, or its content. statistic, size: which one; not needed where the record has only one. folder:
     passports that the publisher gave (any names); without it the mechanism is designed again from the query and the
     wishes in the record, which gives the same integers. Either way the digest decides: a `PassportError` if no
-    mechanism has it.
+    mechanism has it. layer: a level or margin of a statistic that adds up; by default its own numbers.
     """
     content = record if isinstance(record, Mapping) else read_record(record)
     try:
-        line = line_of(content, statistic, size)
+        line = line_of(content, statistic, size, layer)
         found = _designed_again(content, line) if folder is None else _among(Path(folder), line["sha256"])
     except (LookupError, TypeError, AttributeError):
         raise PassportError("the record does not say which mechanisms were used") from None
@@ -107,13 +108,20 @@ def mechanism(
     )
 
 
-def line_of(content: Mapping[str, Any], statistic: str | None, size: int | None) -> Mapping[str, Any]:
-    """The record's line about a statistic and a size."""
+def line_of(
+    content: Mapping[str, Any], statistic: str | None, size: int | None, layer: str | None = None
+) -> Mapping[str, Any]:
+    """The record's line about a statistic and a size, and a layer of one that adds up: by default its own numbers."""
     lines = content["mechanisms"]
     names = list(dict.fromkeys(line["statistic"] for line in lines))
     if statistic not in names and (statistic is not None or len(names) > 1):
         raise ValueError(f"statistic must be one of {', '.join(names)}{_got(statistic)}")
     own = [line for line in lines if line["statistic"] == (statistic or names[0])]
+    layers = list(dict.fromkeys(line["layer"] for line in own if "layer" in line))
+    if layer is not None and layer not in layers:
+        raise ValueError(f"layer must be one of {', '.join(layers) or 'none: it does not add up'}, got {layer!r}")
+    if layers:
+        own = [line for line in own if line["layer"] == (layers[0] if layer is None else layer)]
     fitting = own if size is None else [line for line in own if _holds(line["size"], size)]
     if len(fitting) != 1:
         sizes = ", ".join(str(line["size"]) for line in own)
@@ -150,6 +158,7 @@ def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> Mech
     try:
         query, epsilon = read_query(line["query"]), read_fraction(line["epsilon"])
         wishes = KINDS[own["kind"]].wishes(_wishes(own.get("wishes", plan["wishes"])))
+        wishes = ADDING if "layer" in line else wishes
         made = design(query, epsilon, wishes)
     except (ValueError, ArithmeticError):  # a record may say anything
         return None

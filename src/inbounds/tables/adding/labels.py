@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inbounds.errors import NotConverged
-from inbounds.numbers import Ints
+from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.adjusted import (
     LARGEST,
     POSTERIOR,
@@ -23,12 +23,13 @@ from inbounds.tables.adding.adjusted import (
     work,
 )
 from inbounds.tables.adding.best import best_sums
-from inbounds.tables.adding.cost import Absolute, Cost, Free, Picked, Squared
+from inbounds.tables.adding.cost import Absolute, Cost, Free, Picked
 from inbounds.tables.adding.crossed import Side, crossed
 from inbounds.tables.adding.network import Tables, best_table
 from inbounds.tables.adding.posterior import OutOfWindow
 from inbounds.tables.adding.prior import local_rates
 from inbounds.tables.adding.reports import Geometric, Known, Unreported
+from inbounds.tables.adding.squares import nearest_whole
 from inbounds.tables.adding.tree import Tree
 
 FIXED = 1e3
@@ -85,8 +86,23 @@ def adjusted_labels(asked: Labelled, weights: Sequence[float], interval: float) 
             values = _decided(asked, expected_errors(found, weights))
             return Adjusted(tuple(levels_of(found, values, interval)), POSTERIOR)
     near = nearest_squares(stacked, asked.reports, interval)
-    values = _decided(asked, [Squared(level.values.astype(np.float64), 1.0) for level in near.levels])
-    return near.around(values)
+    return near.around(_nearest(asked, [level.values.astype(np.float64) for level in near.levels]))
+
+
+def _nearest(asked: Labelled, near: Sequence[Floats]) -> list[Ints]:
+    """Whole cells near given ones from the top down, one label after another; whatever the ranges."""
+    tree, labels = asked.tree, asked.labels
+    roots = np.arange(len(tree.sizes[-1]))
+    cells = near[-1].reshape(labels, -1).T.ravel()
+    owner = np.repeat(roots, labels)
+    values = [nearest_whole(cells, owner, np.repeat(tree.sizes[-1], labels), tree.sizes[-1]).reshape(-1, labels).T]
+    for level in range(tree.depth - 2, -1, -1):
+        room, found = tree.sizes[level].copy(), []
+        for own, total in zip(near[level].reshape(labels, -1), values[0], strict=True):
+            found.append(nearest_whole(own, tree.parents[level], room, total))
+            room = room - found[-1]
+        values.insert(0, np.array(found))
+    return [level.ravel() for level in values]
 
 
 def _decided(asked: Labelled, costs: Sequence[Cost]) -> list[Ints]:
