@@ -118,7 +118,7 @@ def _print_table(done: "Release") -> None:
     shown = _fitting(texts, len(_keys(done.plan)))
     rows = [[escape(cell) for cell in row] for row in zip(*(texts[name] for name in shown), strict=True)]
     title, names = escape(str(done.path)), [escape(name) for name in shown]
-    out.print(terminal.columns(title, names, rows, right=len(done.plan.groups.by)))
+    out.print(terminal.columns(title, names, rows, right=len(done.plan.groups.by) + (done.plan.hierarchy is not None)))
     if done.table.num_rows > SHOWN_ROWS:
         out.print(f"[dim]… {done.table.num_rows - SHOWN_ROWS} more rows in the file[/]")
     if len(shown) < done.table.num_columns:
@@ -128,13 +128,17 @@ def _print_table(done: "Release") -> None:
 def _columns_in_order(done: "Release") -> list[str]:
     """Keys and sizes, answers, then errors and intervals; of several statistics the answers only."""
     plan = done.plan
-    main = [*_keys(plan), *(cell for statistic in plan.statistics for cell in plan.cells(statistic))]
+    cells = [cell for own in plan.statistics for cell in (*plan.cells(own), *plan.margin_cells(own))]
+    main = [*_keys(plan), *cells]
     rest = [name for name in done.table.column_names if name not in main]
     return main if len(plan.statistics) > 1 else main + rest
 
 
 def _keys(plan: "Plan") -> list[str]:
-    return [*plan.groups.by, *([plan.size_column] if plan.size_column else ())]
+    from inbounds.tables.plan import LEVEL
+
+    level = [LEVEL] if plan.hierarchy else []
+    return [*level, *plan.groups.by, *([plan.size_column] if plan.size_column else ())]
 
 
 def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:

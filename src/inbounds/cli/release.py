@@ -25,7 +25,7 @@ def _column(meaning: str, metavar: str = NUMBER) -> Any:
     return typer.Option(help=meaning, metavar=metavar, rich_help_panel="The column of numbers or labels")
 
 
-def _groups(meaning: str, metavar: str) -> Any:
+def _groups(meaning: str, metavar: str | None) -> Any:
     return typer.Option(help=meaning, metavar=metavar, rich_help_panel="The groups")
 
 
@@ -42,6 +42,12 @@ Step = Annotated[Column, _column("Numbers are rounded to steps of this size, 1 u
 Missing = Annotated[Column, _column("What a record without a value counts as, --low unless given.")]
 Labels = Annotated[Column, _column("Labels of the histogram, separated by commas.", "A,B,…")]
 By = Annotated[Column, _groups("Column that names the group; may be repeated.", "COLUMN")]
+Levels = Annotated[
+    bool,
+    _groups(
+        "The columns of --by nest, from the top down (--by region,school): every level is answered and adds up.", None
+    ),
+]
 Keys = Annotated[str | None, _groups("Public group keys: .txt (one per line), .csv, .parquet.", "FILE")]
 Size = Annotated[str | None, _groups("Public group size, or the column of --keys that holds it.", NUMBER)]
 Maximum = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
@@ -91,6 +97,7 @@ def release(
     missing: Missing = None,
     labels: Labels = None,
     by: By = None,
+    levels: Levels = False,
     keys: Keys = None,
     size: Size = None,
     maximum: Maximum = None,
@@ -134,7 +141,8 @@ def release(
     facts = {
         "by": by, "keys": keys, "size": size, "maximum": maximum,
         "epsilon": epsilon, "table": table, "interval": interval, "delimiter": delimiter,
-        "decimal": decimal, "person": person, "max_records": max_records, "max_groups": max_groups,
+        "decimal": decimal, "levels": levels or None,
+        "person": person, "max_records": max_records, "max_groups": max_groups,
     }  # fmt: skip
     column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels}
     if source.lower().endswith(".toml"):

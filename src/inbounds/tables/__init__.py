@@ -26,9 +26,11 @@ from inbounds.tables.layout import Released
 from inbounds.tables.passports import mechanism, write_passports
 from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.plan.reading import PlanLike, as_plan, read_plan
+from inbounds.tables.recompute import recomputed
 from inbounds.tables.record import record as recorded
 from inbounds.tables.sources.source import Source
 from inbounds.tables.texts import number
+from inbounds.tables.totals import totals
 from inbounds.tables.words import composition, statement
 from inbounds.tables.write import check_report, check_target, record_path, same_release
 from inbounds.tables.write import write as written
@@ -53,7 +55,9 @@ __all__ = [
     "mechanism",
     "preview",
     "read_plan",
+    "recomputed",
     "release",
+    "totals",
 ]
 
 

@@ -83,9 +83,7 @@ def adjusted_columns(form: ReportsForm) -> list[Columns]:
 
     Rows are the levels from the top down, the groups last; what is about groups alone is missing above them.
     """
-    above = sum(len(parents) for parents in form["parents"][1:]) + (
-        max(form["parents"][-1]) + 1 if form["parents"] else 0
-    )
+    above = sum(max(parents) + 1 for parents in form["parents"])
     return [_columns(form, own, found, above) for own, found in zip(form["statistics"], adjust(form), strict=True)]
 
 

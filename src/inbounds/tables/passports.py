@@ -122,7 +122,7 @@ def line_of(
         raise ValueError(f"layer must be one of {', '.join(layers) or 'none: it does not add up'}, got {layer!r}")
     if layers:
         own = [line for line in own if line["layer"] == (layers[0] if layer is None else layer)]
-    fitting = own if size is None else [line for line in own if _holds(line["size"], size)]
+    fitting = own if size is None else [line for line in own if holds_size(line["size"], size)]
     if len(fitting) != 1:
         sizes = ", ".join(str(line["size"]) for line in own)
         raise ValueError(f"size must be one of the group sizes {sizes}{_got(size)}")
@@ -133,7 +133,8 @@ def _got(given: object) -> str:
     return "" if given is None else f", got {given!r}"
 
 
-def _holds(sizes: int | str, size: int) -> bool:
+def holds_size(sizes: int | str, size: int) -> bool:
+    """Whether a record's line about sizes, one or first..last, is about this one."""
     first, _, last = str(sizes).partition("..")
     return int(first) <= size <= int(last or first)
 
