@@ -149,4 +149,4 @@ def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
 
 
 def _cell_text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else visible(str(value))
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else visible(str(value))

@@ -8,6 +8,7 @@ import numpy as np
 from inbounds.report import svg
 from inbounds.report.layout import codes, rendered, thinned
 from inbounds.tables.booking import standing
+from inbounds.tables.totals import totals
 from inbounds.tables.write import neutral
 
 SHOWN_ROWS = 200
@@ -36,6 +37,8 @@ def page(record: Mapping[str, Any], released: Any = None) -> str:
         "standing": standing(record) if "ledger" in record else None,
         "errors": _errors(made),
         "released": None if released is None else _released(released, record["account"]),
+        "totals": _totals(record, released),
+        "adds_up": "reports" in record,
         "file": record["table"]["file"] if "table" in record else None,
         "digests": codes(_digests(record)),
         "made": len(made),
@@ -45,22 +48,36 @@ def page(record: Mapping[str, Any], released: Any = None) -> str:
     return rendered("release.html", shown)
 
 
+def _totals(record: Mapping[str, Any], released: Any) -> dict[str, Any]:
+    """Totals that can be read without bias, and columns whose cells must not be added; nothing for a single group."""
+    found = totals(record, released) if released is not None and record["plan"]["groups"] > 1 else []
+    return {
+        "rows": [_texts(own.column, own.sum.estimate, own.sum.standard_error) for own in found if own.sum is not None],
+        "refused": [neutral(own.column) for own in found if own.sum is None],
+    }
+
+
 def _texts(*values: Any) -> list[str]:
-    return [f"{value:.6g}" if isinstance(value, float) else str(neutral(value)) for value in values]
+    return ["" if v is None else f"{v:.6g}" if isinstance(v, float) else str(neutral(v)) for v in values]
 
 
 def _errors(mechanisms: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Expected errors against the group size: a curve for each statistic, and the numbers."""
-    keys = ("statistic", "size", "groups", "expected_error", "answers", "origin")
+    keys = ("size", "groups", "expected_error", "answers", "origin")
     sizes = sorted({m["size"] for m in mechanisms if isinstance(m["size"], int)})
     picked = {sizes[k] for k in thinned(len(sizes), SHOWN_SIZES)}
     listed = [m for m in mechanisms if not isinstance(m["size"], int) or m["size"] in picked]
     return {
         "pictures": [_chart(name, points) for name, points in _series(mechanisms).items()],
-        "rows": [_texts(*(m[key] for key in keys)) for m in listed],
+        "rows": [_texts(_named(m), *(m[key] for key in keys)) for m in listed],
         "shown": len(picked),
         "sizes": len(sizes),
     }
+
+
+def _named(line: Mapping[str, Any]) -> str:
+    """A statistic, with the level or margin where it adds up."""
+    return f"{line['statistic']} ({line['layer']})" if "layer" in line else str(line["statistic"])
 
 
 def _series(mechanisms: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
@@ -68,7 +85,7 @@ def _series(mechanisms: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[flo
     found: dict[str, list[tuple[float, float]]] = {}
     for m in mechanisms:
         if isinstance(m["size"], int):
-            found.setdefault(m["statistic"], []).append((m["size"], m["expected_error"]))
+            found.setdefault(_named(m), []).append((m["size"], m["expected_error"]))
     return {name: sorted(points) for name, points in found.items() if len(points) >= FEWEST_POINTS}
 
 
@@ -102,7 +119,7 @@ def _repeats(name: str, keys: Sequence[Any]) -> bool:
 
 
 def _mechanism_digest(line: Mapping[str, Any]) -> tuple[str, str]:
-    return neutral(f"{line['statistic']}, size {line['size']}"), line["sha256"]
+    return neutral(f"{_named(line)}, size {line['size']}"), line["sha256"]
 
 
 def _digests(record: Mapping[str, Any]) -> list[tuple[str, str]]:

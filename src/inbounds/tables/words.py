@@ -82,7 +82,18 @@ def handling(plan: Plan) -> list[str]:
         together.setdefault(shared, []).append((kind, plan.subject(statistic)))
     in_order = sorted(together.items(), key=lambda item: item[0][0])
     lines = [line for (_, words, _), members in in_order for line in words(members, plan.source)]
-    return lines + _dated(plan) + _encoded(plan)
+    return lines + _adding_up(plan) + _dated(plan) + _encoded(plan)
+
+
+def _adding_up(plan: Plan) -> list[str]:
+    """What becomes of numbers that add up after they were drawn."""
+    names = [statistic.name for statistic in plan.statistics if plan.adds_up(statistic)]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: drawn together with sums, all of which the record keeps, then made to add up in whole "
+        "numbers within their ranges; the error is what is expected of each number after that"
+    ]
 
 
 def _dated(plan: Plan) -> list[str]:
@@ -103,13 +114,18 @@ def _encoded(plan: Plan) -> list[str]:
     return [] if strange is None else [said]
 
 
+def _spent(entry: AccountLine) -> str:
+    """What a statistic spends, and how a statistic that adds up shares it."""
+    said = f"{entry.statistic.name}: epsilon {number(entry.spent)}; each number is drawn at {number(entry.drawn_at)}"
+    if entry.layered is None:
+        return f"{said} ({entry.reason})"
+    shares = [f"{number(entry.drawn_at * share)} for {name}" for name, share in entry.layered.shares]
+    return f"{said} ({entry.reason}), shared, as a record is in one number of each: {', '.join(shares)}"
+
+
 def composition(plan: Plan, entries: list[AccountLine] | tuple[AccountLine, ...]) -> list[str]:
     """The account, line by line: what is spent where, and why the sum is the whole."""
-    lines = [
-        f"{entry.statistic.name}: epsilon {number(entry.spent)}; each number is drawn at {number(entry.drawn_at)} "
-        f"({entry.reason})"
-        for entry in entries
-    ]
+    lines = [_spent(entry) for entry in entries]
     groups = f"{len(plan.groups)} groups" if len(plan.groups) > 1 else "one group"
     most = plan.contribution.groups
     apart = "no record is in two of them, so they cost no more than one (parallel composition)"
