@@ -131,7 +131,6 @@ def test_a_bad_plan_is_one_sentence_with_its_line_and_nothing_is_read_or_written
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("size = 25", "maximum = 25", "only with public sizes; give groups.size instead of groups.maximum"),
         (', other = "no"', "", '[columns.answer]: add "no answer" to labels, and other = "no answer"'),
     ],
 )

@@ -38,7 +38,7 @@ def content(folder):
 
 def test_a_record_of_version_1_is_read_for_ever_and_says_what_it_said():
     file = Path(__file__).parents[1] / "fixtures" / "release_v1.csv.release.json"
-    assert len(check(file)) == 4
+    assert len(check(file)) == 5
     assert read(file)["statement"].startswith("One record is one person. Which group")
     assert page_of(file).count("North")
 
@@ -62,7 +62,7 @@ def test_a_record_of_either_version_must_have_the_words_of_its_own(content, tmp_
 
 
 def test_a_record_and_its_table_prove_what_they_say(folder):
-    assert len(check(folder / "o.csv.release.json")) == 4
+    assert len(check(folder / "o.csv.release.json")) == 5
 
 
 def change(path, value):

@@ -58,12 +58,32 @@ def print_preview(found: "Preview", standing: str, as_json: bool) -> None:
         out.print(f"  • before this release, {standing}", markup=False)
     out.print()
     _print_values(found.record)
-    picked = thinned(len(found.sizes), SHOWN_SIZES)
-    rows = [[str(found.sizes[k]), *(f"{row[k]:.4g}" for row in found.errors.values())] for k in picked]
-    names = ["group size" if plan.groups.public else "at most", *map(escape, found.errors)]
-    out.print(terminal.columns("Expected error (mean absolute)", names, rows, right=0), sep="\n")
+    _print_errors(found)
+    _print_no_better(found)
+
+
+def _print_errors(found: "Preview") -> None:
+    """A row for each statistic, whatever the length of its name, and as many sizes as the terminal has room for."""
+    names = [visible(name) for name in found.errors]
+    room = (out.width - min(max(map(cell_len, names)), out.width // 3) - len("best constant") - 7) // 10
+    picked = thinned(len(found.sizes), max(1, min(room, SHOWN_SIZES)))
+    most = "size" if found.plan.groups.public else "at most"
+    heads = ["statistic", *(f"{most} {found.sizes[k]}" for k in picked), "best constant"]
+    rows = [
+        [escape(name), *(f"{row[k]:.4g}" for k in picked), f"{constants[-1]:.4g}"]
+        for name, row, constants in zip(names, found.errors.values(), found.constants.values(), strict=True)
+    ]
+    out.print(terminal.columns("Expected error (mean absolute)", heads, rows), sep="\n")
     if len(picked) < len(found.sizes):
         out.print(f"[dim]{len(picked)} of {len(found.sizes)} sizes shown; all are in the record (--json)[/]")
+
+
+def _print_no_better(found: "Preview") -> None:
+    """The statistics that a constant would answer as well, and what would help."""
+    for one in found.no_better:
+        out.print(f"[yellow]•[/] {escape(str(one))}")
+    if found.says_nothing:
+        out.print("[yellow]All statistics are no better than a constant: a release needs --anyway.[/]")
 
 
 def _answered(plan: "Plan") -> str:

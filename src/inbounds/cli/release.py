@@ -51,6 +51,8 @@ Levels = Annotated[
 Keys = Annotated[str | None, _groups("Public group keys: .txt (one per line), .csv, .parquet.", "FILE")]
 Size = Annotated[str | None, _groups("Public group size, or the column of --keys that holds it.", NUMBER)]
 Maximum = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
+Period = Annotated[Column, _groups("How a column of dates names a group: day, month, quarter or year.", "COLUMN=month")]
+NotStated = Annotated[str | None, _groups("The key, among --keys, of records without one.", "TEXT")]
 Person = Annotated[
     str | None, _groups("Column that says whose a record is; without it, each record is one person.", "COLUMN")
 ]
@@ -75,6 +77,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 Edition = Annotated[
     str | None, typer.Option(help="Which edition of the data this is, e.g. 2026-11 (over the plan's).", metavar="TEXT")
 ]
+Anyway = Annotated[bool, typer.Option("--anyway", help="Release although no statistic is better than a constant.")]
 New = Annotated[bool, typer.Option("--new", help="Draw and charge anew, although this was released before.")]
 Cache = Annotated[
     Path | None, typer.Option(help="Folder of designed mechanisms, by default ~/.cache/inbounds.", metavar="FOLDER")
@@ -99,6 +102,8 @@ def release(
     by: By = None,
     levels: Levels = False,
     keys: Keys = None,
+    period: Period = None,
+    not_stated: NotStated = None,
     size: Size = None,
     maximum: Maximum = None,
     person: Person = None,
@@ -116,6 +121,7 @@ def release(
     overwrite: Overwrite = False,
     edition: Edition = None,
     new: New = False,
+    anyway: Anyway = False,
     cache: Cache = None,
     as_json: AsJson = False,
 ) -> None:
@@ -139,7 +145,7 @@ def release(
         "median": median, "min": least, "max": most,
     }  # fmt: skip
     facts = {
-        "by": by, "keys": keys, "size": size, "maximum": maximum,
+        "by": by, "keys": keys, "size": size, "maximum": maximum, "period": period, "not_stated": not_stated,
         "epsilon": epsilon, "table": table, "interval": interval, "delimiter": delimiter,
         "decimal": decimal, "levels": levels or None,
         "person": person, "max_records": max_records, "max_groups": max_groups,
@@ -163,7 +169,7 @@ def release(
         found: Preview | Release = (
             preview(plan, progress=progress, **settings)
             if dry_run
-            else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, **settings)
+            else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, anyway=anyway, **settings)
         )
     if report is not None:
         write_text(report, page(found.record, getattr(found, "table", None)))

@@ -57,7 +57,7 @@ def columns(title: str, names: list[str], rows: list[list[str]], right: int = 1)
     """A plain table; all columns from `right` on are aligned to the right."""
     table = Table(title=title, title_justify="left", header_style="bold")
     for position, name in enumerate(names):
-        table.add_column(name, justify="right" if position >= right else "left")
+        table.add_column(name, justify="right" if position >= right else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table

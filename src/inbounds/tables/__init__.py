@@ -32,6 +32,7 @@ from inbounds.tables.sources.source import Source
 from inbounds.tables.texts import number
 from inbounds.tables.totals import totals
 from inbounds.tables.words import composition, statement
+from inbounds.tables.worth import NoBetter, check_worth, no_better
 from inbounds.tables.write import check_report, check_target, record_path, same_release
 from inbounds.tables.write import write as written
 
@@ -113,7 +114,8 @@ class Release:
 class Preview:
     """What a release would do, told from the plan and the schema alone.
 
-    errors: for every statistic, the expected error (mean absolute, over the prior) for every group size.
+    errors: for every statistic, the expected error (mean absolute, over the prior) for every group size. constants:
+    what the best constant would err by. no_better: the statistics that are no better, and what would help.
     """
 
     plan: Plan
@@ -123,6 +125,13 @@ class Preview:
     errors: Mapping[str, tuple[float, ...]]
     record: Mapping[str, Any] = field(repr=False)
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
+    constants: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    no_better: tuple[NoBetter, ...] = ()
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether all statistics are no better than a constant: then a release must be asked for with `anyway`."""
+        return len(self.no_better) == len(self.plan.statistics) and all(one.everywhere for one in self.no_better)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: the record as it would be, and every expected error."""
@@ -142,6 +151,7 @@ def release(
     ledger: LedgerLike | None = None,
     key: str | None = None,
     person: str | None = None,
+    anyway: bool = False,
 ) -> Release:
     """Answer a plan: charge, aggregate, draw with operating-system entropy, and write the table with its record.
 
@@ -153,6 +163,7 @@ def release(
     output, which counts without a cap; without output and ledger nothing is recorded, and the release says so.
     key: the request's name, to draw anew; without it the same plan, people and edition return the stored table,
     with the warning `StoredTable`, and cost nothing. person: the column that says whose a record is (over the plan's).
+    anyway: release a plan whose statistics are all no better than a constant; without it that is a `PlanError`.
 
     Formal guarantee: between neighbouring tables (`plan.neighbours`), the probability of any release differs by
     a factor of at most exp(plan.spent). All releases in one ledger together: its budget.
@@ -163,7 +174,7 @@ def release(
     booking = Booking.of(wanted, target, ledger, key)
     kept, designed = booking.found(), None
     if kept is None:
-        kept, designed = _drawn(wanted, booking, target, overwrite, (cache, mechanisms, progress))
+        kept, designed = _drawn(wanted, booking, target, overwrite, (cache, mechanisms, progress), anyway=anyway)
     elif mechanisms is not None:
         designed = _designed(wanted, cache, mechanisms, progress)
     if not kept.drawn:
@@ -179,7 +190,13 @@ ANEW = "new data need a new edition, another draw a key of its own (--new on the
 
 
 def _drawn(
-    plan: Plan, booking: Booking, target: Path | None, overwrite: bool, settings: tuple[Any, Any, Progress]
+    plan: Plan,
+    booking: Booking,
+    target: Path | None,
+    overwrite: bool,
+    settings: tuple[Any, Any, Progress],
+    *,
+    anyway: bool,
 ) -> tuple[KeptTable, Designed]:
     """A new table: everything settled, then charged, then read, then drawn, then kept."""
 
@@ -192,13 +209,17 @@ def _drawn(
     progress = settings[-1]
     with closing(open_source(plan)) as source:
         designed = _designed(plan, *settings)
+        idle = no_better(designed, _folder(settings[0]))
+        with plan.located():
+            if not anyway:
+                check_worth(designed, idle)
         check()  # a passport may have taken the table's name; afterwards it would be too late
         booking.charge()
         progress("aggregating", 0, 1)
         truths = source.aggregate()
         progress("aggregating", 1, 1)
     answers = answered(designed, truths, progress=progress)
-    return booking.keep(arrow(answers.columns), recorded(designed, answers.reports)), designed
+    return booking.keep(arrow(answers.columns), recorded(designed, idle, answers.reports)), designed
 
 
 def preview(
@@ -215,10 +236,14 @@ def preview(
     open_source(wanted).close()
     designed = _designed(wanted, cache, mechanisms, progress)
     asked = designed.asked
-    errors = {statistic.name: row for statistic, row in zip(wanted.statistics, designed.errors, strict=True)}
-    lines = tuple(composition(wanted, asked.entries))
-    found = mechanisms_of(designed)
-    return Preview(wanted, statement(wanted), lines, asked.sizes, errors, recorded(designed), found)
+    names = [statistic.name for statistic in wanted.statistics]
+    errors = dict(zip(names, designed.errors, strict=True))
+    constants = {
+        name: tuple(found.constant for found in row) for name, row in zip(names, designed.expected, strict=True)
+    }
+    lines, idle = tuple(composition(wanted, asked.entries)), no_better(designed, _folder(cache))
+    found, record = mechanisms_of(designed), recorded(designed, idle)
+    return Preview(wanted, statement(wanted), lines, asked.sizes, errors, record, found, constants, idle)
 
 
 def _own(path: Path | None) -> tuple[str, ...]:
@@ -230,11 +255,14 @@ def _designed(
     plan: Plan, cache: str | PathLike[str] | None, mechanisms: str | PathLike[str] | None, progress: Progress
 ) -> Designed:
     """Every mechanism, before the data is read; so are the passports written, which might not find their folder."""
-    folder = Path(cache) if cache is not None else cache_folder()
-    designed = Designed.of(Asked.of(plan), folder, progress)
+    designed = Designed.of(Asked.of(plan), _folder(cache), progress)
     if mechanisms is not None:
         write_passports(mechanisms_of(designed), mechanisms)
     return designed
+
+
+def _folder(cache: str | PathLike[str] | None) -> Path:
+    return Path(cache) if cache is not None else cache_folder()
 
 
 def arrow(columns: list[Released]) -> Any:

@@ -116,6 +116,11 @@ def _made(request: Request, folder: Path) -> Design:
         raise PlanError(f"cannot be answered as wished: {error}") from error
 
 
+def expected_of(request: Request, loss: str, derived: Derived | None, folder: Path) -> Expected:
+    """The expected error that a request would have."""
+    return _expected(_made(request, folder), request, loss, derived)
+
+
 def _expected(design: Design, request: Request, loss: str, derived: Derived | None) -> Expected:
     """The mean loss over the prior, to six digits, and that of the best constant: the same for all groups of a size."""
     made = design.mechanism
@@ -211,7 +216,9 @@ def _spoken(designed: Designed, k: int, cells: dict[str, Ints]) -> list[Released
     reported = [design.mechanism.query.reported for design in designed.designs[k]]
     values = [_by_size(asked, reported, outputs) for outputs in cells.values()]
     if statistic.consistent:
-        values = list(summing_to(np.array(values), asked.plan.groups.sizes))
+        cells_drawn, sizes = np.array(values), asked.plan.groups.sizes
+        totals = sizes if asked.plan.groups.public else np.minimum(cells_drawn.sum(axis=0), sizes)
+        values = list(summing_to(cells_drawn, totals))
     columns = [Released(name, column) for name, column in zip(cells, values, strict=True)]
     derived = statistic.own.derived(asked.plan.subject(statistic))
     if derived is not None:

@@ -141,9 +141,12 @@ def _joined(plan: Plan, table: Any) -> Any:
     }
     fit = _Fit({name: table[name].type() for name in columns}, plan.source.spells)
     own = {f"v{k}": _number(plan, statistic, columns, fit) for k, statistic in enumerate(plan.statistics)}
+    groups = plan.groups
     keys = {
-        f"k{k}": reading.key(table[name], plan.source, (key[k] for key in plan.groups.keys))
-        for k, name in enumerate(plan.groups.by)
+        f"k{k}": reading.key(
+            table[name], plan.source, (key[k] for key in groups.keys), groups.period.get(name, ""), groups.not_stated
+        )
+        for k, name in enumerate(groups.by)
     }
     whose = {PERSON: person(table[plan.people.id])} if plan.people.id else {}
     records = table.select(**keys, **own, **whose)
@@ -181,14 +184,26 @@ class _Fit:
         return reading.spelled(form) if self.spells else form
 
 
+def _key_fit(plan: Plan, name: str, kind: Any) -> Fit:
+    """Keys as their column writes them; the name of a period, and of no value, are as they are."""
+    fit, spells = _Fit({name: kind}, plan.source.spells), plan.source.spells
+
+    def fitted_key(name: str, text: str) -> str:
+        if name in plan.groups.period or text == plan.groups.not_stated:
+            return reading.spelled(text) if spells else text
+        return fit(name, text)
+
+    return fitted_key
+
+
 def _declared(plan: Plan, table: Any) -> Any:
     import pyarrow
 
     arrays: dict[str, Any] = {"group_": pyarrow.array(range(len(plan.groups)), pyarrow.int64())}
     for k, name in enumerate(plan.groups.by):
         kind = table[name].type()
-        whole = kind.is_integer()
-        fit = (lambda _, text: int(text)) if whole else _Fit({name: kind}, plan.source.spells)
+        whole = kind.is_integer() and not plan.groups.not_stated
+        fit = (lambda _, text: int(text)) if whole else _key_fit(plan, name, kind)
         values = [fit(name, key[k]) for key in plan.groups.keys]
         arrays[f"k{k}"] = pyarrow.array(values, pyarrow.int64() if whole else pyarrow.string())
     return pyarrow.table(arrays)

@@ -23,7 +23,7 @@ from inbounds.tables.columns import LARGEST
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.register import KeyTable
 from inbounds.tables.sources.source import SERVERS, Source, is_ibis
-from inbounds.tables.texts import listed, written
+from inbounds.tables.texts import PERIODS, is_period, listed, written
 from inbounds.trusted.extent import MOST_GROUPS_PER_VALUE
 
 
@@ -33,7 +33,9 @@ class Groups:
 
     by: the columns whose values name a group; none means that the whole table is one group. keys: one row per
     group. sizes: how many records each group has (public) or can have at most. public: which of the two. register: the
-    file or frame that the keys were read from, if any.
+    file or frame that the keys were read from, if any. not_stated: the text that no value, or an empty one, counts as;
+    without it such records are in no group. period: for columns of dates or times, the day, month, quarter or year that
+    names a group.
     """
 
     by: tuple[str, ...]
@@ -41,8 +43,13 @@ class Groups:
     sizes: Ints = field(repr=False)
     public: bool
     register: Any = field(default=None, repr=False, compare=False)
+    not_stated: str = ""
+    period: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._check_period()
+        if self.not_stated and not any(self.not_stated in key for key in self.keys):
+            raise PlanError(f"must be one of the keys, got {self.not_stated!r}; add it to keys", ("not_stated",))
         if len(set(self.by)) < len(self.by):
             raise PlanError("must name different columns", ("by",))
         if any(len(key) != len(self.by) for key in self.keys):
@@ -55,8 +62,24 @@ class Groups:
             raise PlanError(f"must be a whole number of at least 1 for each of {len(self.keys)} groups", (name,))
         object.__setattr__(self, "sizes", np.frombuffer(sizes.tobytes(), dtype=np.int64))
 
+    def _check_period(self) -> None:
+        for name, period in self.period.items():
+            if name not in self.by:
+                raise PlanError(f"must be about columns of by, got {name!r}", ("period",))
+            if period not in PERIODS:
+                raise PlanError(f"must be one of {', '.join(PERIODS)}, got {period!r}", ("period", name))
+            for key in self.keys:
+                text = key[self.by.index(name)]
+                if text != self.not_stated and not is_period(text, period):
+                    raise PlanError(f"must be a {period} such as {PERIODS[period]}, got {text!r}", ("keys",))
+
     def __len__(self) -> int:
         return len(self.keys)
+
+    def summary(self) -> dict[str, Any]:
+        """How keys are read from records, where that was said."""
+        said = {"not_stated": self.not_stated, "period": dict(self.period)}
+        return {name: value for name, value in said.items() if value}
 
     @property
     def file(self) -> str:
@@ -70,6 +93,8 @@ def groups(
     size: Any = None,
     maximum: Any = None,
     *,
+    not_stated: str = "",
+    period: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Groups:
     """The declared groups.
@@ -78,6 +103,7 @@ def groups(
     of its values (all combinations, the last column fastest), a frame, or the path of a public file: .csv or
     .parquet with the columns `by`, or .txt with one key per line; a list may be a pandas column or a Numpy array.
     size or maximum: a number, a list, a mapping from every key to its number, or a column of the file or frame.
+    not_stated: the key of records without a value. period: {column: "day", "month", "quarter" or "year"}.
     """
     names = (by,) if isinstance(by, str) else tuple(by)
     if not all(isinstance(name, str) for name in names):
@@ -91,7 +117,12 @@ def groups(
     name, given = ("size", size) if size is not None else ("maximum", maximum)
     with at(name):
         numbers = sizes(given, table, name)
-    return Groups(names, table.keys, numbers, public=size is not None, register=register_of(keys, folder))
+    source = register_of(keys, folder)
+    if not isinstance(not_stated, str):
+        raise PlanError("must be text in quotes", ("not_stated",))
+    if not isinstance(period or {}, Mapping):
+        raise PlanError('must say for columns how they name a group, such as { visited = "month" }', ("period",))
+    return Groups(names, table.keys, numbers, size is not None, source, not_stated, dict(period or {}))
 
 
 def register_of(keys: Any, folder: Path | None = None) -> Any:
@@ -109,7 +140,10 @@ def _table(by: tuple[str, ...], keys: Any, folder: Path) -> KeyTable:
     table = _given(by, keys, folder)
     for row in table.keys:
         if any(not part.strip() for part in row):
-            raise ValueError("must not be empty: a record without a key is in no group")
+            raise ValueError(
+                "must not be empty: a record without a key is in no group; give them one with not_stated, "
+                'such as not_stated = "not stated", and list that among the keys'
+            )
     return table
 
 

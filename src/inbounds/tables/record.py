@@ -28,6 +28,7 @@ from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON, Contribution, Pl
 from inbounds.tables.statistics import KINDS, Subject
 from inbounds.tables.texts import number
 from inbounds.tables.words import RECORD_BEFORE, composition, handling, promised, record_of, statement
+from inbounds.tables.worth import NoBetter
 from inbounds.tables.write import own_digest, spaced_digest
 
 FORMAT, VERSION = "inbounds release", 2
@@ -39,10 +40,11 @@ RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE)
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 
 
-def record(designed: Designed, reports: ReportsForm | None = None) -> dict[str, Any]:
+def record(designed: Designed, idle: Sequence[NoBetter] = (), reports: ReportsForm | None = None) -> dict[str, Any]:
     """Everything but the table's own digest, which `write` adds. Built from the plan and the mechanisms alone.
 
-    reports: what was drawn for statistics that add up; their table is post-processing of it.
+    idle: the statistics that are no better than a constant. reports: what was drawn for statistics that add up; their
+    table is post-processing of it.
     """
     asked, plan = designed.asked, designed.asked.plan
     return {
@@ -67,6 +69,7 @@ def record(designed: Designed, reports: ReportsForm | None = None) -> dict[str, 
         ],
         "composition": composition(plan, asked.entries),
         "mechanisms": mechanisms(designed),
+        "no_better_than_a_constant": [str(one) for one in idle],
         "versions": versions(),
         **({} if reports is None else {"reports": reports}),
     }
@@ -83,9 +86,9 @@ def mechanisms(designed: Designed) -> list[dict[str, Any]]:
     """One line per statistic and size: the mechanism's digest, construction, epsilon and range."""
     lines, asked = [], designed.asked
     for k, statistic in enumerate(asked.plan.statistics):
-        designs, errors, layered = designed.designs[k], designed.errors[k], asked.entries[k].layered
+        designs, row, layered = designed.designs[k], designed.expected[k], asked.entries[k].layered
         parts = _parts(asked.plan, statistic) if layered is None else {"layer": layered.name}
-        for size, members, design, error in zip(asked.sizes, asked.members, designs, errors, strict=True):
+        for size, members, design, found in zip(asked.sizes, asked.members, designs, row, strict=True):
             lines.append(
                 {
                     "statistic": statistic.name,
@@ -93,7 +96,8 @@ def mechanisms(designed: Designed) -> list[dict[str, Any]]:
                     "groups": len(members),
                     **parts,
                     **_line(design),
-                    "expected_error": error,
+                    "expected_error": found.error,
+                    "constant_error": found.constant,
                 }
             )
         if layered is not None:

@@ -36,6 +36,8 @@ def page(record: Mapping[str, Any], released: Any = None) -> str:
         "composition": record["composition"][-1],
         "standing": standing(record) if "ledger" in record else None,
         "errors": _errors(made),
+        "size": "group size" if plan["sizes"] == "public" else "at most",
+        "no_better": record.get("no_better_than_a_constant", ()),
         "released": None if released is None else _released(released, record["account"]),
         "totals": _totals(record, released),
         "adds_up": "reports" in record,
@@ -63,13 +65,13 @@ def _texts(*values: Any) -> list[str]:
 
 def _errors(mechanisms: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Expected errors against the group size: a curve for each statistic, and the numbers."""
-    keys = ("size", "groups", "expected_error", "answers", "origin")
+    keys = ("size", "groups", "expected_error", "constant_error", "answers", "origin")
     sizes = sorted({m["size"] for m in mechanisms if isinstance(m["size"], int)})
     picked = {sizes[k] for k in thinned(len(sizes), SHOWN_SIZES)}
     listed = [m for m in mechanisms if not isinstance(m["size"], int) or m["size"] in picked]
     return {
         "pictures": [_chart(name, points) for name, points in _series(mechanisms).items()],
-        "rows": [_texts(_named(m), *(m[key] for key in keys)) for m in listed],
+        "rows": [_texts(_named(m), *(m.get(key, "") for key in keys)) for m in listed],
         "shown": len(picked),
         "sizes": len(sizes),
     }

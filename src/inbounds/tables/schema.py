@@ -83,11 +83,15 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
     """Keys fit their columns, and no record can match two of them in any engine."""
     forms = []
     for k, name in enumerate(plan.groups.by):
-        kind = schema[name]
+        kind, period = schema[name], name in plan.groups.period
         if not _is_key(kind):
             said = f"must be text, whole numbers, booleans or dates, but {name!r} is {kind}"
             raise SourceError(said + _key_way_out(name, kind), ("groups", "by"))
-        fits = [_fitted(key[k], name, kind, KEYS) for key in plan.groups.keys]
+        if period and not (kind.is_string() or kind.is_date() or kind.is_timestamp()):
+            said = f"must be about dates, times or texts, but {name!r} is {kind}"
+            raise SourceError(said, ("groups", "period", name))
+        same = (plan.groups.not_stated,)
+        fits = [key[k] if period or key[k] in same else _fitted(key[k], name, kind, KEYS) for key in plan.groups.keys]
         forms.append([_seen(form, plan) for form in fits])
     if forms and len(set(zip(*forms, strict=True))) < len(plan.groups):
         raise SourceError("must be different numbers, and texts that no database takes for the same", KEYS)

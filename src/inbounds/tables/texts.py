@@ -110,6 +110,24 @@ def is_date(text: str) -> bool:
     return len(text) == 10 and _day(text) == text
 
 
+PERIODS = {"day": "2024-01-31", "month": "2024-01", "quarter": "2024-Q1", "year": "2024"}
+"""How dates and times name a group, each with an example."""
+
+_PERIOD = {"month": re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])"), "quarter": re.compile(r"[0-9]{4}-Q[1-4]")}
+
+
+def is_period(text: str, period: str) -> bool:
+    """Whether a text names a day, month, quarter or year.
+
+    >>> is_period("2024-Q1", "quarter"), is_period("2024-13", "month")
+    (True, False)
+    """
+    if period == "day":
+        return is_date(text)
+    form = _PERIOD.get(period, re.compile(r"[0-9]{4}"))
+    return form.fullmatch(text) is not None
+
+
 def near(name: str, names: Iterable[str]) -> list[str]:
     """The names that differ from this one in capitals, spaces and underscores alone."""
     return [other for other in names if plain(other) == plain(name)]

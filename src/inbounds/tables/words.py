@@ -82,7 +82,7 @@ def handling(plan: Plan) -> list[str]:
         together.setdefault(shared, []).append((kind, plan.subject(statistic)))
     in_order = sorted(together.items(), key=lambda item: item[0][0])
     lines = [line for (_, words, _), members in in_order for line in words(members, plan.source)]
-    return lines + _adding_up(plan) + _dated(plan) + _encoded(plan)
+    return _keyed(plan) + lines + _adding_up(plan) + _dated(plan) + _encoded(plan)
 
 
 def _adding_up(plan: Plan) -> list[str]:
@@ -94,6 +94,16 @@ def _adding_up(plan: Plan) -> list[str]:
         f"{', '.join(names)}: drawn together with sums, all of which the record keeps, then made to add up in whole "
         "numbers within their ranges; the error is what is expected of each number after that"
     ]
+
+
+def _keyed(plan: Plan) -> list[str]:
+    """How records find their group, where that was said."""
+    periods = plan.groups.period.items()
+    found = [f"{name}: a record's group is the {period} of its date or time" for name, period in periods]
+    if plan.groups.not_stated:
+        none = "no date" if plan.groups.period else "no value"
+        found.append(f"groups: a record with {none}, or an empty one, has the key {plan.groups.not_stated}")
+    return found
 
 
 def _dated(plan: Plan) -> list[str]:

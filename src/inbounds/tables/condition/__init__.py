@@ -104,6 +104,8 @@ def check(condition: Condition, types: Mapping[str, Type]) -> None:
     """A `ValueError` unless every column is declared and every comparison is between values of one type."""
     match condition:
         case Comparison(sign, left, right):
+            if not isinstance(right, Column):
+                _check_subject(left)
             kind = type_of(left, types)
             if isinstance(right, Column) and right.name not in types:
                 raise ValueError(f"must use declared columns only, got {right.name}; {text_hint(right.name)}")
@@ -118,8 +120,10 @@ def check(condition: Condition, types: Mapping[str, Type]) -> None:
             for value in values:
                 check(Comparison("=", subject, value), types)
         case IsNull(subject):
+            _check_subject(subject)
             type_of(subject, types)
         case Truth(subject):
+            _check_subject(subject)
             if type_of(subject, types) != "boolean":
                 said = f"must compare {_said(subject)} with something; only true or false stand alone"
                 raise ValueError(said + _type_hint(subject, Literal(True), types))
@@ -128,6 +132,13 @@ def check(condition: Condition, types: Mapping[str, Type]) -> None:
         case Every(parts) | Some(parts):
             for part in parts:
                 check(part, types)
+
+
+def _check_subject(operand: Operand) -> None:
+    """A text where a column belongs: nothing about a record would be compared, and every group be answered alike."""
+    if isinstance(operand, Literal) and isinstance(operand.value, str):
+        way = f'is it a column? write "{operand.value}" in double quotes'
+        raise ValueError(f"must compare a column with something, got the text '{operand.value}' in its place; {way}")
 
 
 def type_of(operand: Operand, types: Mapping[str, Type]) -> Type:

@@ -326,6 +326,7 @@ class Plan:
             **{name: text for name, text in (("people", self.people.name), ("edition", self.edition)) if text},
             **({"person": self.people.summary()} if self.people.id else {}),
             **({"hierarchy": self._hierarchy_summary()} if self.hierarchy else {}),
+            **self.groups.summary(),
         }
 
     def _hierarchy_summary(self) -> dict[str, Any]:

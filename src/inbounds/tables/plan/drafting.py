@@ -19,8 +19,16 @@ HEAD = """\
 
 [groups]
 by = [{by}]
-keys = []            # every group to answer: a list, or a public file such as "groups.txt" or "groups.csv"
+keys = []            # every group to answer: a list, or a public file such as "groups.txt" or "groups.csv";
+                     # of several columns all combinations: keys = {{ school = ["North", "South"], year = ["1", "2"] }}
 size = 25            # records in each group, if public; if not, write instead: maximum = 25
+# not_stated = "not stated"         # one of the keys: the group of records without a value
+# period = {{ visited = "month" }}    # dates or times of a column of by as day, month, quarter or year
+
+[people]
+# id = {person}        # whose a record is, if one person may have several; then write maximum above, not size
+# max_records = 1    # records of one person that count in one group
+# max_groups = 1     # groups in which one person counts
 
 [privacy]
 epsilon = 1          # shared by all statistics: equally, or as each says with share = 0.5 or epsilon = 0.5
@@ -47,10 +55,10 @@ FIRST_LINE = """\
 NUMBER = """
 [columns.{name}]
 type = "number"
-# low = 0            # with both bounds it can be averaged, summed …; values outside are moved to the nearer bound
-# high = 10
+# low = {low}            # with both bounds it can be averaged, summed …; values outside are moved to the nearer bound
+# high = {high}
 # step = 1           # rounded to low, low + step, … high
-# missing = 5        # what a record without a value counts as: best the middle of the range; low if not said
+# missing = {missing}        # what a record without a value counts as: best the middle of the range; low if not said
 """
 
 TEXT = """
@@ -89,8 +97,8 @@ _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 def draft(source: Source, plan: Path) -> str:
     """The text of a commented plan for a source; `plan` is the file it is meant for."""
     types = schema(source)
-    by = next((name for name, kind in types.items() if kind in ("text", "anything")), "")
-    rest = {name: kind for name, kind in types.items() if name != by}
+    by, person = _grouping(types), _identity(types)
+    rest = {name: kind for name, kind in types.items() if name not in (by, person)}
     head = HEAD.format(
         name=Path(source.path).name or source.name,
         plan=plan.name,
@@ -99,9 +107,57 @@ def draft(source: Source, plan: Path) -> str:
         statistic=_example(rest),
         output=f"{plan.stem}.released.csv",
         first=FIRST_LINE if source.kind == "csv" else "",
+        person=quoted(person or "person"),
     )
     blocks = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN, "anything": ANYTHING, "unread": UNREAD}
-    return head + "".join(blocks[kind].format(name=_key(name)) for name, kind in rest.items())
+    return head + "".join(blocks[kind].format(name=_key(name), **_bounds(name)) for name, kind in rest.items())
+
+
+# --- what a name suggests: guesses for people to confirm, from names alone ---------------------------------
+
+GROUPING = (
+    "school", "class", "region", "district", "county", "state", "country", "city", "town", "department", "ward",
+    "hospital", "clinic", "site", "unit", "team", "branch", "group", "area", "zone", "sex", "gender", "year", "month",
+)  # fmt: skip
+"""Words of columns that name groups, the likelier first."""
+
+IDENTITY = ("id", "uuid", "person", "pupil", "patient", "user", "client", "customer", "respondent", "employee")
+"""Words of columns that say whose a record is."""
+
+NAMING = ("name", "email", "mail", "phone", "address", "comment", "note", "notes", "text", "remark", "remarks")
+"""Words of columns that name or describe one person: no group to publish."""
+
+USUAL = {
+    "age": (0, 100), "likert": (1, 5), "score": (0, 100), "percent": (0, 100), "grade": (1, 6), "household": (1, 10),
+    "children": (0, 10), "hours": (0, 60), "income": (0, 200000), "wage": (0, 100), "salary": (0, 200000),
+    "height": (50, 220), "weight": (0, 200), "temperature": (30, 45),
+}  # fmt: skip
+"""Bounds to begin with, from what such numbers usually are, never from the data."""
+
+
+def _words_of(name: str) -> set[str]:
+    """studentId, student_id and Student ID are the words student and id."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return set(re.findall(r"[^\W_]+", apart.lower()))
+
+
+def _grouping(types: dict[str, str]) -> str:
+    """The column that most likely names groups: by its name, else the first text that names no person."""
+    usable = [name for name, kind in types.items() if kind in ("text", "anything")]
+    usable = [name for name in usable if not _words_of(name) & {*IDENTITY, *NAMING}]
+    ranked = [(GROUPING.index(word), name) for name in usable for word in _words_of(name) & {*GROUPING}]
+    return min(ranked)[1] if ranked else next(iter(usable), "")
+
+
+def _identity(types: dict[str, str]) -> str:
+    """The column that most likely says whose a record is; nothing if no name says so."""
+    named = [name for name, kind in types.items() if kind != "boolean" and _words_of(name) & {*IDENTITY}]
+    return next((name for name in named if _words_of(name) & {"id", "uuid"}), next(iter(named), ""))
+
+
+def _bounds(name: str) -> dict[str, int]:
+    low, high = next((bounds for word, bounds in USUAL.items() if word in _words_of(name)), (0, 10))
+    return {"low": low, "high": high, "missing": (low + high) // 2}
 
 
 def schema(source: Source) -> dict[str, str]:
@@ -141,9 +197,9 @@ def _type(kind: Any) -> str:
 
 
 def _example(columns: dict[str, str]) -> str:
-    """A statistic to begin with, over the first column that is not the key."""
+    """A statistic to begin with, over the first column that is neither the key nor names a person."""
     for name, kind in columns.items():
-        if kind == "unread":
+        if kind == "unread" or _words_of(name) & {*NAMING}:
             continue
         spoken = name if name.isidentifier() else f'"{name}"'
         test = {"number": f"{spoken} > 0", "boolean": spoken}.get(kind, f"{spoken} = '…'")

@@ -16,9 +16,9 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
     """A plan from options.
 
     asked: for every kind of statistic its conditions or columns. facts: by, keys, size, maximum, epsilon, table,
-    interval, delimiter, decimal, levels (whether the columns of by nest), person, max_records, max_groups. column: what
-    was given for low, high, step, missing and labels; they describe one column. Columns in conditions have the type of
-    what they are compared with.
+    interval, delimiter, decimal, period, not_stated, levels (whether the columns of by nest), person, max_records,
+    max_groups. column: what was given for low, high, step, missing and labels; they describe one column. Columns in
+    conditions have the type of what they are compared with.
     """
     statistics = [{kind: of} for kind, subjects in asked.items() for of in subjects or ()]
     if not statistics:
@@ -43,7 +43,11 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
     return plan_from(
         {
             "source": {"url" if "://" in source else "path": source, **_only(given, "table", "delimiter", "decimal")},
-            "groups": {name: _number(value) for name, value in _only(given, "by", "keys", "size", "maximum").items()},
+            "groups": {
+                **{name: _number(value) for name, value in _only(given, "by", "keys", "size", "maximum").items()},
+                **_only(given, "not_stated"),
+                "period": _periods(given.get("period", ())),
+            },
             "columns": columns,
             "statistics": statistics,
             "privacy": _only(given, "epsilon"),
@@ -60,6 +64,14 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
 
 def _only(given: Options, *names: str) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given}
+
+
+def _periods(given: Sequence[str]) -> dict[str, str]:
+    """visited=month, for each column of dates."""
+    for text in given:
+        if "=" not in text:
+            raise ValueError(f"--period must be a column and how it names a group, such as visited=month, got {text!r}")
+    return {name: period for name, _, period in (text.rpartition("=") for text in given)}
 
 
 def _check_groups(facts: Options) -> None:

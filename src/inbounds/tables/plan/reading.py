@@ -27,7 +27,7 @@ PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "outp
 WISHES = ("loss", "properties", "prior", "aim", "mechanism")
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
-    "groups": ("by", "keys", "size", "maximum"),
+    "groups": ("by", "keys", "size", "maximum", "not_stated", "period"),
     "column": ("type", "low", "high", "step", "missing", "labels", "other"),
     "privacy": ("epsilon", "neighbours"),
     "statistic": (*KINDS, "name", "epsilon", "share", "consistent", "margins", *WISHES),

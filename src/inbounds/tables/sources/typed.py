@@ -32,10 +32,16 @@ WHOLE = r"^-?[0-9]+[.]0$"
 
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
+DATED = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+"""How text with a date begins."""
+
+DAY = len("2024-01-31")
+
 SPELLED = {
     NUMBER: r"^(2B|2D)?((3[0-9])+(2E(3[0-9])*)?|2E(3[0-9])+)((45|65)(2B|2D)?(3[0-9]){1,3})?$",
     WHOLE: r"^(2D)?(3[0-9])+2E30$",
     DATE: r"^(3[0-9]){4}2D(3[0-9]){2}2D(3[0-9]){2}$",
+    DATED: r"^(3[0-9]){4}2D(3[0-9]){2}2D(3[0-9]){2}",
 }
 """The same forms in the digits of `spelled`."""
 
@@ -71,14 +77,44 @@ def _says(column: Any, form: str) -> Any:
     return column.re_search(form)
 
 
-def key(column: Any, source: Source, texts: Iterable[str]) -> Any:
-    """A column of keys: whole numbers stay numbers, everything else is compared as text."""
+def key(column: Any, source: Source, texts: Iterable[str], period: str = "", not_stated: str = "") -> Any:
+    """A column of keys: whole numbers stay numbers, everything else is compared as text.
+
+    period: dates and times as their day, month, quarter or year. not_stated: the text of no value, or of an empty one.
+    """
     kind = column.type()
-    if kind.is_unsigned_integer():
-        return column.try_cast("int64")  # what is too large is no key
+    if kind.is_integer() and not not_stated:
+        return whole_key(column)
     if kind.is_integer():
-        return column.cast("int64")
-    return _compared(text(plain(column) if source.spells else column, texts), source)
+        found = whole_key(column).cast("string")
+    else:
+        held = plain(column) if source.spells else column
+        found = dated(held, period) if period else text(held, texts)
+    if not_stated:
+        found = (found.isnull() | (found == "")).ifelse(not_stated, found)
+    return _compared(found, source)
+
+
+def whole_key(column: Any) -> Any:
+    """A column of whole numbers in 64 bits; what is too large is no key."""
+    return column.try_cast("int64") if column.type().is_unsigned_integer() else column.cast("int64")
+
+
+def dated(column: Any, period: str) -> Any:
+    """The day, month, quarter or year of a date, a time, or a text that begins with a date; else missing."""
+    import ibis
+
+    kind = column.type()
+    if kind.is_string():
+        ends = (column.length() == DAY) | column.substr(DAY, 1).isin((" ", "T"))
+        days = (ends & _says(column, DATED)).ifelse(column.substr(0, DAY), None)
+    else:
+        days = (_near(column).date() if kind.is_timestamp() else _near(column)).strftime("%Y-%m-%d")
+    if period != "quarter":
+        return days.substr(0, {"day": DAY, "month": 7, "year": 4}[period])
+    year, month = days.substr(0, 4), days.substr(5, 2)
+    quarters = [(month.isin([f"{m:02}" for m in range(q, q + 3)]), year + f"-Q{q // 3 + 1}") for q in (1, 4, 7, 10)]
+    return ibis.cases(*quarters)
 
 
 def text(column: Any, texts: Iterable[str]) -> Any:

@@ -3,8 +3,8 @@
     cell: min(records with the label, n)       answers 0..n
     one record added or removed: one cell moves by 1; one record changed: two cells move by 1
 
-n is the group's size, public or at most. Consistent: records short of n are in the cell `other`; see
-`consistent.filled`.
+n is the group's size, public or at most. Consistent: with a public size, cells sum to it, and records short of n are in
+the cell `other`, see `consistent.filled`; with a maximum, cells sum to no more than it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,15 +65,13 @@ def cells_of(subject: Subject[Category], found: Aggregates) -> Ints:
 
 def _positions(subject: Subject[Category], found: Aggregates) -> list[Ints]:
     cells, sizes = cells_of(subject, found), found.sizes
-    if subject.consistent:
+    if subject.consistent and subject.public:
         return list(filled(cells, subject.declared.rest, sizes))
     return list(np.minimum(cells, sizes))
 
 
 def _check(subject: Subject[Category], groups: Groups) -> None:
-    if subject.consistent and not groups.public:
-        raise PlanError("can be made consistent only with public sizes; give groups.size instead of groups.maximum")
-    if subject.consistent and not subject.declared.other:
+    if subject.consistent and groups.public and not subject.declared.other:
         raise PlanError(
             "can be made consistent only when every record is in a cell; give those without an answer a label of "
             f'their own under [columns.{subject.of}]: add "no answer" to labels, and other = "no answer"'
@@ -83,10 +81,11 @@ def _check(subject: Subject[Category], groups: Groups) -> None:
 def _words(members: Sequence[tuple[StatisticKind[Category], Subject[Category]]], source: Source) -> list[str]:
     _, subject = members[0]
     other, full = subject.declared.other, any(own.consistent for _, own in members)
+    most = "" if subject.public else " to at most the maximum"
+    drawn = f"; the expected error is that of cells as drawn, before they are made to add up{most}" if full else ""
     if other is None:
-        return [f"{subject.of}: a record with any other value than a label, or none, is in no cell"]
-    short = " and where cells add up each record short of the size," if full else ""
-    drawn = "; the expected error is that of cells as drawn, before they are made to add up" if full else ""
+        return [f"{subject.of}: a record with any other value than a label, or none, is in no cell{drawn}"]
+    short = " and where cells add up each record short of the size," if full and subject.public else ""
     any_other = "a record with any other value than a label, or none,"
     return [f"{subject.of}: {any_other}{short} counts as {other} (other){drawn}"]
 

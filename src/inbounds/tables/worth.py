@@ -1,0 +1,134 @@
+"""Whether a statistic is worth its epsilon: its expected error beside that of the best constant, before data is read.
+
+The best constant is the answer that loses least on average when nobody looks at the data. A statistic that errs as much
+spends epsilon and says nothing. What would help is found by designing it again, not guessed. All of it follows from the
+plan: nothing here depends on the data.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from inbounds.errors import InboundsError
+from inbounds.tables.account import AccountLine, query_of
+from inbounds.tables.answer import Designed, expected_of
+from inbounds.tables.columns import Number
+from inbounds.tables.designs import Request
+from inbounds.tables.errors import PlanError
+from inbounds.tables.statistics import Expected, Subject
+from inbounds.tables.texts import number
+
+NO_BETTER = 0.95
+"""From this share of the constant's error on, a statistic is no better than the constant."""
+
+USEFUL = 0.5
+"""What would help brings the error down to this share of the constant's."""
+
+FACTORS = (2, 4, 8, 16)
+"""How much more is tried, of epsilon, of records in a group, of the step."""
+
+
+@dataclass(frozen=True)
+class NoBetter:
+    """A statistic that is no better than a constant in groups of some sizes, and what would help at the largest.
+
+    everywhere: in groups of every size.
+    """
+
+    statistic: str
+    sizes: tuple[int, ...]
+    found: Expected
+    helps: tuple[str, ...]
+    everywhere: bool
+
+    def __str__(self) -> str:
+        first, last = self.sizes[0], self.sizes[-1]
+        where = "" if self.everywhere else f" in groups of {first if first == last else f'{first}..{last}'}"
+        way = f"; what would help: {', or '.join(self.helps)}" if self.helps else ""
+        return (
+            f"{self.statistic} is no better than a constant{where}: expected error {self.found.error:.4g}, the best "
+            f"constant's {self.found.constant:.4g}{way}"
+        )
+
+
+def no_better(designed: Designed, folder: Path) -> tuple[NoBetter, ...]:
+    """The statistics that are no better than a constant, in the plan's order."""
+    return tuple(found for k in range(len(designed.asked.entries)) for found in _judged(designed, k, folder))
+
+
+def check_worth(designed: Designed, found: tuple[NoBetter, ...]) -> None:
+    """A `PlanError` if nothing in the plan is worth its epsilon."""
+    if all_no_better(designed, found):
+        said = "; ".join(map(str, found))
+        raise PlanError(
+            "are all no better than a constant, so the release would spend epsilon and say nothing; give --anyway (in "
+            f"Python, anyway=True) to release it nevertheless: {said}",
+            ("statistics",),
+        )
+
+
+def all_no_better(designed: Designed, found: tuple[NoBetter, ...]) -> bool:
+    return len(found) == len(designed.asked.entries) and all(one.everywhere for one in found)
+
+
+def _judged(designed: Designed, k: int, folder: Path) -> Iterator[NoBetter]:
+    asked, expected = designed.asked, designed.expected[k]
+    if asked.entries[k].layered is not None:
+        return  # what adds up is known by its sums as well
+    bad = [s for s, found in enumerate(expected) if not found.error < NO_BETTER * found.constant]
+    if bad:
+        worst, sizes = expected[bad[-1]], tuple(asked.sizes[s] for s in bad)
+        everywhere = len(bad) == len(expected)
+        helps = tuple(_helps(designed, k, sizes[-1], folder))
+        yield NoBetter(asked.entries[k].statistic.name, sizes, worst, helps, everywhere)
+
+
+# --- what would help, found by trying ---------------------------------------------------------------------
+
+
+def _helps(designed: Designed, k: int, size: int, folder: Path) -> Iterator[str]:
+    plan, entry = designed.asked.plan, designed.asked.entries[k]
+    subject = plan.subject(entry.statistic)
+
+    def tried(factor: int, more: str) -> Expected | None:
+        """The errors with so many times the epsilon, the records, or the step."""
+        own = _coarser(subject, factor) if more == "step" else subject
+        largest = size * factor if more == "size" else size
+        epsilon = entry.drawn_at * (factor if more == "epsilon" else 1)
+        return None if own is None else _expected(designed, entry, own, largest, epsilon, folder)
+
+    ways: dict[str, Callable[[int], str]] = {
+        "epsilon": lambda f: f"epsilon {number(f * plan.epsilon)} for the plan",
+        "size": lambda f: f"groups of {f * size}" + ("" if plan.groups.public else " at most, and as many records"),
+        "step": lambda f: f"a step of {number(f * subject.declared.step)} for {subject.of}",
+    }
+    for more, say in ways.items():
+        for factor in FACTORS:
+            found = tried(factor, more)
+            if found is not None and found.error <= USEFUL * found.constant:
+                yield f"{say(factor)} (error {found.error:.4g}, constant {found.constant:.4g})"
+                break
+
+
+def _expected(
+    designed: Designed, entry: AccountLine, subject: Subject[Number], size: int, epsilon: Fraction, folder: Path
+) -> Expected | None:
+    """The errors of the statistic under other facts; nothing where it cannot be designed."""
+    statistic = entry.statistic
+    try:
+        query = query_of(statistic.kind, subject, size, entry.records)
+        request = Request(query, epsilon, designed.asked.plan.wishes_of(statistic))
+        return expected_of(request, statistic.own.error, statistic.own.derived(subject), folder)
+    except (InboundsError, ValueError, ArithmeticError):
+        return None
+
+
+def _coarser(subject: Subject[Number], factor: int) -> Subject[Number] | None:
+    """The same column in larger steps, where they divide its range."""
+    column = subject.declared
+    if not isinstance(column, Number) or column.width % factor or column.width == factor:
+        return None
+    step = factor * column.step
+    nearest = column.low + (column.missing - column.low) // step * step
+    return replace(subject, declared=replace(column, step=step, missing=nearest))
