@@ -15,7 +15,7 @@ from typing import Any
 from warnings import warn
 
 from inbounds.files import write_text
-from inbounds.tables.answer import Asked, Designed, Mechanisms, answered, mechanisms_of
+from inbounds.tables.answer import Asked, Designed, Mechanisms, answers, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
@@ -218,8 +218,8 @@ def _drawn(
         progress("aggregating", 0, 1)
         truths = source.aggregate()
         progress("aggregating", 1, 1)
-    answers = answered(designed, truths, progress=progress)
-    return booking.keep(arrow(answers.columns), recorded(designed, idle, answers.reports)), designed
+    found = answers(designed, truths, progress=progress)
+    return booking.keep(arrow(found.columns), recorded(designed, idle, found.reports)), designed
 
 
 def preview(

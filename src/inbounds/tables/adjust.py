@@ -7,62 +7,18 @@ here is post-processing of those.
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.numbers import Ints
 from inbounds.tables.adding.adjusted import Level
+from inbounds.tables.adding.form import CELLS, COLUMNS, KNOWN, ROWS, AddingForm, ReportsForm, below
 from inbounds.tables.adding.labels import Labelled, adjusted_labels
 from inbounds.tables.adding.reports import Geometric
 from inbounds.tables.adding.tree import Tree
 from inbounds.tables.adding.twoway import TwoWay, adjusted_tables
-
-CELLS, ROWS, COLUMNS = "cells", "rows", "columns"
-"""What the layers of a crosstab are called in a record."""
-
-USUAL_INTERVAL = Fraction(9, 10)
-"""The probability of intervals where the plan names none; they are then not published."""
-
-
-class LayerForm(TypedDict):
-    """Reports about one layer: epsilon per unit, the weight of its errors, and rows of reports, one for each column."""
-
-    name: str
-    columns: list[str]
-    rate: str
-    weight: str
-    reports: list[list[int]]
-
-
-class AddingForm(TypedDict):
-    """What a statistic that adds up needs to be adjusted again.
-
-    shape: of a crosstab, else empty. known: whether cells sum to the public sizes. start, step, positions: a group of n
-    people has the values n·start + step·(0..n·positions). layers: its own numbers first.
-    """
-
-    statistic: str
-    shape: list[int]
-    known: bool
-    start: str
-    step: str
-    positions: int
-    layers: list[LayerForm]
-
-
-class ReportsForm(TypedDict):
-    """All reports of a release that add up: sizes of the groups, parents level by level from the groups up.
-
-    interval: the probability of intervals; published: whether they stand in the table.
-    """
-
-    sizes: list[int]
-    parents: list[list[int]]
-    interval: str
-    published: bool
-    statistics: list[AddingForm]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +59,6 @@ def _columns(form: ReportsForm, own: AddingForm, found: AdjustedStatistic, above
     return {name: below(above, column) for name, column in columns.items()} if over_cells else columns
 
 
-def below(above: int, values: NDArray[Any]) -> NDArray[Any]:
-    """A column that is known for the groups alone, in a table with so many rows above them."""
-    return np.array([None] * above + values.tolist(), dtype=object) if above else values
-
-
 def adjust(form: ReportsForm) -> list[AdjustedStatistic]:
     """All statistics of a record's reports, made to add up."""
     return [_crosstab(form, own) if own["shape"] else _levels(form, own) for own in form["statistics"]]
@@ -133,7 +84,7 @@ def _levels(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
         rows = np.minimum(np.array(layer["reports"], dtype=np.int64), _declared(tree.sizes[level], order, level))
         reports.append(Geometric((rows[:, order] if level == 0 else rows).ravel(), rate))
     labels = len(own["layers"][0]["reports"])
-    asked = Labelled(tree, labels, tuple(reports), own["known"])
+    asked = Labelled(tree, labels, tuple(reports), own["sums"])
     found = adjusted_labels(asked, _weights(own), float(Fraction(form["interval"])))
     back = np.argsort(order)
     layers = []
@@ -158,7 +109,7 @@ def _crosstab(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
     }
     weight = dict(zip(held, _weights(own), strict=True))
     weights = [weight.get(name, 0.0) for name in (CELLS, ROWS, COLUMNS)]
-    asked = TwoWay(rows, columns, sizes, own["known"], held[CELLS], held.get(ROWS), held.get(COLUMNS))
+    asked = TwoWay(rows, columns, sizes, own["sums"] == KNOWN, held[CELLS], held.get(ROWS), held.get(COLUMNS))
     found = adjusted_tables(asked, weights, float(Fraction(form["interval"])))
     by_name = {CELLS: found.cells, ROWS: found.row_sums, COLUMNS: found.column_sums}
     layers = []

@@ -18,7 +18,7 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import shortest_run
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.account import AccountLine, account, query_of
-from inbounds.tables.adjust import ReportsForm, adjusted_columns
+from inbounds.tables.adding.form import ReportsForm
 from inbounds.tables.consistent import summing_to
 from inbounds.tables.designs import Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
@@ -157,8 +157,13 @@ class Answers:
 
 def answered(
     designed: Designed, truths: Truths, *, draws: Draws = entropy, progress: Progress = no_progress
-) -> Answers:
+) -> list[Released]:
     """The released columns: keys, declared sizes where they differ, every statistic with its error and interval."""
+    return answers(designed, truths, draws=draws, progress=progress).columns
+
+
+def answers(designed: Designed, truths: Truths, *, draws: Draws = entropy, progress: Progress = no_progress) -> Answers:
+    """The released columns, and the reports behind those that were made to add up."""
     plan = designed.asked.plan
     rows, total = iter(truths.positions), len(truths.positions) * len(plan.groups)
     done = 0
@@ -192,6 +197,8 @@ def _drawn_layers(designed: Designed, k: int, positions: Sequence[Ints], draws: 
 
 def _adding_up(designed: Designed, columns: dict[int, list[Released]], layered: dict[int, list[list[Ints]]]) -> Answers:
     """The table after post-processing: statistics that add up, adjusted, beside those that do not."""
+    from inbounds.tables.adjust import adjusted_columns  # with much of SciPy, which only such plans need
+
     plan = designed.asked.plan
     reports = reports_form(plan, designed.asked.entries, layered)
     for k, adjusted in zip(layered, adjusted_columns(reports), strict=True):

@@ -14,8 +14,8 @@ import numpy as np
 
 from inbounds.numbers import Ints
 from inbounds.query import Query, Reach
+from inbounds.tables.adding.form import CELLS, COLUMNS, ROWS
 from inbounds.tables.adding.shares import designed_shares
-from inbounds.tables.adjust import CELLS, COLUMNS, ROWS
 from inbounds.tables.designs import ADDING, Request
 from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.statistics import Subject

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from inbounds.numbers import Ints
 from inbounds.query import Reach
 from inbounds.tables.account import AccountLine
-from inbounds.tables.adjust import USUAL_INTERVAL, AddingForm, LayerForm, ReportsForm, below
-from inbounds.tables.plan import LEVEL, Plan
+from inbounds.tables.adding.form import KNOWN, MOST, USUAL_INTERVAL, AddingForm, LayerForm, ReportsForm, below
+from inbounds.tables.plan import LEVEL, Plan, Statistic
 from inbounds.tables.statistics.crosstab import Crossed
 
 
@@ -99,12 +99,19 @@ def _adding(plan: Plan, entry: AccountLine, rows: list[list[Ints]]) -> AddingFor
     return {
         "statistic": entry.statistic.name,
         "shape": [] if crossed is None else list(crossed.shape),
-        "known": plan.groups.public and (entry.statistic.consistent if crossed is None else crossed.full),
+        "sums": _sums(plan, entry.statistic, crossed),
         "start": str(query.answers.start),
         "step": str(query.answers.unit),
         "positions": len(query.answers) - 1,
         "layers": layers,
     }
+
+
+def _sums(plan: Plan, statistic: Statistic, crossed: Crossed | None) -> str:
+    """How a statistic's cells sum: to public sizes where every record is in one, to no more where that was asked."""
+    if crossed is not None:
+        return KNOWN if plan.groups.public and crossed.full else MOST
+    return "" if not statistic.consistent else KNOWN if plan.groups.public else MOST
 
 
 def layer_error(plan: Plan, entry: AccountLine, share: Fraction) -> float:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.errors import PassportError
-from inbounds.tables.adjust import adjusted_columns
 from inbounds.tables.record import read
 from inbounds.tables.reopen import table_beside
 from inbounds.tables.totals import Total, totals
@@ -33,6 +32,8 @@ def recomputed(path: str | PathLike[str]) -> Recomputed:
     Anyone can do so: it is post-processing of the reports, which are what is private and was drawn. Sums of floats may
     differ in another version of NumPy or SciPy; the versions are in the record.
     """
+    from inbounds.tables.adjust import adjusted_columns
+
     record: Any = read(path)
     if "reports" not in record:
         raise ValueError(f"{Path(path).name} must be the record of a table that adds up, but it keeps no reports")

@@ -19,7 +19,7 @@ from inbounds.mechanism.spelling import query_json, read_fraction, read_query
 from inbounds.numbers import whole
 from inbounds.query import Metric, Query
 from inbounds.tables.account import AccountLine, counted_by_unit, drawn, query_of
-from inbounds.tables.adjust import ReportsForm
+from inbounds.tables.adding.form import ReportsForm
 from inbounds.tables.answer import Designed
 from inbounds.tables.columns import Column
 from inbounds.tables.designs import Design

@@ -18,8 +18,8 @@ from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.mechanism.unbiased import UnbiasedSum
 from inbounds.numbers import Floats
 from inbounds.query import Reach
+from inbounds.tables.adding.form import AddingForm, ReportsForm
 from inbounds.tables.adding.reports import geometric_variance
-from inbounds.tables.adjust import AddingForm, ReportsForm
 from inbounds.tables.passports import holds_size
 
 GEOMETRIC = "truncated_geometric"

@@ -1,4 +1,4 @@
-"""Histograms on a tree of groups: each label adds up over the groups, and the labels of a group to its public size.
+"""Histograms on a tree of groups: each label adds up over the groups, and the labels of a group to its size.
 
 The labels' trees side by side are one tree, the groups' sizes another one over the same leaves (`crossed`). Published
 values are decided from the top down: the labels of a parent are given, the sizes of its children are public, and the
@@ -6,6 +6,7 @@ cells between are a two-way table with both margins fixed.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ from inbounds.tables.adding.adjusted import (
 from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import Absolute, Cost, Free, Picked
 from inbounds.tables.adding.crossed import Side, crossed
+from inbounds.tables.adding.form import KNOWN
 from inbounds.tables.adding.network import Tables, best_table
 from inbounds.tables.adding.posterior import OutOfWindow
 from inbounds.tables.adding.prior import local_rates
@@ -43,13 +45,13 @@ MOST_CELLS = 50_000
 class Labelled:
     """Reports about every label of every group: of each level, label by label.
 
-    known: whether the labels of a group sum to its size, which is public.
+    sums: how the labels of a group sum: to its public size ("known"), to no more than that ("most"), or anyhow ("").
     """
 
     tree: Tree
     labels: int
     reports: tuple[Geometric, ...]
-    known: bool
+    sums: str
 
     @property
     def stacked(self) -> Tree:
@@ -66,13 +68,14 @@ class Labelled:
         """The leaves group by group, under the groups' sizes."""
         sizes, groups = self.tree.sizes[0], len(self.tree.sizes[0])
         tree = Tree((np.repeat(sizes, self.labels), sizes), (np.repeat(np.arange(groups), self.labels),))
-        return Side(tree, [Unreported(np.zeros(groups * self.labels, np.int64)), Known(sizes)])
+        total = Known(sizes) if self.sums == KNOWN else Unreported(sizes)
+        return Side(tree, [Unreported(np.zeros(groups * self.labels, np.int64)), total])
 
 
 def adjusted_labels(asked: Labelled, weights: Sequence[float], interval: float) -> Adjusted:
-    """Cells of every level, label by label, that add up over groups and, where sizes are known, over labels."""
+    """Cells of every level, label by label, that add up over groups and, as far as is asked, over labels."""
     stacked = asked.stacked
-    if not asked.known:
+    if not asked.sums:
         return adjusted_tree(stacked, asked.reports, weights, interval)
     groups = len(asked.tree.sizes[0])
     order = np.arange(groups * asked.labels).reshape(asked.labels, groups).T.ravel()
@@ -95,7 +98,9 @@ def _nearest(asked: Labelled, near: Sequence[Floats]) -> list[Ints]:
     roots = np.arange(len(tree.sizes[-1]))
     cells = near[-1].reshape(labels, -1).T.ravel()
     owner = np.repeat(roots, labels)
-    values = [nearest_whole(cells, owner, np.repeat(tree.sizes[-1], labels), tree.sizes[-1]).reshape(-1, labels).T]
+    totals = tree.sizes[-1] if asked.sums == KNOWN else np.minimum(np.bincount(owner, cells), tree.sizes[-1])
+    sizes = np.repeat(tree.sizes[-1], labels)
+    values = [nearest_whole(cells, owner, sizes, totals.astype(np.int64)).reshape(-1, labels).T]
     for level in range(tree.depth - 2, -1, -1):
         room, found = tree.sizes[level].copy(), []
         for own, total in zip(near[level].reshape(labels, -1), values[0], strict=True):
@@ -111,7 +116,8 @@ def _decided(asked: Labelled, costs: Sequence[Cost]) -> list[Ints]:
     roots = len(tree.sizes[-1])
     order = np.arange(roots * labels).reshape(labels, roots).T.ravel()
     top = Tree((np.repeat(tree.sizes[-1], labels), tree.sizes[-1]), (np.repeat(np.arange(roots), labels),))
-    cells = best_sums(top, [Picked(costs[-1], order), Free()], tree.sizes[-1])[0]
+    known = tree.sizes[-1] if asked.sums == KNOWN else None
+    cells = best_sums(top, [Picked(costs[-1], order), Free()], known)[0]
     values = [cells[np.argsort(order)]]
     for level in range(tree.depth - 2, -1, -1):
         cells = np.zeros(labels * len(tree.sizes[level]), np.int64)
@@ -132,16 +138,14 @@ def _fill(asked: Labelled, level: int, parents: Ints, children: int, cost: Cost,
     own = Picked(cost, at.ravel())
     if at.size <= MOST_CELLS:
         cell_sizes = np.broadcast_to(sizes[child][:, None, :], at.shape).ravel()
-        margins = Absolute(total.ravel(), FIXED), Absolute(sizes[child].ravel(), FIXED)
+        known = asked.sums == KNOWN
+        margins = Absolute(total.ravel(), FIXED), Absolute(sizes[child].ravel(), FIXED) if known else Free()
         of_parents = sizes[child].sum(axis=1)
         tables = Tables(
-            labels, children, cell_sizes, np.repeat(of_parents, labels), sizes[child].ravel(), of_parents, known=True
+            labels, children, cell_sizes, np.repeat(of_parents, labels), sizes[child].ravel(), of_parents, known
         )
-        try:
+        with suppress(NotConverged):
             cells[at] = best_table(tables, own, *margins)[0]
-        except NotConverged:
-            pass
-        else:
             return
     cells[at] = _in_turn(own, sizes[child], total)
 

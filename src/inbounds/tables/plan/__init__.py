@@ -213,6 +213,8 @@ class Plan:
                 with at(statistic.kind):
                     statistic.own.check(self.subject(statistic), self.groups)
                 self.wishes_of(statistic)
+                if statistic.wishes is not None and self.adds_up(statistic):
+                    raise PlanError("must not wish for a mechanism: what adds up is always drawn with geometric noise")
                 cells = [*self.cells(statistic), *self.margin_cells(statistic)]
                 more = [f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)]
                 own = {*cells, *self.draws(statistic), *more, f"{statistic.name}_error"}
