@@ -24,7 +24,7 @@ from inbounds.tables.adding.adjusted import expected_errors, nearest_squares  # 
 from inbounds.tables.adding.best import best_sums  # noqa: E402
 from inbounds.tables.adding.posterior import posterior  # noqa: E402
 from inbounds.tables.adding.prior import local_rates  # noqa: E402
-from inbounds.tables.adding.reports import Geometric  # noqa: E402
+from inbounds.tables.adding.reports import GeometricReports  # noqa: E402
 from inbounds.tables.adding.shares import designed_shares  # noqa: E402
 from inbounds.tables.adding.tree import Tree  # noqa: E402
 
@@ -72,15 +72,15 @@ SOURCES = {
 }
 
 
-def drawn(rng: np.random.Generator, tree: Tree, truth: Levels, rates: list[float]) -> list[Geometric]:
+def drawn(rng: np.random.Generator, tree: Tree, truth: Levels, rates: list[float]) -> list[GeometricReports]:
     reports = []
     for x, size, rate in zip(truth, tree.sizes, rates, strict=True):
         noise = rng.geometric(1 - np.exp(-rate), len(x)) - rng.geometric(1 - np.exp(-rate), len(x))
-        reports.append(Geometric(np.clip(x + noise, 0, size), rate))
+        reports.append(GeometricReports(np.clip(x + noise, 0, size), rate))
     return reports
 
 
-def ours(tree: Tree, reports: list[Geometric], truth: Levels) -> tuple[Levels, np.ndarray, np.ndarray]:
+def ours(tree: Tree, reports: list[GeometricReports], truth: Levels) -> tuple[Levels, np.ndarray, np.ndarray]:
     """Published values; how often intervals hold the truth; and the posterior mass that they contain."""
     found = posterior(tree, reports, local_rates(tree, reports))
     held, mass = [], []

@@ -1,5 +1,6 @@
 """The ledger: charges beside bare durable inserts in the same run, and a million entries verified."""
 
+import os
 import sqlite3
 import statistics
 import tempfile
@@ -18,12 +19,33 @@ ENTRIES = 1_000_000
 CHARGE = "one charge on one connection, durable"
 ANSWERED = "one charge and its answer of 1 kB, durable"
 BARE = "bare SQLite insert"
+IN_MEMORY = "the same without a disk to wait for"
+MEMORY = Path("/dev/shm")
 VERIFY = "10^6 entries verified"
 
 
 def charging() -> list[Row]:
-    """A charge and a bare insert one by one on the same disk, the other first in every other pair."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
+    """Charges and bare inserts on this disk, and the same where nothing waits for one: what a charge adds to a wait."""
+    times, sync = in_turn(Path.cwd())
+    notes = {
+        (CHARGE, OURS): rates(times[CHARGE, OURS], times[CHARGE, BARE]),
+        (CHARGE, BARE): f"one row, the same two indexes; a sync alone takes {sync * 1e6:.0f} µs",
+        (ANSWERED, OURS): "two transactions",
+    }
+    rows = [row(task, who, found, notes[task, who]) for (task, who), found in times.items()]
+    if MEMORY.is_dir():
+        times, _ = in_turn(MEMORY)
+        rows += [row(IN_MEMORY, who, times[CHARGE, who], "no disk") for who in (OURS, BARE)]
+    return rows
+
+
+def row(task: str, who: str, times: list[float], note: str) -> Row:
+    return Row(task, who, in_rounds(times), note=note, amount=PAIRS // ROUNDS, per="charge")
+
+
+def in_turn(parent: Path) -> tuple[dict[tuple[str, str], list[float]], float]:
+    """Seconds of a charge and of a bare insert one by one, the other first in every other pair; and of a sync."""
+    with tempfile.TemporaryDirectory(dir=parent) as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
         ledger.create_people("people", 10**6)
         bare = bare_insert(Path(folder) / "bare.db")
         sides: dict[tuple[str, str], Callable[[str], object]] = {
@@ -37,15 +59,7 @@ def charging() -> list[Row]:
                 start = time.perf_counter()
                 sides[side](f"question {k}")
                 times[side].append(time.perf_counter() - start)
-    notes = {
-        (CHARGE, OURS): rates(times[CHARGE, OURS], times[CHARGE, BARE]),
-        (CHARGE, BARE): "one row, the same two indexes",
-        (ANSWERED, OURS): "two transactions",
-    }
-    return [
-        Row(task, who, in_rounds(found), note=notes[task, who], amount=PAIRS // ROUNDS, per="charge")
-        for (task, who), found in times.items()
-    ]
+        return times, statistics.median(synced(Path(folder) / "bytes") for _ in range(ROUNDS))
 
 
 def rates(charges: list[float], inserts: list[float]) -> str:
@@ -57,6 +71,18 @@ def rates(charges: list[float], inserts: list[float]) -> str:
         f"{medians:.0%} of the rate of bare inserts by the medians of {len(charges)} pairs, {pairs:.0%} by the median "
         f"pair, {total:.0%} in total"
     )
+
+
+def synced(path: Path) -> float:
+    """Seconds until the disk says that it has written a page: what both sides wait for."""
+    with path.open("wb", buffering=0) as file:
+        file.write(bytes(2**20))
+        os.fsync(file)
+        file.seek(0)
+        file.write(bytes(4096))
+        start = time.perf_counter()
+        os.fdatasync(file)
+        return time.perf_counter() - start
 
 
 def in_rounds(times: list[float]) -> list[float]:

@@ -16,8 +16,8 @@ from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.law import Matrix, Noise, geometric_noise
 from inbounds.numbers import float_above
 from inbounds.query import Cells, Query, Scale, with_neighbours
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below
-from inbounds.trusted.certify import check_matrix, check_product, check_states, sliding
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, exp_below
+from inbounds.trusted.certify import CLIQUES_AT_A_TIME, check_matrix, check_product, check_states, sliding
 
 HAND = Origin("by hand")
 
@@ -163,6 +163,34 @@ def test_a_row_of_zeros_reveals_nothing():
 def test_what_is_no_distribution_is_refused(weights):
     with pytest.raises(ib.NotADistribution):
         Mechanism(ib.count(1), Fraction(1), Matrix(weights), HAND)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        two_answers(1, 1).astype(float),
+        two_answers(1, 1).astype(object),
+        np.full((1, 1, 2), TOTAL),
+        np.zeros((2, 0), dtype=np.int64),
+        np.zeros((0, 2), dtype=np.int64),
+    ],
+)
+def test_the_checker_itself_refuses_what_is_no_matrix_of_int64(weights):
+    with pytest.raises(ib.NotADistribution, match="two-dimensional array of int64"):
+        check_matrix(weights, [], Fraction(1))
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.full((1, 1, 2), TOTAL).astype(float),
+        np.full((1, 2), TOTAL),
+        np.zeros((2, 2, 0), dtype=np.int64),
+    ],
+)
+def test_the_checker_itself_refuses_what_is_no_law_over_states(weights):
+    with pytest.raises(ib.NotADistribution, match="outputs × levels × answers in int64"):
+        check_states(weights, [], Fraction(1))
 
 
 @pytest.mark.parametrize("outputs", [1, 2, 4, 5])
@@ -604,6 +632,24 @@ def test_one_inequality_judges_a_matrix_a_product_and_a_law_of_states(query, see
     levels = np.stack([weights, weights], axis=1)
     windows = [(c.start, c.stop, first, last) for c in query.cliques() for first, last in ((0, 0), (0, 1), (1, 1))]
     assert verdict(check_states, levels, windows, epsilon) == found
+
+
+@given(
+    st.lists(st.integers(0, TOTAL) | st.sampled_from([0, 1, 2**31, 2**32 - 1, 2**32, TOTAL]), min_size=1, max_size=4),
+    st.fractions(Fraction(1, 10**9), 64) | epsilons,
+    st.integers(-1, 1),
+    st.integers(0, 2 * CLIQUES_AT_A_TIME),
+)
+def test_many_pairs_at_once_are_compared_to_the_last_unit(lows, epsilon, beyond, place):
+    """The most that may stand beside a weight passes, one more does not, wherever the pair stands."""
+    p = exp_below(epsilon)
+    for low in lows:
+        high = min(TOTAL, max(0, (p * low >> EXP_BITS) + beyond))
+        even = [TOTAL // 2] * place
+        weights = np.array([[*even, low, high], [*even, TOTAL - low, TOTAL - high]])
+        pairs = [Clique(j, j + 1, Fraction(1)) for j in range(place)] + [Clique(place, place + 2, Fraction(1))]
+        private = all(max(a, b) << EXP_BITS <= p * min(a, b) for a, b in weights[:, place:].tolist())
+        assert (verdict(check_matrix, weights, pairs, epsilon) is None) == private
 
 
 def test_a_law_of_states_is_compared_between_levels_too():

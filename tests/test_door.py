@@ -5,6 +5,7 @@ certified mechanism at the two positions compared in exact integers.
 """
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
@@ -327,6 +328,67 @@ def test_arrays_and_single_numbers_are_placed_alike(bounds, ulps, edge, clip):
     assert door.positions(np.array(wholes, dtype=np.int64), clip=clip).tolist() == exact
     if min(wholes) >= 0:
         assert door.positions(np.array(wholes, dtype=np.uint64), clip=clip).tolist() == exact
+
+
+SHARES = st.fractions(Fraction(-40), Fraction(40), max_denominator=60)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    SHARES,
+    st.fractions(Fraction(1, 50), Fraction(30), max_denominator=50),
+    st.integers(2, 60),
+    st.fractions(Fraction(1, 10**6), Fraction(1), max_denominator=10**6),
+    st.fractions(Fraction(0), Fraction(1, 1 << 10), max_denominator=10**7),
+    st.lists(st.tuples(st.integers(-1, 61), st.sampled_from([-1, 0, 1])), min_size=1, max_size=6),
+    st.booleans(),
+)
+def test_the_floor_of_even_cells_is_what_the_written_out_edges_say(low, width, cells, share, spare, near, clip):
+    """The cell of an answer in one division, against a search among all edges, on and right beside every edge."""
+    moved = max(width * share, width / 10**6)
+    query = ib.interval(low, low + width, moved, cells, allowance=spare * moved)
+    door, hair = query.door, Fraction(1, 10**30)
+    assert door._even
+    ends = [door.low - door.allowance, door.high + door.allowance, door.high]
+    edges = [low + k * query.cell for k, _ in near]
+    for edge, (_, side) in zip([*edges, *ends], [*near, (0, -1), (0, 1), (0, 0)], strict=True):
+        value = edge + side * hair
+        assert door._of_exact(value, clip) == searched(door, value, clip)
+        if math.isfinite(float(value)):
+            rounded = float(value)
+            assert door._of_exact(rounded, clip) == searched(door, Fraction(rounded), clip)
+
+
+def searched(door, value: Fraction, clip: bool) -> int:
+    """The position by the edges of `Steps`, every one a Fraction."""
+    if value < door.low - door.allowance:
+        return 0 if clip else -1
+    if value > door.high + door.allowance:
+        return len(door.scale) - 1 if clip else -1
+    edges = [Fraction(edge, door.common) for edge in door.steps.edges]
+    return int(door.steps.positions[max(k for k, edge in enumerate(edges) if edge <= value)])
+
+
+def test_few_answers_of_a_fine_interval_are_placed_like_many_and_write_no_edges_out():
+    query = ib.interval(-1, 2, "0.01", 20_000)
+    near = [float(query.door.low + k * query.cell) for k in range(0, 20_001, 97)]
+    values = np.array([v for x in near for v in (math.nextafter(x, -9), x, math.nextafter(x, 9))])
+    outside = np.array([-9.0, 9.0, math.nan, math.inf, -math.inf])
+    for answers in (values, outside):
+        few = query.door.positions(answers, clip=True)
+        assert "steps" not in vars(query.door)
+        many = replace(query).door.positions(np.concatenate([answers, np.zeros(20_000)]), clip=True)
+        assert few.tolist() == many[: len(answers)].tolist()
+
+
+def test_a_hole_in_a_fine_interval_is_found_by_few_answers_as_by_many():
+    query = ib.interval(0, 1, "0.01", 10_000, holes=[("0.25", "0.5")])
+    assert not query.door._even
+    values = np.array([0.2, 0.2499999, 0.3, 0.4999, 0.5, 0.75])
+    many = query.door.positions(np.concatenate([values, np.zeros(10_000)]))
+    assert query.door.positions(values).tolist() == many[:6].tolist()
+    assert [query.door._of_exact(v, clip=False) for v in values.tolist()] == many[:6].tolist()
+    assert many[2] == -1
 
 
 # --- holes ------------------------------------------------------------------------------------------------

@@ -5,12 +5,14 @@ import json
 import random
 from fractions import Fraction
 from pathlib import Path
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pytest
 
 import inbounds as ib
 from inbounds import files
+from inbounds.files.form import as_form
 from inbounds.mechanism import Mechanism, Optimality, Origin, reading
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Matrix, Noise, geometric_noise
@@ -419,3 +421,51 @@ def test_cells_that_overlap_or_do_not_match_are_refused():
         content["query"]["outputs"].update(cells)
         with pytest.raises(ib.PassportError, match=r"malformed|claims"):
             reading.read(signed(content))
+
+
+# --- forms: what a stranger's JSON must be to have a type ----------------------------------------------------
+
+
+class Inner(TypedDict):
+    name: str
+    share: NotRequired[float]
+
+
+class Outer(TypedDict):
+    count: int
+    parts: list[Inner]
+    more: dict[str, int | None]
+
+
+FORMED = {"count": 3, "parts": [{"name": "a"}, {"name": "b", "share": 1}], "more": {"x": None}}
+
+
+def test_content_of_a_form_is_returned_as_it_is_with_fields_that_the_form_does_not_name():
+    content = {**FORMED, "later": [1]}
+    assert as_form(content, Outer) is content
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"count": True},
+        {"count": 3.0},
+        {"count": "3"},
+        {"parts": {}},
+        {"parts": [{}]},
+        {"parts": [{"name": None}]},
+        {"parts": [{"name": "a", "share": "1"}]},
+        {"parts": [{"name": "a", "share": False}]},
+        {"more": {"x": "1"}},
+        {"more": []},
+    ],
+)
+def test_content_of_another_form_is_refused(change):
+    with pytest.raises(TypeError, match="form Outer"):
+        as_form({**FORMED, **change}, Outer)
+
+
+@pytest.mark.parametrize("missing", FORMED)
+def test_content_without_a_required_field_is_refused(missing):
+    with pytest.raises(TypeError):
+        as_form({name: value for name, value in FORMED.items() if name != missing}, Outer)

@@ -6,6 +6,7 @@ from importlib import import_module
 
 import pytest
 
+import inbounds as ib
 from inbounds._moved import MOVED, SPLIT
 
 DOCUMENTED = {
@@ -18,7 +19,15 @@ DOCUMENTED = {
     "inbounds.estimate.shapes": ["channel_of"],
     "inbounds.exact": ["exp_below", "exact", "alpha", "weights_near", "TOTAL"],
     "inbounds.release": ["preview", "release", "mechanism", "Plan", "read_plan"],
+    "inbounds.release.account": ["account"],
+    "inbounds.release.credible": ["intervals"],
+    "inbounds.release.expression": ["translated"],
+    "inbounds.release.lines": ["lines_of"],
+    "inbounds.release.record": ["check", "read", "record"],
     "inbounds.release.report": ["page"],
+    "inbounds.release.together": ["together"],
+    "inbounds.release.wishes": ["Wishes"],
+    "inbounds.release.words": ["statement"],
     "inbounds.sample": ["entropy", "report"],
     "inbounds.scale": ["Scale", "Cells", "cells"],
     "inbounds.sensitivity": ["median"],
@@ -32,6 +41,12 @@ def test_an_old_path_still_leads_somewhere(path):
     found = import_module(path)
     for name in DOCUMENTED.get(path, []):
         assert getattr(found, name) is not None
+
+
+def test_what_a_moved_room_holds_is_not_loaded_twice():
+    old, new = import_module("inbounds.release.errors"), import_module("inbounds.tables.errors")
+    assert old is new
+    assert old.PlanError is ib.tables.PlanError
 
 
 @pytest.mark.parametrize("path", sorted(MOVED))

@@ -1,6 +1,6 @@
 """Every small fault in the ledger and the checkers is found by their fast tests; `tests/mutants.py` says how.
 
-The survivors that change no verdict are listed there in EQUIVALENT, each with the reason.
+Faults that change no verdict are listed there in EQUIVALENT, each with the reason.
 """
 
 import json
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from mutants import ROOT, TARGETS
+from mutants import ROOT, TARGETS, unknown_equivalents
 
 SEEN_BY_NOBODY = """
 import json, sys
@@ -29,6 +29,10 @@ def said_by(*words: str) -> "subprocess.CompletedProcess[str]":
 def test_no_fault_that_changes_a_verdict_survives(module):
     done = said_by("tests/mutants.py", module)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_fault_that_is_said_to_change_nothing_can_be_made():
+    assert unknown_equivalents() == set()
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ MOVED = {
     "inbounds.attack.chain": "inbounds.accounting.chain",
     "inbounds.attack.compose": "inbounds.accounting.compose",
     "inbounds.attack.enumerated": "inbounds.accounting.enumerated",
+    "inbounds.attack.figures": "inbounds.report.many_answers",
     "inbounds.attack.multilevel": "inbounds.accounting.multilevel",
     "inbounds.attack.pairs": "inbounds.accounting.pairs",
     "inbounds.attack.record": "inbounds.accounting.record",
@@ -22,7 +23,7 @@ MOVED = {
     "inbounds.certify": "inbounds.trusted.certify",
     "inbounds.clamped": "inbounds.mechanism.clamped",
     "inbounds.cli.asking": "inbounds.cli.query_options",
-    "inbounds.cli.told": "inbounds.cli.printing",
+    "inbounds.cli.told": "inbounds.cli.release",
     "inbounds.collect": "inbounds.local.collector",
     "inbounds.compare": "inbounds.read.compare",
     "inbounds.design.bound": "inbounds.design.bounds.bound",
@@ -57,7 +58,6 @@ MOVED = {
     "inbounds.sensitivity": "inbounds.sideinfo.sensitivity",
     "inbounds.smooth": "inbounds.sideinfo.smooth",
     "inbounds.spelling": "inbounds.mechanism.spelling",
-    "inbounds.tables.account": "inbounds.tables.answer",
     "inbounds.tables.credible": "inbounds.tables.answer",
     "inbounds.tables.csvfile": "inbounds.tables.sources.csvfile",
     "inbounds.tables.digits": "inbounds.tables.sources.typed",
@@ -73,7 +73,9 @@ MOVED = {
     "inbounds.tables.sizes": "inbounds.tables.keys",
     "inbounds.tables.source": "inbounds.tables.sources.source",
     "inbounds.tables.sqlitefile": "inbounds.tables.sources.sqlitefile",
+    "inbounds.tables.together": "inbounds.tables.reopen",
     "inbounds.tables.wishes": "inbounds.tables.designs",
+    "inbounds.tables.words": "inbounds.tables.record",
     "inbounds.utility": "inbounds.mechanism.measures",
 }
 """Modules and packages, by the names they had."""
@@ -86,24 +88,29 @@ SPLIT = {
 """Modules whose contents went to several."""
 
 
-NAMES = {"inbounds.files": ("inbounds.mechanism.passport", "inbounds.mechanism.reading")}
+NAMES = {
+    "inbounds.files": ("inbounds.mechanism.passport", "inbounds.mechanism.reading"),
+    "inbounds.tables.record": ("inbounds.tables.reopen",),
+}
 """Modules that stayed while some of their names went elsewhere."""
 
 
 def old_name(module: str, name: str) -> Any:
     """What a module's name stood for in version 0.1."""
-    for place in NAMES[module]:
+    for place in () if name.startswith("_") else NAMES[module]:
         found = getattr(import_module(place), name, None)
-        if found is not None and not name.startswith("_"):
+        if found is not None:
             return found
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 def new_name(name: str) -> str | None:
     """Where a module is now, None if it did not move."""
-    for old, new in MOVED.items():
-        if name == old or name.startswith(f"{old}."):
-            return new + name[len(old) :]
+    old = name
+    while old:
+        if old in MOVED:
+            return MOVED[old] + name[len(old) :]
+        old = old.rpartition(".")[0]
     return None
 
 
@@ -143,7 +150,7 @@ class _Package(ModuleType):
 
 
 def keep_old_paths(package: str) -> None:
-    """Let imports by the old names succeed; what stands under its own name is found first."""
+    """Let imports by the old names succeed."""
     sys.modules[package].__class__ = _Package
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder())
+        sys.meta_path.insert(0, _Finder())  # else a folder's new name would find its files once more, as other modules

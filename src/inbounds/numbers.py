@@ -128,7 +128,7 @@ def printed_above(value: Fraction) -> float:
 
 def whole(value: Number, name: str, at_least: int) -> int:
     """`value` as an int, or a `ValueError` when it is not a whole number of at least `at_least`."""
-    number = exact(value, name)
+    number = value if type(value) is int else exact(value, name)
     if number.denominator != 1 or number < at_least:
         raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
     return int(number)

@@ -82,7 +82,7 @@ def _proved_together(file: Path) -> Sequence[str] | None:
     if is_ledger(file) or kind == LEDGER:
         return verify_ledger(str(file)).sentences()
     if kind == RELEASE:
-        from inbounds.tables.record import check
+        from inbounds.tables.reopen import check
 
         return check(file)
     from inbounds.accounting import chain, record

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from inbounds.tables.adding.prior import Rates, log_beta_binomial
-from inbounds.tables.adding.reports import Geometric, Known
+from inbounds.tables.adding.reports import GeometricReports, Known
 from inbounds.tables.adding.tree import Tree
 
 
@@ -54,11 +54,11 @@ def posterior_of(levels, reports, mass) -> np.ndarray:
     return post / post.sum()
 
 
-def geometric(rng, truth, sizes, rate) -> Geometric:
+def geometric(rng, truth, sizes, rate) -> GeometricReports:
     """Reports of truncated geometric noise, simulated."""
     falls = 1 - np.exp(-rate)
     noise = rng.geometric(falls, len(truth)) - rng.geometric(falls, len(truth))
-    return Geometric(np.clip(truth + noise, 0, sizes), float(rate))
+    return GeometricReports(np.clip(truth + noise, 0, sizes), float(rate))
 
 
 def drawn(rng, tree, leaves, rates, *, known=False) -> list:

@@ -13,8 +13,8 @@ from inbounds.tables.adding.adjusted import LEAST_SQUARES, POSTERIOR, adjusted_t
 from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import Absolute, ExpectedError, Squared
 from inbounds.tables.adding.posterior import Marginals, posterior
-from inbounds.tables.adding.prior import SPREADS, Rates, Table, local_rates, log_beta_binomial
-from inbounds.tables.adding.reports import Columns, Geometric, Known
+from inbounds.tables.adding.prior import SPREADS, Rates, TablePrior, local_rates, log_beta_binomial
+from inbounds.tables.adding.reports import Columns, GeometricReports, Known
 from inbounds.tables.adding.squares import least_squares, nearest_whole
 from inbounds.tables.adding.tree import Tree
 
@@ -67,9 +67,9 @@ def test_the_posterior_takes_the_columns_of_any_mechanisms():
 def test_a_margin_far_from_the_leaves_is_followed_by_tilting(monkeypatch):
     """40 leaves that all say 0 under a parent that says 200 of 400: without the tilt their windows miss it."""
     tree = Tree.over(np.full(40, 10), np.zeros(40, int))
-    reports = [Geometric(np.zeros(40, int), 1.0), Geometric(np.array([200]), 2.0)]
+    reports = [GeometricReports(np.zeros(40, int), 1.0), GeometricReports(np.array([200]), 2.0)]
     binomial = np.exp(log_beta_binomial(np.arange(11), 10, 0.02, 0.0))
-    prior = Table(np.tile(binomial, (40, 1, 1)), np.ones((1, 1)))
+    prior = TablePrior(np.tile(binomial, (40, 1, 1)), np.ones((1, 1)))
     found = posterior(tree, reports, prior)
     leaf, exact = np.exp(-np.arange(11.0)) * binomial, np.array([1.0])
     for _ in range(40):
@@ -238,7 +238,7 @@ def test_every_adjusted_tree_adds_up_in_whole_numbers_within_range(data):
     tree = data.draw(trees())
     rates = data.draw(st.lists(st.floats(0.01, 5), min_size=tree.depth, max_size=tree.depth))
     reports = [
-        Geometric(np.array([data.draw(st.integers(0, int(size))) for size in sizes]), rate)
+        GeometricReports(np.array([data.draw(st.integers(0, int(size))) for size in sizes]), rate)
         for sizes, rate in zip(tree.sizes, rates, strict=True)
     ]
     if data.draw(st.booleans()):
@@ -301,7 +301,7 @@ def test_reports_at_the_ends_have_the_shape_of_the_mechanism():
     """The likelihood used for truncated geometric reports is the certified mechanism's own, at the ends too."""
     made = catalog.truncated_geometric(count(7), "1/2")
     for y in range(8):
-        log = Geometric(np.array([y]), 0.5).log_likelihood(np.array([0]), np.zeros(1, int), 8)[0]
+        log = GeometricReports(np.array([y]), 0.5).log_likelihood(np.array([0]), np.zeros(1, int), 8)[0]
         np.testing.assert_allclose(np.exp(log - log.max()), made.matrix[y] / made.matrix[y].max(), atol=1e-9)
     assert geometric(np.random.default_rng(1), np.array([3]), np.array([7]), 0.5).variance == pytest.approx(
         catalog.truncated_geometric(count(10**4), "1/2").law.variance(count(10**4))[5000], rel=1e-6
@@ -312,6 +312,6 @@ def test_enumeration_itself_agrees_with_the_mechanism():
     tree = Tree.over(np.array([2, 1]), np.array([0, 0]))
     levels = all_tables(tree)
     assert len(levels[0]) == 6
-    reports = [Geometric(np.array([1, 1]), 1.0), Geometric(np.array([2]), 1.0)]
+    reports = [GeometricReports(np.array([1, 1]), 1.0), GeometricReports(np.array([2]), 1.0)]
     away = np.abs(levels[0] - [1, 1]).sum(axis=1) + np.abs(levels[1] - [2]).sum(axis=1)
     np.testing.assert_allclose(likelihood(levels, reports), -away)

@@ -15,7 +15,7 @@ from inbounds.tables.adding.form import KNOWN, MOST
 from inbounds.tables.adding.labels import Labelled, adjusted_labels
 from inbounds.tables.adding.network import Tables, best_table
 from inbounds.tables.adding.posterior import Marginals, posterior
-from inbounds.tables.adding.reports import Geometric, Unreported
+from inbounds.tables.adding.reports import GeometricReports, Unreported
 from inbounds.tables.adding.tree import Tree
 from inbounds.tables.adding.twoway import TwoWay, adjusted_tables, both_margins
 
@@ -122,7 +122,7 @@ def test_every_adjusted_two_way_table_adds_up(data):
 
     def reports(many):
         own = np.repeat(sizes, many)
-        return Geometric(np.array([data.draw(st.integers(0, int(size))) for size in own]), rate)
+        return GeometricReports(np.array([data.draw(st.integers(0, int(size))) for size in own]), rate)
 
     margins = [reports(many) if data.draw(st.booleans()) else None for many in (rows, columns)]
     asked = TwoWay(rows, columns, sizes, data.draw(st.booleans()), reports(rows * columns), *margins)
@@ -159,7 +159,7 @@ def test_every_adjusted_histogram_on_a_tree_adds_up_both_ways(data):
     labels, sums = data.draw(st.integers(1, 3)), data.draw(st.sampled_from(["", KNOWN, MOST]))
     rate = data.draw(st.floats(0.02, 4))
     reports = tuple(
-        Geometric(np.array([data.draw(st.integers(0, int(size))) for size in np.tile(sizes, labels)]), rate)
+        GeometricReports(np.array([data.draw(st.integers(0, int(size))) for size in np.tile(sizes, labels)]), rate)
         for sizes in tree.sizes
     )
     for most, cells in ((10**8, 10**5), (10**8, 0), (0, 10**5)):

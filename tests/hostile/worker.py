@@ -21,7 +21,7 @@ from inbounds.accounting import chain
 from inbounds.accounting import record as attack_record
 from inbounds.errors import PassportError
 from inbounds.local.collector import Collector
-from inbounds.tables import record as release_record
+from inbounds.tables import reopen as release_record
 from inbounds.tables.errors import PlanError
 from inbounds.tables.plan.reading import read_plan
 from inbounds.trusted.extent import MOST_CELLS

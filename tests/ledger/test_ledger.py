@@ -18,12 +18,13 @@ from inbounds.accounting.filters import RHO_UNIT, epsilon_of_rho, rho_above, rho
 from inbounds.files import canonical, sha256
 from inbounds.ledger import Head, Ledger
 from inbounds.ledger.amounts import cost
+from inbounds.ledger.charges import ChargeRequest, Price
 from inbounds.ledger.checking import exported, load_export, verified
 from inbounds.ledger.entries import Entry
-from inbounds.ledger.ledger import ChargeRequest, verify_ledger
+from inbounds.ledger.ledger import verify_ledger
 from inbounds.ledger.migrations import POSTGRES, SQLITE
 from inbounds.ledger.sqlite import Driver, Sqlite
-from inbounds.ledger.store import without_password
+from inbounds.ledger.store import Transaction, Worded, without_password
 
 
 @pytest.fixture
@@ -142,8 +143,47 @@ def test_a_charge_is_found_under_its_own_key_only(ledger):
         assert (found.number, found.amount, found.answer) == (charges[key].number, charges[key].amount, content)
 
 
+def test_a_receipt_names_the_people_right_after_the_charge(ledger):
+    for k in range(3):
+        assert ledger.charge("pupils", "0.3", key=f"{k}").people == ledger.about("pupils")
+    assert ledger.about("pupils").spent == Fraction(9, 10)
+
+
+def test_the_first_entry_says_what_it_begins(ledger):
+    first = next(ledger.entries())
+    assert (first.kind, first.key, first.said) == ("ledger", ledger.id, {"format": "inbounds ledger", "version": 1})
+
+
+def test_people_who_are_not_there_are_named_with_the_way_out(ledger):
+    for ask in (ledger.about, lambda name: ledger.charge(name, 1), lambda name: ledger.raise_budget(name, 3)):
+        with pytest.raises(ib.LedgerError, match="people must be in the ledger, got 'nobody'; inbounds ledger create"):
+            ask("nobody")
+
+
+class Stop(BaseException):
+    """What no driver raises, such as a key pressed."""
+
+
+@pytest.mark.parametrize(("error", "raised"), [(Stop("now"), Stop), (sqlite3.Error("full"), ib.LedgerError)])
+@pytest.mark.parametrize("moment", ["begin", "check", "block", "commit"])
+def test_a_transaction_that_fails_at_any_moment_is_undone_and_says_so(moment, error, raised):
+    done = []
+
+    def step(name):
+        done.append(name)
+        if name == moment:
+            raise error
+
+    failed = Worded(sqlite3.Error, "it could not be written", str)
+    steps = [lambda name=name: step(name) for name in ("undo", "check", "commit")]
+    with pytest.raises(raised, match=str(error)), Transaction(step, "begin", steps[0], failed, *steps[1:]) as run:
+        run("block")
+    until = ["begin", "check", "block", "commit"]
+    assert done == [*until[: until.index(moment) + 1], *(["undo"] if moment != "begin" else [])]
+
+
 def test_entries_are_read_page_by_page(ledger, monkeypatch):
-    monkeypatch.setattr("inbounds.ledger.ledger.PAGE", 2)
+    monkeypatch.setattr("inbounds.ledger.rows.PAGE", 2)
     for k in range(3):
         ledger.charge("pupils", "0.1", key=f"{k}")
     assert [entry.number for entry in ledger.entries()] == [1, 2, 3, 4, 5]
@@ -342,7 +382,7 @@ plain_values = st.recursive(
 
 @given(st.sampled_from(["", "why", 'a "quoted" é']), plain_values, st.lists(st.fractions(), max_size=3))
 def test_a_request_is_digested_as_canonical_json(purpose, question, parts):
-    request = ChargeRequest.of("p", parts, "k", purpose, question)
+    request = ChargeRequest.of("p", Price.in_parts(tuple(parts)), "k", purpose, question)
     facts = {"purpose": purpose, "parts": list(map(str, parts))}
     assert request.facts == canonical(facts)
     assert request.digest == sha256(canonical({**facts, "people": "p", "question": question}))
@@ -427,6 +467,21 @@ def test_an_answer_kept_under_an_entry_that_is_none_is_found(ledger, file, kind)
     number = next(entry.number for entry in ledger.entries() if entry.kind == kind)
     broken(file, f"INSERT INTO answers VALUES ({number}, x'00')")
     with pytest.raises(ib.LedgerError, match="stored answers are not those its entries name"):
+        ledger.verify()
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (["DROP INDEX entries_key"], "index entries_key"),
+        (["DROP INDEX entries_key", "CREATE INDEX entries_key ON entries (key, kind)"], "index entries_key"),
+        (["CREATE TRIGGER more AFTER INSERT ON entries BEGIN DELETE FROM people; END"], "trigger more"),
+        (["CREATE VIEW more AS SELECT * FROM people"], "view more"),
+    ],
+)
+def test_whatever_is_not_as_it_was_made_is_found(ledger, file, change, found):
+    broken(file, *change)
+    with pytest.raises(ib.LedgerError, match=f"its {found} is not as it was made"):
         ledger.verify()
 
 
@@ -555,13 +610,15 @@ def test_a_weaker_journal_is_refused(ledger, file, mode):
         Ledger.open(file)
 
 
-@pytest.mark.parametrize("mode", ["OFF", "NORMAL"])
-def test_a_connection_that_does_not_wait_for_the_disk_is_refused(ledger, mode):
-    ledger._store._run(f"PRAGMA synchronous = {mode}")
-    with pytest.raises(ib.LedgerError, match="with synchronous 2 or more, got wal with"):
-        ledger.charge("pupils", 1, key="a")
-    ledger._store._run("PRAGMA synchronous = EXTRA")
+@pytest.mark.parametrize(
+    "setting", ["synchronous = OFF", "synchronous = NORMAL", "foreign_keys = OFF", "journal_mode=DELETE"]
+)
+def test_an_open_connection_cannot_be_told_to_wait_for_less(ledger, setting):
+    with pytest.raises(sqlite3.DatabaseError, match="not authorized"):
+        ledger._store._run(f"PRAGMA {setting}")
     ledger.charge("pupils", 1, key="a")
+    found = [ledger._store._pragma(name) for name in ("synchronous", "foreign_keys", "journal_mode")]
+    assert found == [3, 1, "wal"]
 
 
 def test_a_ledger_in_memory_is_refused():
@@ -695,7 +752,9 @@ def test_a_ledger_carried_into_another_thread_is_refused_and_nothing_is_in_doubt
 
 
 def test_clock_and_ids_are_arguments(file):
-    with Ledger(Sqlite(file, create=True), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC), ids=lambda: "me") as ledger:
+    with Ledger(
+        Sqlite(file, create=True), clock=datetime(2026, 1, 2, tzinfo=UTC).timestamp, ids=lambda: "me"
+    ) as ledger:
         assert ledger.id == "me"
         assert {entry.time for entry in ledger.entries()} == {"2026-01-02T00:00:00+00:00"}
 

@@ -105,13 +105,54 @@ def test_whoever_switches_the_guards_off_and_on_again_is_found(ledger, url, chan
         ledger.verify()
 
 
-def test_a_table_that_is_not_logged_and_a_check_that_is_gone_are_found(ledger, url):
-    changed(url, "ALTER TABLE answers SET UNLOGGED")
-    with pytest.raises(ib.LedgerError, match="its table answers is not logged"):
+NEUTERED = "CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$"
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ("ALTER TABLE answers SET UNLOGGED", "table answers"),
+        ("ALTER TABLE people ENABLE ROW LEVEL SECURITY", "table people"),
+        ("ALTER TABLE people ALTER COLUMN spent TYPE numeric", "column people.spent"),
+        ("ALTER TABLE people ALTER COLUMN spent DROP NOT NULL", "column people.spent"),
+        ("DROP INDEX entries_key", "index entries_key"),
+        ("DROP INDEX entries_key; CREATE INDEX entries_key ON entries (key, kind)", "index entries_key"),
+        ("ALTER TABLE people DROP CONSTRAINT people_check", "check people_check"),
+        ("ALTER TABLE entries DROP CONSTRAINT entries_people_fkey", "check entries_people_fkey"),
+        ("ALTER TABLE answers DISABLE TRIGGER ALL", "check answers_entry_fkey"),
+        ("ALTER TABLE entries DISABLE TRIGGER entries_never", "trigger entries_never"),
+        ("DROP TRIGGER entries_kept ON entries", "trigger entries_kept"),
+        ("CREATE RULE quiet AS ON UPDATE TO people DO INSTEAD NOTHING", "rule quiet"),
+        ("CREATE FUNCTION more() RETURNS int LANGUAGE sql AS 'SELECT 1'", "function more"),
+        *(
+            (
+                NEUTERED.format(name=words.split()[2].removesuffix("()")),
+                f"function {words.split()[2].removesuffix('()')}",
+            )
+            for words in POSTGRES[1].statements
+            if words.startswith("CREATE FUNCTION")
+        ),
+    ],
+)
+def test_whatever_is_not_as_it_was_made_is_found(ledger, url, change, found):
+    assert ledger.verify().charges == 0
+    changed(url, *change.split("; ") if change.startswith("DROP") else [change])
+    with pytest.raises(ib.LedgerError, match=f"its {found} is not as it was made"):
         ledger.verify()
-    changed(url, "ALTER TABLE answers SET LOGGED", "ALTER TABLE people DROP CONSTRAINT people_check")
-    with pytest.raises(ib.LedgerError, match="its check people_check is gone"):
-        ledger.verify()
+
+
+def test_verifying_leaves_nothing_behind_and_says_what_right_it_needs(ledger, url):
+    ledger.verify()
+    with psycopg.connect(url, autocommit=True) as raw:
+        assert raw.execute("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'inbounds%'").fetchone() == (1,)
+        raw.execute("DROP ROLE IF EXISTS reader")
+        raw.execute("CREATE ROLE reader LOGIN")
+        raw.execute("GRANT USAGE ON SCHEMA inbounds_ledger TO reader")
+        raw.execute("GRANT SELECT ON ALL TABLES IN SCHEMA inbounds_ledger TO reader")
+    with Ledger.open(url.replace("//postgres@", "//reader@"), create=False) as other:
+        assert other.people() == ledger.people()
+        with pytest.raises(ib.LedgerError, match="may this user create a schema"):
+            other.verify()
 
 
 def test_weaker_settings_are_refused_before_anything_is_charged(ledger, url):

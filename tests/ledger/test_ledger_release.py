@@ -256,6 +256,84 @@ def test_over_budget_is_refused_before_the_data_is_read(folder, monkeypatch):
     assert not Path("out.csv").exists()
 
 
+def test_a_budget_given_in_the_ledger_beside_the_output_holds(folder):
+    with Ledger.open(BESIDE) as ledger:
+        ledger.create_people(PEOPLE, epsilon="0.7")
+    release(EDITION, FRAME, output="out.csv")
+    with pytest.raises(ib.OverBudget, match=r"0\.2 of 0\.7, got 0\.5"):
+        release(EDITION, FRAME, output="again.csv", key="again")
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_others_are_counted_beside_those_who_are_there(folder):
+    release(EDITION, FRAME, output="out.csv")
+    release({**EDITION, "people": {"name": "others"}}, FRAME, output="others.csv")
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2), "others": Fraction(1, 2)}
+
+
+def test_no_value_of_a_frame_is_looked_at_before_its_charge_is_durable(folder):
+    pandas, seen = pytest.importorskip("pandas"), []
+
+    class Value(str):
+        def __ne__(self, other):
+            seen.append(spent(folder / BESIDE))
+            return str.__ne__(self, other)
+
+        __hash__ = str.__hash__
+
+    frame = pandas.DataFrame({"g": ["A", "B"], "c": pandas.Series([Value("p"), Value("q")], dtype=object)})
+    assert release(EDITION, frame, output="out.csv").table.num_rows == 2
+    assert seen == [{PEOPLE: Fraction(1, 2)}] * 2
+
+
+class Failing:
+    """A frame that declares its types and fails when its records are asked for."""
+
+    schema = FRAME.schema
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        raise RuntimeError("the record of A")
+
+
+def failing_stream():
+    def batches():
+        yield FRAME.to_batches()[0]
+        raise RuntimeError("the record of A")
+
+    return pa.RecordBatchReader.from_batches(FRAME.schema, batches())
+
+
+def failing_query():
+    duckdb = pytest.importorskip("duckdb")
+    return duckdb.sql(
+        "SELECT g, CASE WHEN i = 3 THEN error('A') ELSE 'p' END AS c FROM (SELECT 'A' AS g, range AS i FROM range(9))"
+    )
+
+
+@pytest.mark.parametrize("frame", [Failing, failing_stream, failing_query])
+def test_a_frame_that_cannot_be_turned_is_charged_like_every_other_aggregation_that_fails(folder, frame):
+    with pytest.raises(AggregationFailed, match="withheld") as failed:
+        release(EDITION, frame(), output="out.csv")
+    assert failed.value.__context__ is None
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+    assert release(EDITION, FRAME, output="out.csv").table.num_rows == 2
+    assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_a_stream_that_can_be_read_once_is_read_once(folder):
+    reader = pa.RecordBatchReader.from_batches(FRAME.schema, FRAME.to_batches())
+    assert release(EDITION, reader, output="out.csv").table.num_rows == 2
+
+
+def test_a_frame_of_other_types_than_it_declares_is_not_aggregated(folder):
+    class Other(Failing):
+        def __arrow_c_stream__(self, requested_schema=None):
+            return pa.table({"g": [1, 2], "c": ["p", "q"]}).__arrow_c_stream__()
+
+    with pytest.raises(AggregationFailed):
+        release(EDITION, Other(), output="out.csv")
+
+
 def test_an_aggregation_that_fails_stays_charged_and_is_drawn_under_that_charge_later(folder, monkeypatch):
     own = Opened.aggregate
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import geometric_noise
+from inbounds.mechanism.law import Noise, geometric_noise
 from inbounds.tables import answer as answering
 from inbounds.tables import as_plan, designs, engine, preview, release
 from inbounds.tables.answer import intervals
 from inbounds.tables.consistent import summing_to
-from inbounds.tables.designs import DESIGNED_UP_TO, Request, Wishes, designed, kept, wide
+from inbounds.tables.designs import DESIGNED_UP_TO, Request, Wishes, designed, kept, prior_of, wide
 from inbounds.trusted.sample import simulated
 
 FRAME = pa.table({"g": ["A", "A", "B", "zz"], "c": ["p", "q", "p", "p"], "n": [1, 2, 99, 3]})
@@ -86,8 +86,8 @@ def test_what_is_kept_is_recertified_and_anything_else_is_designed_anew(tmp_path
     (path,) = tmp_path.glob("*.json")
     if harm == "flip a digit":
         content = json.loads(path.read_text())
-        row = content["law"]["matrix"][0]
-        content["law"]["matrix"][0] = ("1" if row[0] != "1" else "2") + row[1:]
+        core = content["law"]["noise"]["core"]
+        content["law"]["noise"]["core"] = ("1" if core[0] != "1" else "2") + core[1:]
         path.write_text(json.dumps(content))
     elif harm == "another mechanism":
         ib.catalog.truncated_geometric(ib.count(4), 5).save(path)
@@ -138,10 +138,22 @@ def test_a_range_too_fine_for_its_epsilon_is_refused_with_the_step_that_would_do
 
 
 def test_large_ranges_are_answered_with_a_noise_table():
-    query = ib.count(DESIGNED_UP_TO + 1)
+    query = ib.total(DESIGNED_UP_TO, 0, 2)
     assert designed(query, Fraction(1), Wishes(loss="zero-one")).law == geometric_noise(query, Fraction(1))
     with pytest.raises(ValueError, match="give the column a larger step"):
         designed(ib.extreme(0, 5000), Fraction(1), Wishes())
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared", "zero-one"])
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_a_count_is_kept_as_noise_and_remap_and_is_the_optimum(size, loss):
+    query, epsilon = ib.count(size), Fraction(1, 3)
+    for prior in (None, ("binomial", Fraction(1, 4))):
+        found = designed(query, epsilon, Wishes(loss=loss, prior=prior))
+        best = ib.optimal(query, epsilon, loss, prior_of(Wishes(prior=prior), query))
+        assert isinstance(found.law, Noise)
+        assert found.optimality.value == pytest.approx(best.optimality.value, rel=1e-9)
+        assert found.optimality.bound <= found.optimality.value
 
 
 @pytest.mark.parametrize("query", [ib.count(30), ib.mean(5, 0, 4), ib.total(4, -3, 5)], ids=lambda q: q.kind)

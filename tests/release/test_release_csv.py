@@ -192,7 +192,7 @@ def test_a_draft_of_a_csv_file_offers_text_and_number_and_looks_at_no_value(tmp_
     block = drafts[0][second:].partition("\n\n")[0].replace("\n# ", "\n")
     number = tomllib.loads(block)["columns"]["score"]
     assert first < second
-    assert number == {"type": "number", "low": 0, "high": 10, "step": 1, "missing": 5}
+    assert number == {"type": "number", "low": 0, "high": 100, "step": 1, "missing": 50}
 
 
 def test_a_draft_keeps_the_delimiter_and_the_decimal_mark(tmp_path):

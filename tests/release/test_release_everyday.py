@@ -20,11 +20,12 @@ TIMES = [
     dt.datetime(2024, 1, 31, 10, 30), dt.datetime(2024, 3, 1), dt.datetime(2024, 4, 1, 23, 59, 59),
     dt.datetime(2025, 12, 31), dt.datetime(2025, 12, 1, 0, 0, 1), None,
 ]  # fmt: skip
+SAID = ["2024-01-31 10:30", "2024-03-01", "2024-04-01T23:59:59", "2025-12-31", "2025-12-01 0:00:01", "soon"]
 TABLE = pa.table(
     {
         "t": pa.array(TIMES, pa.timestamp("us")),
         "d": pa.array([time and time.date() for time in TIMES], pa.date32()),
-        "s": pa.array(["2024-01-31 10:30", "2024-03-01", "2024-04-01T23:59:59", "2025-12-31", "2025-12-01 0:00:01", "soon"]),
+        "s": pa.array(SAID),
         "n": pa.array([1, 2, 2, 2, None, None], pa.int64()),
         "g": pa.array(["a", "a", "b", "", None, None]),
     }
@@ -47,7 +48,7 @@ def counts(by, keys, source=None, frame=None, **groups):
 def stored(tmp_path, request):
     def keep(name):
         if name in ("arrow", "pandas"):
-            return None, TABLE if name == "arrow" else TABLE.to_pandas()
+            return None, TABLE if name == "arrow" else in_pandas()
         if name == "postgresql":
             return in_postgresql(request.getfixturevalue("postgres")), None
         kind = "parquet" if name == "spark" else name
@@ -62,6 +63,12 @@ def stored(tmp_path, request):
 
 def rows():
     return list(zip(*(column.to_pylist() for column in TABLE.columns), strict=True))
+
+
+def in_pandas():
+    import pandas
+
+    return TABLE.to_pandas(types_mapper=pandas.ArrowDtype)
 
 
 def in_csv(path):
@@ -82,8 +89,7 @@ def in_duckdb(path):
 def in_sqlite(path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("create table t (t timestamp, d date, s text, n integer, g text)")
-        texts = [[v.isoformat(*([" "] if isinstance(v, dt.datetime) else [])) if isinstance(v, dt.date) else v for v in row]
-                 for row in rows()]  # fmt: skip
+        texts = [[str(value) if isinstance(value, dt.date) else value for value in row] for row in rows()]
         connection.executemany("insert into t values (?, ?, ?, ?, ?)", texts)
         connection.commit()
 

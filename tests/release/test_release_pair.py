@@ -13,7 +13,7 @@ from inbounds.data import adult
 from inbounds.errors import PassportError
 from inbounds.tables import PlanError, preview, release
 from inbounds.tables.columns import number
-from inbounds.tables.record import check
+from inbounds.tables.reopen import check
 from inbounds.tables.statistics.pair import expected, interval, mean_of, pair_query
 from inbounds.trusted.bounds import EXP_BITS, exp_below
 from inbounds.trusted.sample import report, simulated
@@ -124,6 +124,21 @@ def test_a_released_mean_stands_beside_the_sums_it_is_computed_from(frame, tmp_p
     assert mean == pytest.approx(10 * above / (above + below))
     assert (np.array(table["x_mean_low"]) <= mean).all()
     assert (mean <= np.array(table["x_mean_high"])).all()
+
+
+def test_sums_of_secret_sizes_have_intervals_that_hold(checks):
+    """Of 2,000 groups whose sums are spread evenly 90 % lie in the interval, within 4 points; the draws are fixed."""
+    keys = [str(k) for k in range(2000)]
+    content = {**PLAN, "groups": {"by": ["g"], "keys": keys, "maximum": 4}, "statistics": [{"sum": "x"}]}
+    totals = [k % 41 for k in range(2000)]
+    rows = [
+        {"g": key, "x": float(min(10, max(0, total - 10 * i)))}
+        for key, total in zip(keys, totals, strict=True)
+        for i in range(4)
+    ]
+    found = {column.name: column.values for column in checks.release(content, rows, seed=4)}
+    held = (found["x_sum_low"] <= totals) & (totals <= found["x_sum_high"])
+    assert held.mean() == pytest.approx(0.9, abs=0.04)
 
 
 def test_record_and_passports_prove_that_both_sums_cost_epsilon_once(frame, tmp_path):

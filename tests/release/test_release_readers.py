@@ -101,7 +101,7 @@ def test_the_record_holds_the_query_of_every_mechanism(done):
 def test_a_passport_that_is_not_there_or_was_changed_is_not_found(done, tmp_path):
     file = tmp_path / "mechanisms" / "yes-3.json"
     text = file.read_text()
-    file.write_text(text.replace('"matrix": [\n   "', '"matrix": [\n   "1'))
+    file.write_text(text.replace('"core": "', '"core": "1'))
     assert file.read_text() != text
     with pytest.raises(PassportError, match=r"no passport in .* has the digest that the record states for yes"):
         mechanism(done.record, "yes", 3, tmp_path / "mechanisms")

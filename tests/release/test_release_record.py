@@ -10,9 +10,7 @@ import pytest
 
 from inbounds.errors import PassportError
 from inbounds.tables import release
-from inbounds.tables.record import check, read
-from inbounds.tables.reopen import page_of
-from inbounds.tables.together import together
+from inbounds.tables.reopen import check, page_of, read, together
 from inbounds.tables.write import own_digest, spaced_digest
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"], "x": [1, 2, 3]})

@@ -52,11 +52,11 @@ def test_what_would_help_does_help(tmp_path):
     content = plan([{"min": "x"}], epsilon="0.5")
     (idle,) = preview(content, FRAME, cache=tmp_path).no_better
     ways = " / ".join(idle.helps)
-    epsilon = re.search(r"epsilon (\S+) for the plan \(error (\S+), constant (\S+)\)", ways)
+    epsilon = re.search(r"epsilon (\S+) for the plan \(error at most (\S+), constant (\S+)\)", ways)
     again = preview({**content, "privacy": {"epsilon": epsilon[1]}}, FRAME, cache=tmp_path)
     assert again.errors["s0"][0] == pytest.approx(float(epsilon[2]), rel=1e-3)
     assert again.errors["s0"][0] <= again.constants["s0"][0] / 2
-    step = re.search(r"a step of (\S+) for x \(error (\S+), constant (\S+)\)", ways)
+    step = re.search(r"a step of (\S+) for x \(error at most (\S+), constant (\S+)\)", ways)
     if step:
         coarse = {**content, "columns": {**content["columns"], "x": {"low": 0, "high": 32, "step": step[1]}}}
         assert preview(coarse, FRAME, cache=tmp_path).errors["s0"][0] == pytest.approx(float(step[2]), rel=1e-3)
@@ -64,7 +64,7 @@ def test_what_would_help_does_help(tmp_path):
 
 def test_larger_groups_are_named_where_they_help(tmp_path):
     (idle,) = preview(plan([GOOD], epsilon="0.1", size=5), FRAME, cache=tmp_path).no_better
-    size = re.search(r"groups of (\d+) \(error (\S+), constant", " / ".join(idle.helps))
+    size = re.search(r"groups of (\d+) \(error at most (\S+), constant", " / ".join(idle.helps))
     assert preview(plan([GOOD], epsilon="0.1", size=int(size[1])), FRAME, cache=tmp_path).no_better == ()
 
 

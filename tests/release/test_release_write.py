@@ -17,7 +17,7 @@ import pytest
 
 from inbounds.errors import PassportError
 from inbounds.tables import release
-from inbounds.tables.record import check
+from inbounds.tables.reopen import check
 from inbounds.tables.write import own_digest, record_path, write
 
 FRAME = pa.table({"g": ["A", "A", "B"], "c": ["p", "q", "p"]})

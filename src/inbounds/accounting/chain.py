@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.accounting.multilevel import MULTILEVEL, MultiLevel
-from inbounds.errors import InboundsError, PassportError
-from inbounds.files import content_of
+from inbounds.files import content_of, refusing
 from inbounds.mechanism import reading
 from inbounds.mechanism.spelling import whole_numbers
 from inbounds.numbers import Ints, as_epsilon
@@ -25,16 +24,10 @@ def load(path: str | os.PathLike[str]) -> MultiLevel:
 def read(found: Any) -> MultiLevel:
     """A multi-level release from its JSON values, certified anew."""
     MULTILEVEL.opened(found)
-    try:
+    with refusing("the release is malformed", "the chain is not private"):
         epsilons = tuple(as_epsilon(text) for text in found["epsilons"])
         remaps = tuple(_remap(rows) for rows in found["remaps"])
         return MultiLevel(reading.read(found["first"]), epsilons, remaps)
-    except PassportError:
-        raise
-    except InboundsError as reason:
-        raise PassportError(f"the chain is not private: {reason}") from reason
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
-        raise PassportError(f"the release is malformed: {reason}") from reason
 
 
 def _remap(rows: Any) -> Ints:

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.accounting.compose import Composition, as_delta
-from inbounds.errors import InboundsError, PassportError
-from inbounds.files import Json, Kind, content_of, write
+from inbounds.errors import PassportError
+from inbounds.files import Json, Kind, content_of, refusing, write
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism import reading
 from inbounds.numbers import Number, exact
@@ -91,15 +91,9 @@ def load(path: str | os.PathLike[str]) -> Record:
 def read(content: Any) -> Record:
     """A record from its JSON values, with everything in it computed again."""
     COMPOSITION.opened(content)
-    try:
+    with refusing("the record is malformed", "the guarantee cannot be computed"):
         found = _record(content)
         follows = _follows(content, found)
-    except PassportError:
-        raise
-    except InboundsError as reason:
-        raise PassportError(f"the guarantee cannot be computed: {reason}") from reason
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
-        raise PassportError(f"the record is malformed: {reason}") from reason
     if not follows:
         raise PassportError("the guarantee does not follow from the mechanisms")
     return replace(found, epsilon=max(found.epsilon, found.composition.epsilon(found.delta)))

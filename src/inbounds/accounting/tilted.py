@@ -10,7 +10,7 @@ Between grid points delta is linear in e^epsilon. Every step only enlarges delta
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inbounds.accounting.cumulants import STEEPEST, Cumulants, log_peak, log_sum
 from inbounds.accounting.directed import ROUNDOFF, TINY, exp_above, exp_below, exponentials, log_above, log_below
 from inbounds.accounting.dominating import AnswerGroup
 from inbounds.accounting.transform import PRODUCT, Complexes, fourier, fourier_back, relative_error
@@ -42,12 +43,8 @@ WIDTH = 16.0
 NEGLIGIBLE = 45.0
 """exp(-45): what a weight below it would add is paid as the tail."""
 
-STEEPEST = 600.0
-"""A tilt is at most this over the largest loss, so that no weight overflows."""
-
 SMALL_SHARE = 1e-6
 """Where error and tail are less than this share of delta another tilt is not sought."""
-
 
 TILTS_PER_OCTAVE = 2
 """Neighbouring epsilons of a curve share a tilt; any tilt is valid, and one near the best is about as good."""
@@ -122,57 +119,6 @@ class TiltedPlan:
         return min(best, pure + rest.epsilon(delta, longest))
 
 
-class Cumulants:
-    """ln E exp(t·loss) over all answers and its derivatives, in plain floats: they choose, nothing rests on them."""
-
-    COARSE = 100
-
-    def __init__(self, parts: Sequence[AnswerGroup]) -> None:
-        self._laws = []
-        for part in parts:
-            step = float(part.top) * (1 + 1e-12) / self.COARSE
-            masses = part.rough_masses(step, self.COARSE)
-            losses = step * np.arange(self.COARSE + 1 - len(masses), self.COARSE + 1)
-            self._laws.append((np.log(np.maximum(masses, TINY)), losses, part.times))
-        self._most = STEEPEST / max(float(part.top) for part in parts)
-
-    def value(self, t: float) -> float:
-        return sum(k * _log_sum(logs + t * losses) for logs, losses, k in self._laws)
-
-    def deviation(self, t: float) -> float:
-        variance = 0.0
-        for logs, losses, k in self._laws:
-            w = np.exp(logs + t * losses - _log_sum(logs + t * losses))
-            variance += k * float(w @ (losses - float(w @ losses)) ** 2)
-        return math.sqrt(variance)
-
-    def tilt_for_delta(self, log_delta: float) -> float:
-        """Where the Rényi bound of epsilon is least."""
-        return self._least(lambda t: (self.value(t) + log_peak(t) - log_delta) / t)
-
-    def tilt_for_epsilon(self, epsilon: float) -> float:
-        """Where the Rényi bound of delta is least."""
-        return self._least(lambda t: self.value(t) + log_peak(t) - t * epsilon)
-
-    def _least(self, cost: Callable[[float], float]) -> float:
-        low, most = 1e-10 * self._most, self._most
-        for points in (60, 24, 24):
-            tilts = np.geomspace(low, most, points).tolist()
-            i = int(np.argmin([cost(t) for t in tilts]))
-            low, most = tilts[max(i - 1, 0)], tilts[min(i + 1, points - 1)]
-        return float(tilts[i])
-
-
-def _log_sum(logs: Floats) -> float:
-    highest = float(logs.max())
-    return highest + math.log(float(np.exp(logs - highest).sum()))
-
-
-def log_peak(t: float) -> float:
-    """ln of the largest exp(-t·x)·(1 - exp(-x)), t^t / (1 + t)^(1 + t) (Canonne, Kamath, Steinke 2020)."""
-    return -t * math.log1p(1 / t) - math.log1p(t)
-
-
 def grid(parts: Sequence[AnswerGroup], deviation: float, longest: int) -> tuple[Fraction, tuple[int, ...], int]:
     """A step that puts the largest losses as nearly as can be on grid points, the points of each part, the length."""
     tops, times = np.array([float(p.top) for p in parts]), np.array([p.times for p in parts])
@@ -211,7 +157,7 @@ class Tilted:
     def _scales(self) -> list[Fraction]:
         """c for each part, any number: the logarithm of the sum of p·exp(t·j·h), roughly."""
         t, h = float(self.tilt), float(self.step)
-        return [Fraction(_log_sum(np.log(np.maximum(p, TINY)) + t * h * _range(p, n))) for p, n in self._laws]
+        return [Fraction(log_sum(np.log(np.maximum(p, TINY)) + t * h * _range(p, n))) for p, n in self._laws]
 
     @property
     def _laws(self) -> list[tuple[Floats, int]]:

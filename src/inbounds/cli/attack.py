@@ -58,7 +58,7 @@ def attack(
     )
     approximated = {k: value for k, value in closed.items() if value is not None}
     if to is not None:
-        from inbounds.attack.figures import loss_against_answers
+        from inbounds.report.many_answers import loss_against_answers
 
         title = f"{mechanism.origin.name}, epsilon {decimal(mechanism.epsilon)} an answer"
         picture = loss_against_answers(rows, floor=end.floor["guess"], approximated=approximated, title=title)

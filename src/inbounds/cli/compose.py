@@ -87,7 +87,7 @@ def compose(
     if to is not None:
         record.save(to)
     if figure is not None:
-        from inbounds.accounting.figures import epsilon_against_answers
+        from inbounds.report.many_answers import epsilon_against_answers
 
         epsilon_against_answers(rounds, _beside(delta)).savefig(figure, dpi=150)
     if as_json:

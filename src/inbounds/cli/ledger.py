@@ -1,6 +1,7 @@
 """ledger: people and their budgets, what was spent on them, and whether nothing was changed."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +9,7 @@ import typer
 
 from inbounds.cli.app import NUMBER, TABLES, AsJson, Commands, app, err, out
 from inbounds.cli.records import print_page
-from inbounds.cli.writing import PAGE, Overwrite, check_target, of_format
+from inbounds.cli.writing import PAGE, FileKind, Overwrite, check_target, of_format, out_option
 
 if TYPE_CHECKING:
     from inbounds.ledger import Ledger, People
@@ -18,7 +19,7 @@ app.add_typer(commands, name="ledger", rich_help_panel=TABLES)
 
 Place = Annotated[str, typer.Argument(help="The ledger: a file, or a postgresql:// URL.")]
 Kept = Annotated[Path | None, typer.Option("--head", help="A head kept elsewhere, to compare with.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Write it here.")]
+Out = Annotated[Path | None, out_option("Write it here.")]
 Name = Annotated[str, typer.Option("--people", help="The name of the people.", metavar="NAME")]
 
 
@@ -58,7 +59,7 @@ def raise_(
 @commands.command()
 def show(
     place: Place,
-    page: Annotated[Path | None, typer.Option("--out", help="Write a page with pictures here (.html).")] = None,
+    page: Annotated[Path | None, out_option("Write a page with pictures here (.html).")] = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -93,7 +94,7 @@ def import_(
     Example: [bold]inbounds ledger import 2025.csv.release.json 2026.csv.release.json --people pupils[/]
     """
     from inbounds.ledger.importing import import_release
-    from inbounds.tables.record import read
+    from inbounds.tables.reopen import read
 
     found = [read(file) for file in records]
     with _opened(place, create=True) as ledger:
@@ -101,7 +102,8 @@ def import_(
         totals = ledger.people()
     new = sum(not charge.repeated for charge in charges)
     if not as_json:
-        out.print(f"{new} of {len(charges)} releases brought in; the others were there already", markup=False)
+        others = "; the others were there already" if new < len(charges) else ""
+        out.print(f"{new} of {len(charges)} releases brought in{others}", markup=False)
     _print_people(totals, as_json)
 
 
@@ -111,16 +113,13 @@ def export(place: Place, target: Out = None, overwrite: Overwrite = False, as_js
 
     Example: [bold]inbounds ledger export budget.db --out ledger.json[/]
     """
-    from inbounds.files import write
     from inbounds.ledger.checking import exported
     from inbounds.ledger.ledger import FORMAT
 
-    if target is not None:
-        check_target(target, of_format("exported ledger", FORMAT), overwrite=overwrite, reads=[Path(place)])
-    with _opened(place) as ledger:
-        content = exported(ledger.head(), ledger.entries(), ledger.people())
-    if target is not None:
-        write(content, target)
+    def export_of(ledger: "Ledger") -> dict[str, Any]:
+        return exported(ledger.head(), ledger.entries(), ledger.people())
+
+    content = _written(export_of, place, target, of_format("exported ledger", FORMAT), overwrite)
     if target is None or as_json:
         typer.echo(json.dumps(content if target is None else {"export": str(target)}))
     else:
@@ -162,20 +161,17 @@ def head(place: Place, target: Out = None, overwrite: Overwrite = False, as_json
 
     Example: [bold]inbounds ledger head budget.db --out head.json[/]
     """
-    from inbounds.files import write
     from inbounds.ledger.checking import FORMAT
 
-    if target is not None:
-        check_target(target, of_format("ledger's head", FORMAT), overwrite=overwrite, reads=[Path(place)])
-    with _opened(place) as ledger:
-        found = ledger.head()
-    if target is not None:
-        write(found.plain(), target)
+    def head_of(ledger: "Ledger") -> dict[str, Any]:
+        return ledger.head().plain()
+
+    found = _written(head_of, place, target, of_format("ledger's head", FORMAT), overwrite)
     if as_json:
-        typer.echo(json.dumps(found.plain()))
+        typer.echo(json.dumps(found))
         return
     where = f" kept in {target}" if target is not None else ""
-    out.print(f"{found.entries} entries, {found.sha256}{where}", markup=False)
+    out.print(f"{found['entries']} entries, {found['sha256']}{where}", markup=False)
 
 
 def totals(place: Path, options: dict[str, Any], as_json: bool) -> None:
@@ -194,6 +190,21 @@ def _opened(place: str, *, create: bool = False) -> "Ledger":
     if found.brought_forward:
         err.print(found.brought_forward, markup=False)
     return found
+
+
+def _written(
+    content_of: Callable[["Ledger"], dict[str, Any]], place: str, target: Path | None, kind: FileKind, overwrite: bool
+) -> dict[str, Any]:
+    """What a ledger says, written to the target if there is one; a target of another kind is refused first."""
+    from inbounds.files import write
+
+    if target is not None:
+        check_target(target, kind, overwrite=overwrite, reads=[Path(place)])
+    with _opened(place) as ledger:
+        content = content_of(ledger)
+    if target is not None:
+        write(content, target)
+    return content
 
 
 def _print_people(people: list["People"], as_json: bool) -> None:

@@ -21,7 +21,6 @@ from inbounds.cli.records import (
 )
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
 from inbounds.files import format_of, write_text
-from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.report import html
@@ -110,27 +109,10 @@ def _statistic(file: Path, given: str | None) -> str | None:
     """The statistic whose name or column was typed: "answer: yes" is a cell of the histogram answer."""
     if given is None or format_of(file) != RELEASE:
         return given
-    record = from_json(text_of(file))
-    try:
-        parts = next((m["parts"] for m in record["mechanisms"] if m["statistic"] == given and "parts" in m), None)
-        found = _columns(record).get(given, given)
-    except (LookupError, TypeError, AttributeError):  # a record may say anything; what is wrong is said elsewhere
-        return given
-    if parts is not None:
-        raise ValueError(
-            f"statistic must be a column that was drawn, got {given!r}, computed from {' and '.join(parts)}"
-        )
-    return found
+    from inbounds.tables.reopen import read as read_record
+    from inbounds.tables.reopen import statistic_of
 
-
-def _columns(record: Any) -> dict[str, str]:
-    """The columns of a released table that hold answers, each with the name of its statistic."""
-    plan = record["plan"]
-    names = {asked["name"]: asked["name"] for asked in plan["statistics"]}
-    names |= {part: line["statistic"] for line in record["mechanisms"] for part in line.get("parts", ())}
-    histograms = [asked for asked in plan["statistics"] if asked["kind"] == "histogram"]
-    labels = {asked["name"]: plan["columns"][asked["of"]]["labels"] for asked in histograms}
-    return {f"{name}: {label}": name for name, own in labels.items() for label in own} | names
+    return statistic_of(read_record(file), given)
 
 
 def _published(given: str, values: list[Any], mechanism: Mechanism) -> Any:

@@ -10,7 +10,6 @@ from rich.markup import escape
 
 from inbounds.cli.app import out
 from inbounds.files import format_of
-from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.report import terminal
@@ -43,11 +42,12 @@ def mechanism_in(file: Path, statistic: str | None, size: int | None, folder: Pa
 
 
 def moved_after_the_draw(file: Path, statistic: str | None) -> bool:
-    """Whether the cells of a released histogram were made to add up, so that no mechanism reported them as they are."""
+    """Whether the cells of a release record's histogram are no longer as they were drawn."""
     if format_of(file) != RELEASE:
         return False
-    asked: list[dict[str, Any]] = from_json(text_of(file))["plan"]["statistics"]
-    return any(s.get("consistent", False) for s in asked if statistic in (s["name"], None))
+    from inbounds.tables.reopen import adds_up_after_the_draw, read
+
+    return adds_up_after_the_draw(read(file), statistic)
 
 
 def print_page(target: Path, as_json: bool) -> None:
@@ -59,8 +59,7 @@ def print_page(target: Path, as_json: bool) -> None:
 
 def add_up(files: Sequence[Path], options: Mapping[str, Any], as_json: bool) -> None:
     """compose, of released tables: the sum of their epsilons, in words."""
-    from inbounds.tables.record import read
-    from inbounds.tables.together import together
+    from inbounds.tables.reopen import read, together
 
     given = [name for name, value in options.items() if value]
     if given:

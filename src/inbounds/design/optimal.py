@@ -11,7 +11,7 @@ from inbounds.design.routes import fallback, fill, flowchart, geometric, program
 from inbounds.errors import TooLarge
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Optimality, Origin, near
-from inbounds.mechanism.law import MATRIX_LIMIT, Matrix, geometric_noise
+from inbounds.mechanism.law import MATRIX_LIMIT, Law, Matrix, geometric_noise
 from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.properties import ColumnRatio, canonical
 from inbounds.query import Query, Reach
@@ -66,13 +66,9 @@ def optimal(
     with np.errstate(all="ignore"):  # large ratios overflow where they lose anyway; the checker has the last word
         proposal = propose(problem, max_seconds)
     low = proposal.bound - _evening(problem, judged.table(query), as_prior(prior, query))
-    mechanism = Mechanism(
-        query,
-        bound,
-        Matrix(near(proposal.matrix, query, bound, even=bool(asked))),
-        _origin(proposal.route, judged, asked, aim),
-    )
-    return _with_optimality(mechanism, judged, prior, aim, low)
+    law = Matrix(near(proposal.matrix, query, bound, even=bool(asked)))
+    origin = _origin(proposal.route, judged, asked, aim)
+    return Mechanism(query, bound, law, origin, _optimality(law, query, judged, prior, aim, low))
 
 
 def problem_of(
@@ -132,20 +128,32 @@ def propose(problem: Problem, max_seconds: float) -> Proposal:
 def _large_count(
     query: Query, epsilon: Fraction, loss: Loss, prior: Prior, properties: frozenset[str], aim: Aim
 ) -> Mechanism:
-    """Counts beyond the size of a matrix: geometric noise table and the best remap of each value."""
-    simple = query.neighbours == Reach(1) and query.answers.regular and query.one_output_per_answer
-    if properties or aim != "average" or not simple or not isinstance(loss, ErrorLoss):
+    """Counts beyond the size of a matrix."""
+    if properties or aim != "average" or not is_count(query) or not isinstance(loss, ErrorLoss):
         raise TooLarge(
             "a design of this size is only known for counts, with one output per answer, an average loss of the "
             "error and no properties; use coarser answers or outputs"
         )
+    return optimal_noise(query, epsilon, loss, prior)
+
+
+def is_count(query: Query) -> bool:
+    """Answers one step apart are neighbours, and each has its own output."""
+    return query.neighbours == Reach(1) and query.answers.regular and query.one_output_per_answer
+
+
+def optimal_noise(query: Query, epsilon: Fraction, loss: ErrorLoss, prior: Prior = None) -> Mechanism:
+    """The optimum of a count for an average loss of the error, as noise and remap: O(answers) numbers, no matrix.
+
+    Geometric noise with the best report of each value is optimal (Ghosh, Roughgarden and Sundararajan 2009).
+    """
     unit = float(query.answers.unit)
     remap, _, bound = geometric.remap(
         len(query.answers), float(epsilon), lambda steps: loss.of(steps * unit), as_prior(prior, query)
     )
     law = geometric_noise(query, epsilon, np.asarray(remap, dtype=np.int64))
-    mechanism = Mechanism(query, epsilon, law, _origin("geometric remap", loss, properties, aim))
-    return _with_optimality(mechanism, loss, prior, aim, bound)
+    origin = _origin("geometric remap", loss, frozenset(), "average")
+    return Mechanism(query, epsilon, law, origin, _optimality(law, query, loss, prior, "average", bound))
 
 
 def _origin(route: str, loss: Loss, properties: frozenset[str], aim: Aim) -> Origin:
@@ -153,8 +161,9 @@ def _origin(route: str, loss: Loss, properties: frozenset[str], aim: Aim) -> Ori
     return Origin("optimal", {"loss": loss.name, "aim": aim, **asked, "route": route})
 
 
-def _with_optimality(mechanism: Mechanism, loss: Loss, prior: Prior, aim: Aim, bound: float) -> Mechanism:
-    value = mechanism.worst_loss(loss) if aim == "worst" else mechanism.loss(loss, prior)
+def _optimality(law: Law, query: Query, loss: Loss, prior: Prior, aim: Aim, bound: float) -> Optimality:
+    """What the law's loss is, and what no private law can be below."""
+    losses = law.losses(query, loss)
+    value = float(losses.max() if aim == "worst" else losses @ as_prior(prior, query))
     objective = f"{aim} {loss.name} loss" + ("" if prior is None or aim == "worst" else " under the given prior")
-    found = Optimality(objective, value, min(bound - ROUNDING * abs(bound), value))
-    return Mechanism(mechanism.query, mechanism.epsilon, mechanism.law, mechanism.origin, found)
+    return Optimality(objective, value, min(bound - ROUNDING * abs(bound), value))

@@ -6,7 +6,7 @@ What is inside belongs to the rooms above: a passport to the mechanism, a releas
 from typing import Any
 
 from inbounds._moved import old_name
-from inbounds.files.envelope import Json, Kind, canonical, content_of, digest, format_of, sha256, write
+from inbounds.files.envelope import Json, Kind, canonical, content_of, digest, format_of, refusing, sha256, write
 from inbounds.files.whole import (
     SQLITE_MAGIC,
     appearing,
@@ -31,6 +31,7 @@ __all__ = [
     "naming",
     "on_disk",
     "refuse_database",
+    "refusing",
     "same_file",
     "settle",
     "sha256",

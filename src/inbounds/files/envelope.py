@@ -7,11 +7,13 @@ redefined; a change of meaning is a new version, and every version is read for e
 import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inbounds.errors import PassportError, UnknownVersion
+from inbounds.errors import InboundsError, PassportError, UnknownVersion
 from inbounds.files.intake import from_json, text_of
 from inbounds.files.whole import write_whole
 from inbounds.trusted.extent import DEEPEST
@@ -76,6 +78,22 @@ def _digest_or_none(content: Json) -> str | None:
         return digest(content)
     except ValueError:
         return None
+
+
+@contextmanager
+def refusing(malformed: str, refused: str = "") -> Iterator[None]:
+    """Whatever is wrong with a file's content is a `PassportError` that begins with one of these words.
+
+    malformed: for values that cannot be read. refused: for what they say, if one of our own checks refuses it.
+    """
+    try:
+        yield
+    except PassportError:
+        raise
+    except InboundsError as reason:
+        raise PassportError(f"{refused or malformed}: {reason}") from reason
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
+        raise PassportError(f"{malformed}: {reason}") from reason
 
 
 def content_of(path: str | os.PathLike[str], what: str) -> Any:

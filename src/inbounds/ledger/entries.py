@@ -44,12 +44,9 @@ class Entry:
 
     @property
     def content(self) -> str:
-        """The canonical JSON of all but its own digest; written out because verifying does little else."""
-        return (
-            f'{{"digest":{_text(self.digest)},"facts":{self.facts},"key":{_text(self.key)},"kind":{quoted(self.kind)},'
-            f'"number":{self.number},"people":{_text(self.people)},"previous":{quoted(self.previous)},'
-            f'"time":{quoted(self.time)},"units":{_text(None if self.units is None else str(self.units))}}}'
-        )
+        """The canonical JSON of all but its own digest."""
+        texts = self.facts, self.previous
+        return content_of(self.number, self.time, self.kind, self.people, self.units, self.key, self.digest, *texts)
 
     @property
     def said(self) -> dict[str, Any]:
@@ -67,6 +64,25 @@ class Entry:
         units = None if values["units"] is None else int(values["units"])
         texts = {name: values[name] for name in ("time", "kind", "people", "key", "digest", "previous", "sha256")}
         return Entry(number=values["number"], units=units, facts=canonical(values["facts"]), **texts)
+
+
+def content_of(
+    number: int,
+    time: str,
+    kind: str,
+    people: str | None,
+    units: int | None,
+    key: str | None,
+    digest: str | None,
+    facts: str,
+    previous: str,
+) -> str:
+    """The canonical JSON that an entry's digest is of; written out because charging and verifying do little else."""
+    return (
+        f'{{"digest":{_text(digest)},"facts":{facts},"key":{_text(key)},"kind":{quoted(kind)},"number":{number},'
+        f'"people":{_text(people)},"previous":{quoted(previous)},"time":{quoted(time)},'
+        f'"units":{_text(None if units is None else str(units))}}}'
+    )
 
 
 def _text(value: str | None) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from inbounds.ledger.ledger import Charge, Ledger
+from inbounds.ledger.charges import Charge
+from inbounds.ledger.ledger import Ledger
 from inbounds.ledger.people import LONGEST
 
 

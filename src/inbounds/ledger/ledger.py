@@ -12,96 +12,33 @@ refunded.
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import lru_cache
-from json.encoder import encode_basestring_ascii as quoted
 from os import PathLike
 from pathlib import Path
+from time import time
 from types import TracebackType
 from typing import Any
 
 from inbounds.errors import LedgerError, OverBudget
 from inbounds.files import canonical, format_of, sha256
-from inbounds.ledger.amounts import MOST, RULES, UNITS, Rule, allowance, amount, cost
+from inbounds.ledger import rows
+from inbounds.ledger.amounts import MOST, UNITS, Rule, amount
+from inbounds.ledger.charges import Answer, Charge, ChargeRequest, Price, units_of
 from inbounds.ledger.checking import Head, Verified, load_export, verified
-from inbounds.ledger.entries import START, Entry
-from inbounds.ledger.people import People, as_name
+from inbounds.ledger.entries import Entry, content_of
+from inbounds.ledger.people import People, as_name, declared, the_same
+from inbounds.ledger.rows import Last, Standing
 from inbounds.ledger.store import Run, Store
-from inbounds.numbers import Number, as_epsilon, exact
+from inbounds.numbers import Number
 
 FORMAT, VERSION = "inbounds ledger", 1
 
-PAGE = 10_000
-"""Entries that are read at once."""
 
-AFTER = (
-    "SELECT number, time, kind, people, units, key, digest, facts, previous, sha256 "
-    "FROM entries WHERE number > ? ORDER BY number LIMIT ?"
-)
-"""The next entries, as `Entry` takes them."""
-
-
-@dataclass(frozen=True)
-class Charge:
-    """A receipt: the charge is durable, and whoever holds this may read the data.
-
-    people: they, right after the charge. amount: exact, in their unit. answer: what was stored for this key before.
-    repeated: the charge was there already, and cost nothing now.
-    """
-
-    key: str
-    number: int
-    sha256: str
-    people: People
-    amount: Fraction
-    answer: bytes | None = None
-    repeated: bool = False
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What may be given out: the stored bytes. drawn: they are those of this call's draw."""
-
-    content: bytes
-    charge: Charge
-    drawn: bool
-
-
-@dataclass(frozen=True)
-class ChargeRequest:
-    """What is asked of whom at what price, and its digest: all that must be equal when a key comes again.
-
-    facts: canonical JSON of purpose and parts, as the entry has them. digest: of the canonical JSON of these, the
-    people and the question; both written out because a charge does little else.
-    """
-
-    people: str
-    parts: tuple[Fraction, ...]
-    key: str
-    facts: str
-    digest: str
-
-    @staticmethod
-    def of(people: str, parts: Sequence[Fraction], key: str, purpose: str, question: Any) -> "ChargeRequest":
-        names = as_name(people, "people"), as_name(key, "key")
-        if purpose:
-            as_name(purpose, "purpose")
-        texts = _texts(tuple(parts))
-        asked = f'"people":{quoted(people)},"purpose":{quoted(purpose)},"question":{canonical(question)}'
-        facts = f'{{"parts":{texts},"purpose":{quoted(purpose)}}}'
-        return ChargeRequest(names[0], tuple(parts), names[1], facts, sha256(f'{{"parts":{texts},{asked}}}'))
-
-
-@lru_cache(maxsize=1024)
-def _texts(parts: tuple[Fraction, ...]) -> str:
-    """Canonical JSON of the parts of a price; most questions cost one of a few."""
-    return canonical(list(map(str, parts)))
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
+@lru_cache(maxsize=1)
+def time_of(second: int) -> str:
+    """A second since 1970 as entries have it, in UTC."""
+    return datetime.fromtimestamp(second, UTC).isoformat()
 
 
 def fresh_id() -> str:
@@ -119,10 +56,10 @@ class Ledger:
     pupils: epsilon 0.5 of 2 spent, 1.5 left
     """
 
-    def __init__(self, store: Store, *, clock: Callable[[], datetime] = now, ids: Callable[[], str] = fresh_id) -> None:
+    def __init__(self, store: Store, *, clock: Callable[[], float] = time, ids: Callable[[], str] = fresh_id) -> None:
         self._store, self._clock, self._ids = store, clock, ids
         with store.reading() as run:
-            begun = _first(run)
+            begun = rows.first_key(run)
         self.id = begun or self._begin()
 
     @staticmethod
@@ -132,11 +69,13 @@ class Ledger:
 
     def _begin(self) -> str:
         with self._store.writing() as run:
-            begun = _first(run)
+            begun = rows.first_key(run)
             if begun is not None:  # somebody else was faster
                 return begun
             made = as_name(self._ids(), "id")
-            self._append(run, "ledger", key=made, facts=canonical({"format": FORMAT, "version": VERSION}))
+            self._append(
+                run, rows.last_entry(run), "ledger", key=made, facts=canonical({"format": FORMAT, "version": VERSION})
+            )
             return made
 
     @property
@@ -176,19 +115,19 @@ class Ledger:
         """
         made = declared(as_name(name, "people"), epsilon, rule, delta)
         with self._store.writing() as run:
-            there = _people(run, name)
-            if there:
-                return _the_same(there[0], made)
+            there = rows.people_named(run, name)
+            if there is not None:
+                return the_same(there, made)
             facts = (str(made.epsilon) if made.epsilon else None, str(made.delta) if made.delta else None)
             run("INSERT INTO people VALUES (?, ?, ?, ?, ?, 0)", name, rule, *facts, made.budget_units)
             said = {"rule": rule, "epsilon": facts[0], "delta": facts[1]}
-            self._append(run, "people", people=name, units=made.budget_units, facts=canonical(said))
+            self._append(run, rows.last_entry(run), "people", name, made.budget_units, facts=canonical(said))
         return made
 
     def raise_budget(self, people: str, epsilon: Number, *, purpose: str = "") -> People:
         """Raise the budget of people to `epsilon` in all, under their rule; an entry says so. It never falls."""
         with self._store.writing() as run:
-            before = _known(run, people, self.place)
+            before = rows.known(run, people, self.place)
             if before.budget_units is None:
                 raise ValueError(f"people must have a budget to raise, got {people}, counted without a cap")
             after = declared(people, epsilon, before.rule, before.delta)
@@ -199,18 +138,18 @@ class Ledger:
                 values = after.budget_units, str(after.epsilon), people
                 run("UPDATE people SET budget = ?, epsilon = ? WHERE name = ?", *values)
                 said = {"epsilon": str(after.epsilon), "purpose": purpose and as_name(purpose, "purpose")}
-                self._append(run, "budget", people=people, units=after.budget_units, facts=canonical(said))
-            return _known(run, people, self.place)
+                self._append(run, rows.last_entry(run), "budget", people, after.budget_units, facts=canonical(said))
+            return rows.known(run, people, self.place)
 
     def people(self) -> list[People]:
         """Everybody in the ledger, in the order of their names."""
         with self._store.reading() as run:
-            return _people(run)
+            return rows.everybody(run)
 
     def about(self, name: str) -> People:
         """The people of this name; a `LedgerError` if there are none."""
         with self._store.reading() as run:
-            return _known(run, name, self.place)
+            return rows.known(run, name, self.place)
 
     # --- charges and answers ------------------------------------------------------------------------------
 
@@ -230,13 +169,11 @@ class Ledger:
         with other content it is refused; a random one without. parts: the epsilons of independent parts that make
         up the whole, which zCDP adds up one by one. question: plain values that say what is asked, for the digest.
         """
-        whole = _epsilon(epsilon)  # type: ignore[arg-type]
-        each = (whole,) if parts is None else tuple(_epsilon(part) for part in parts)  # type: ignore[arg-type]
-        if parts is not None and sum(each, Fraction(0)) != whole:
-            raise ValueError(f"parts must add up to epsilon {whole}, got {sum(each, Fraction(0))}")
-        request = ChargeRequest.of(people, each, self._ids() if key is None else key, purpose, question)
+        price = Price.of(epsilon, parts)
+        request = ChargeRequest.of(people, price, self._ids() if key is None else key, purpose, question)
         with self._store.writing() as run:
-            return self._again(run, request) or self._charge(run, request)
+            before = rows.standing(run, people, request.key, self.place)
+            return self._charge(run, request, before) if before.digest is None else self._again(run, request, before)
 
     def find(self, key: str) -> Charge | None:
         """The charge under a key, with its answer if one is stored; nothing is charged."""
@@ -254,7 +191,8 @@ class Ledger:
                 raise LedgerError(f"{self.place} lost a charge that it had acknowledged; no answer is given out")
             if there.answer is not None:
                 return there.answer
-            number, _ = self._append(run, "answer", charge.people.name, key=charge.key, digest=sha256(content))
+            last, name = rows.last_entry(run), charge.people.name
+            number, _ = self._append(run, last, "answer", name, key=charge.key, digest=sha256(content))
             run("INSERT INTO answers VALUES (?, ?)", number, content)
         return content
 
@@ -272,62 +210,63 @@ class Ledger:
         kept = self.store(charge, content)
         return Answer(kept, charge, drawn=kept == content)
 
-    def _charge(self, run: Run, request: ChargeRequest) -> Charge:
-        before = _known(run, request.people, self.place)
-        units = cost(before.rule, request.parts)
-        spent = run(
-            "UPDATE people SET spent = spent + ? WHERE name = ? AND coalesce(budget, ?) - spent >= ? RETURNING spent",
-            *(units, request.people, MOST, units),
-        )
-        if not spent:
-            budget = amount(before.rule, before.budget_units or MOST)
-            asked = amount(before.rule, units)
-            raise OverBudget(request.people, asked, budget - before.spent, budget, UNITS[before.rule])
-        number, digest = self._append(run, "charge", request.people, units, request.key, request.digest, request.facts)
-        return Charge(request.key, number, digest, before.having_spent(spent[0][0]), amount(before.rule, units))
+    def _charge(self, run: Run, request: ChargeRequest, before: Standing) -> Charge:
+        """The condition is checked here, as the only writer, and by the database itself (`CHECK (spent <= budget)`)."""
+        units, spent = units_of(before.rule, request.price), before.spent
+        asked, budget = amount(before.rule, units), before.budget or MOST
+        if units > budget - spent:
+            left = amount(before.rule, budget - spent)
+            raise OverBudget(request.people, asked, left, amount(before.rule, budget), UNITS[before.rule])
+        run("UPDATE people SET spent = spent + ? WHERE name = ?", units, request.people)
+        last, what = Last(before.number, before.sha256), (request.key, request.digest, request.facts)
+        number, digest = self._append(run, last, "charge", request.people, units, *what)
+        return Charge(request.key, number, digest, before.people(spent + units), asked)
 
-    def _again(self, run: Run, request: ChargeRequest) -> Charge | None:
+    def _again(self, run: Run, request: ChargeRequest, before: Standing) -> Charge:
         """The charge that is there under the same key, if it is for the same."""
-        found = run("SELECT digest FROM entries WHERE kind = 'charge' AND key = ?", request.key)
-        if not found:
-            return None
-        if found[0][0] != request.digest:
+        if before.digest != request.digest:
             raise LedgerError(
                 f"key must be new for another question, price or people, got {request.key!r} of an earlier charge; "
                 "give another key"
             )
-        return self._found(run, request.key)
+        there = self._found(run, request.key)
+        assert there is not None  # its digest was
+        return there
 
     def _found(self, run: Run, key: str) -> Charge | None:
-        rows = run("SELECT number, people, units, sha256 FROM entries WHERE kind = 'charge' AND key = ?", key)
-        if not rows:
+        found = run("SELECT number, people, units, sha256 FROM entries WHERE kind = 'charge' AND key = ?", key)
+        if not found:
             return None
-        number, name, units, digest = rows[0]
-        who = _known(run, name, self.place)
-        stored = run(
-            "SELECT content FROM answers JOIN entries ON entry = number WHERE kind = 'answer' AND key = ?", key
-        )
-        content = bytes(stored[0][0]) if stored else None
-        return Charge(key, number, digest, who, amount(who.rule, units), content, repeated=True)
+        number, name, units, digest = found[0]
+        who = rows.known(run, name, self.place)
+        return Charge(key, number, digest, who, amount(who.rule, units), rows.answer_to(run, key), repeated=True)
 
     def _append(
         self,
         run: Run,
+        last: Last,
         kind: str,
         people: str | None = None,
         units: int | None = None,
         key: str | None = None,
         digest: str | None = None,
         facts: str = "{}",
-    ) -> tuple[int, str]:
+    ) -> Last:
         """The next entry of the chain: its number and digest."""
-        last = run("SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1")
-        number, previous = last[0] if last else (0, START)
-        time = self._clock().astimezone(UTC).isoformat(timespec="seconds")
-        values = (number + 1, time, kind, people, units, key, digest, facts, previous)
-        signed = sha256(Entry(*values).content)
+        values = (
+            last.number + 1,
+            time_of(int(self._clock())),
+            kind,
+            people,
+            units,
+            key,
+            digest,
+            facts,
+            last.sha256,
+        )
+        signed = sha256(content_of(*values))
         run("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *values, signed)
-        return number + 1, signed
+        return Last(last.number + 1, signed)
 
     # --- reading ------------------------------------------------------------------------------------------
 
@@ -336,17 +275,16 @@ class Ledger:
         last = 0
         while True:
             with self._store.reading() as run:  # page by page: whoever reads may charge in between
-                page = run(AFTER, last, PAGE)
-            yield from (Entry(*row) for row in page)
+                page = rows.page_after(run, last)
+            yield from page
             if not page:
                 return
-            last = page[-1][0]
+            last = page[-1].number
 
     def head(self) -> Head:
         """How many entries there are and the digest of the last: kept elsewhere, it shows a ledger that was cut off."""
         with self._store.reading() as run:
-            ((number, digest),) = run("SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1")
-        return Head(self.id, number, digest)
+            return Head(self.id, *rows.last_entry(run))
 
     def verify(self, head: Head | None = None) -> Verified:
         """Walk the chain, add everything up again, and compare; a `LedgerError` says what is wrong.
@@ -357,16 +295,7 @@ class Ledger:
         if problems:
             raise LedgerError(f"{self.place} was changed: {'; '.join(problems)}")
         with self._store.reading() as run:
-            return verified(self.place, _all_entries(run), _people(run), _stored_answers(run), head)
-
-
-@lru_cache(maxsize=1024, typed=True)
-def _epsilon(value: Any) -> Fraction:
-    """As `as_epsilon`; most questions cost one of a few prices."""
-    return as_epsilon(value)
-
-
-_FIXED = ("name", "rule", "epsilon", "delta", "budget_units")
+            return verified(self.place, rows.all_entries(run), rows.everybody(run), rows.stored_answers(run), head)
 
 
 def stored(place: str | PathLike[str], *, create: bool) -> Store:
@@ -380,67 +309,6 @@ def stored(place: str | PathLike[str], *, create: bool) -> Store:
     from inbounds.ledger.sqlite import Sqlite
 
     return Sqlite(Path(place), create=create)
-
-
-def declared(name: str, epsilon: Number | None, rule: Rule, delta: Number | None) -> People:
-    """People as they are declared, nothing spent yet."""
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
-    if rule == "zcdp" and (epsilon is None or delta is None):
-        raise ValueError("epsilon and delta must both be given under zcdp; the budget is the rho that converts to them")
-    if rule == "sum" and delta is not None:
-        raise ValueError("delta must not be given where epsilons add up; under rule zcdp it is")
-    whole = None if epsilon is None else exact(epsilon, "epsilon")
-    chance = None if delta is None else exact(delta, "delta")
-    if whole is not None and not whole > 0:
-        raise ValueError(f"epsilon must be positive, got {epsilon}")
-    if chance is not None and not 0 < chance < 1:
-        raise ValueError(f"delta must be between 0 and 1, got {delta}")
-    return People(name, rule, whole, chance, None if whole is None else allowance(rule, whole, chance), 0)
-
-
-def _the_same(there: People, made: People) -> People:
-    if any(getattr(there, name) != getattr(made, name) for name in _FIXED):
-        raise ValueError(f"people must have another name, got {there.name}, who are there already: {there}")
-    return there
-
-
-def _first(run: Run) -> str | None:
-    rows = run("SELECT key FROM entries WHERE number = 1")
-    return rows[0][0] if rows else None
-
-
-def _people(run: Run, name: str | None = None) -> list[People]:
-    """All people, or those of this name."""
-    everybody = "SELECT name, rule, epsilon, delta, budget, spent FROM people"
-    rows = run(f"{everybody} ORDER BY name") if name is None else run(f"{everybody} WHERE name = ?", name)
-    return [People(row[0], row[1], _fraction(row[2]), _fraction(row[3]), row[4], row[5]) for row in rows]
-
-
-def _known(run: Run, name: str, place: str) -> People:
-    found = _people(run, name)
-    if not found:
-        raise LedgerError(f"people must be in the ledger, got {name!r}; inbounds ledger create {place} --people …")
-    return found[0]
-
-
-@lru_cache(maxsize=256)
-def _fraction(text: str | None) -> Fraction | None:
-    return None if text is None else Fraction(text)
-
-
-def _all_entries(run: Run) -> Iterator[Entry]:
-    last = 0
-    while page := run(AFTER, last, PAGE):
-        yield from (Entry(*row) for row in page)
-        last = page[-1][0]
-
-
-def _stored_answers(run: Run) -> Iterator[tuple[int, str]]:
-    """Entry and digest of every stored answer, one at a time: answers may be large."""
-    for (number,) in run("SELECT entry FROM answers ORDER BY entry"):
-        ((content,),) = run("SELECT content FROM answers WHERE entry = ?", number)
-        yield number, sha256(bytes(content))
 
 
 def verify_ledger(

@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from inbounds.ledger.amounts import UNITS, Rule, unit_of
-from inbounds.numbers import all_digits
+from inbounds.ledger.amounts import RULES, UNITS, Rule, allowance, unit_of
+from inbounds.numbers import Number, all_digits, exact
 
 LONGEST = 200
 """Characters of a name or key."""
+
+DECLARED = ("name", "rule", "epsilon", "delta", "budget_units")
+"""What is declared of people, and never differs between two declarations."""
 
 
 @dataclass(frozen=True)
@@ -84,3 +87,27 @@ def as_name(text: object, what: str) -> str:
     if not isinstance(text, str) or not text.isprintable() or text != text.strip() or not 0 < len(text) <= LONGEST:
         raise ValueError(f"{what} must be 1 to {LONGEST} printable characters without spaces at the ends, got {text!r}")
     return text
+
+
+def declared(name: str, epsilon: Number | None, rule: Rule, delta: Number | None) -> People:
+    """People as they are declared, nothing spent yet."""
+    if rule not in RULES:
+        raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
+    if rule == "zcdp" and (epsilon is None or delta is None):
+        raise ValueError("epsilon and delta must both be given under zcdp; the budget is the rho that converts to them")
+    if rule == "sum" and delta is not None:
+        raise ValueError("delta must not be given where epsilons add up; under rule zcdp it is")
+    whole = None if epsilon is None else exact(epsilon, "epsilon")
+    chance = None if delta is None else exact(delta, "delta")
+    if whole is not None and not whole > 0:
+        raise ValueError(f"epsilon must be positive, got {epsilon}")
+    if chance is not None and not 0 < chance < 1:
+        raise ValueError(f"delta must be between 0 and 1, got {delta}")
+    return People(name, rule, whole, chance, None if whole is None else allowance(rule, whole, chance), 0)
+
+
+def the_same(there: People, made: People) -> People:
+    """Those who are there, if they were declared like this."""
+    if any(getattr(there, name) != getattr(made, name) for name in DECLARED):
+        raise ValueError(f"people must have another name, got {there.name}, who are there already: {there}")
+    return there

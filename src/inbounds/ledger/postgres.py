@@ -13,13 +13,38 @@ from typing import Any
 from inbounds.errors import LedgerError
 from inbounds.extras import library
 from inbounds.ledger.migrations import POSTGRES, Step, migrate
-from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Worded, transaction, without_password
+from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Transaction, Worded, without_password
 
 SCHEMA = "inbounds_ledger"
 """All tables of a ledger; one ledger for each database."""
 
 PATIENCE = 10
 """Seconds that a server may take to answer the first time."""
+
+AS_MADE = "inbounds_ledger_as_made"
+"""A schema that exists inside one transaction alone, to compare with."""
+
+DEFINITIONS = """
+SELECT 'table', relname::text, concat_ws(' ', relkind, relpersistence, relrowsecurity, relforcerowsecurity)
+  FROM pg_class WHERE relkind NOT IN ('i', 'I') AND relnamespace = ?::regnamespace
+UNION ALL SELECT 'column', concat(relname, '.', attname), concat_ws(' ', attnum, format_type(atttypid, atttypmod),
+    attnotnull, attgenerated, attidentity, pg_get_expr(adbin, adrelid))
+  FROM pg_attribute JOIN pg_class c ON attrelid = c.oid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+  WHERE attnum > 0 AND relkind NOT IN ('i', 'I') AND relnamespace = ?::regnamespace
+UNION ALL SELECT 'index', c.relname::text, concat_ws(' ', indisvalid, indisready, pg_get_indexdef(indexrelid))
+  FROM pg_index JOIN pg_class c ON indexrelid = c.oid WHERE relnamespace = ?::regnamespace
+UNION ALL SELECT 'check', conname::text, concat_ws(' ', convalidated, pg_get_constraintdef(oid))
+  FROM pg_constraint WHERE connamespace = ?::regnamespace
+UNION ALL SELECT 'trigger', tgname::text, concat_ws(' ', tgenabled, pg_get_triggerdef(t.oid))
+  FROM pg_trigger t JOIN pg_class c ON tgrelid = c.oid WHERE NOT tgisinternal AND relnamespace = ?::regnamespace
+UNION ALL SELECT 'check', conname::text, concat_ws(' ', 'by', tgenabled, relname, tgfoid::regproc)
+  FROM pg_trigger t JOIN pg_class c ON tgrelid = c.oid JOIN pg_constraint k ON tgconstraint = k.oid
+  WHERE tgisinternal AND connamespace = ?::regnamespace
+UNION ALL SELECT 'function', proname::text, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = ?::regnamespace
+UNION ALL SELECT 'rule', rulename::text, pg_get_ruledef(r.oid)
+  FROM pg_rewrite r JOIN pg_class c ON ev_class = c.oid WHERE relnamespace = ?::regnamespace
+"""
+"""Kind, name and definition of all that a schema holds, as PostgreSQL writes it."""
 
 LOCK = 7381240947
 """Of the advisory lock under which one process at a time makes or changes the tables."""
@@ -46,7 +71,8 @@ class Postgres:
             run("SELECT pg_advisory_xact_lock(?)", LOCK)
             if not run("SELECT 1 FROM pg_namespace WHERE nspname = ?", SCHEMA):
                 if not create:
-                    raise LedgerError(f"{self.place} must hold a ledger, got none; make one: inbounds ledger create")
+                    make = f"inbounds ledger create {self.place} --people …"
+                    raise LedgerError(f"{self.place} must hold a ledger, got none; make one: {make}")
                 run(f"CREATE SCHEMA {SCHEMA}")
             run(f"SET search_path TO {SCHEMA}")
             return migrate(run, steps, self.place, _has_steps)
@@ -57,12 +83,12 @@ class Postgres:
     def reading(self) -> AbstractContextManager[Run]:
         return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-    def _transaction(self, begin: str, check: Callable[[], None] = lambda: None) -> AbstractContextManager[Run]:
+    def _transaction(self, begin: str, check: Callable[[], object] = lambda: None) -> Transaction:
         self._owner.check(self.place)
         if self._in_transaction():
             raise LedgerError(f"{self.place} is in the middle of a transaction; ask again when it has ended")
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return transaction(self._run, begin, self._undo, failed, check, self._commit)
+        return Transaction(self._run, begin, self._undo, failed, check, self._commit)
 
     def _in_transaction(self) -> bool:
         return bool(self._connection.info.transaction_status == self._psycopg.pq.TransactionStatus.INTRANS)
@@ -94,21 +120,28 @@ class Postgres:
             )
 
     def guards(self) -> list[str]:
-        found = [
-            f"its table {name} is not logged"
-            for (name,) in self._run(
-                "SELECT relname FROM pg_class WHERE relkind = 'r' AND relpersistence <> 'p' "
-                "AND relnamespace = ?::regnamespace",
-                SCHEMA,
-            )
-        ]
-        active = {row[0] for row in self._run(_TRIGGERS, SCHEMA)}
-        wanted = {
-            words.split()[2] for step in POSTGRES for words in step.statements if words.startswith("CREATE TRIGGER")
-        }
-        found += [f"its trigger {name} is not as it was made" for name in sorted(wanted - active)]
-        checks = {row[0] for row in self._run("SELECT conname FROM pg_constraint WHERE convalidated")}
-        return found + [f"its check {name} is gone" for name in sorted(_CONSTRAINTS - checks)]
+        with self._worded(
+            f"{self.place} cannot be compared with a ledger as it is made: may this user create a schema?"
+        ):
+            strange = self._definitions()
+        return [f"its {kind} {name} is not as it was made" for kind, name in sorted({row[:2] for row in strange})]
+
+    def _definitions(self) -> set[tuple[Any, ...]]:
+        """Definitions that differ from those which the steps make, in a schema that is gone afterwards."""
+        self._run("BEGIN")
+        try:
+            self._run(f"CREATE SCHEMA {AS_MADE}")
+            self._run(f"SET LOCAL search_path TO {AS_MADE}")
+            migrate(self._run, POSTGRES, self.place, lambda run: False)
+            self._run("SET LOCAL search_path TO pg_catalog")  # so that all names are written out with their schema
+            found, made = (self._defined_in(schema) for schema in (SCHEMA, AS_MADE))
+            return found ^ made
+        finally:
+            self._undo()
+
+    def _defined_in(self, schema: str) -> set[tuple[Any, ...]]:
+        rows = self._run(DEFINITIONS, *[schema] * DEFINITIONS.count("?"))
+        return {(kind, name, text.replace(f"{schema}.", "")) for kind, name, text in rows}
 
     def close(self) -> None:
         """End the connection; a child process leaves that of its parent alone."""
@@ -121,17 +154,6 @@ class Postgres:
 
     def _worded(self, sentence: str) -> Worded:
         return Worded(self._psycopg.Error, sentence, lambda reason: type(reason).__name__)
-
-
-_TRIGGERS = (
-    "SELECT tgname FROM pg_trigger JOIN pg_class ON tgrelid = pg_class.oid "
-    "WHERE relnamespace = ?::regnamespace AND tgenabled = 'O'"
-)
-_CONSTRAINTS = {
-    *("people_check", "people_budget_check", "people_spent_check", "people_pkey", "entries_pkey", "answers_pkey"),
-    *("entries_people_fkey", "answers_entry_fkey"),
-}
-"""PostgreSQL's own names for what the first step declares."""
 
 
 def _has_steps(run: Run) -> bool:

@@ -7,6 +7,7 @@ with a write-ahead log it is FULL, and while the file is made, before there is o
 loss of power would undo all that followed.
 """
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 from inbounds.errors import LedgerError
 from inbounds.files import SQLITE_MAGIC, settle
 from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
-from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Worded, transaction
+from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Transaction, Worded
 
 PATIENCE = 60.0
 """Seconds that a writer waits for the others."""
@@ -27,6 +28,9 @@ LOGGED = b"\x02\x02"
 FULL = 2
 OLDEST = (3, 37)
 """The first SQLite whose STRICT tables refuse a sum that outgrew a whole number."""
+
+OK, DENY, PRAGMA = 0, 1, 19
+"""SQLite's own numbers: SQLITE_OK, SQLITE_DENY and the action SQLITE_PRAGMA."""
 
 SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON")
 
@@ -70,17 +74,20 @@ class Sqlite:
         self, path: Path, *, create: bool, driver: Driver | None = None, steps: Sequence[Step] = SQLITE
     ) -> None:
         self.place, self._path, self._driver, self._owner = str(path), path, driver or standard(), Owner.here()
+        self._writing = self._transaction("BEGIN IMMEDIATE", self._check_name)
+        self._reading = self._transaction("BEGIN")
         _check_file(path, create)
-        before = _identity(path) if path.exists() else None
+        before = _identity(self.place) if path.exists() else None
         with self._worded(f"{path} cannot be opened as a ledger"):
             self._connection = self._driver.connect(path, create)
         try:
             with self._worded(f"{path} cannot be opened as a ledger"):
                 self._prepare()
             self._check_mode()
-            self._file = before or _identity(path)
+            self._file = before or _identity(self.place)
             with self.writing() as run:
                 self.taken = migrate(run, steps, self.place, _has_steps)
+            self._connection.set_authorizer(_refuse_settings)
             if self.taken:
                 settle(path.absolute().parent)
         except BaseException:
@@ -113,25 +120,25 @@ class Sqlite:
                 time.sleep(0.01)
 
     def writing(self) -> AbstractContextManager[Run]:
-        return self._transaction("BEGIN IMMEDIATE", self._check_durable)
+        self._owner.check(self.place)
+        return self._writing
 
     def reading(self) -> AbstractContextManager[Run]:
-        return self._transaction("BEGIN")
-
-    def _transaction(self, begin: str, check: Callable[[], None] = lambda: None) -> AbstractContextManager[Run]:
         self._owner.check(self.place)
+        return self._reading
+
+    def _transaction(self, begin: str, check: Callable[[], object] = lambda: None) -> Transaction:
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return transaction(self._run, begin, self._undo, failed, check, lambda: self._run("COMMIT"))
+        return Transaction(self._run, begin, self._undo, failed, check, lambda: self._run("COMMIT"))
 
-    def _check_durable(self) -> None:
-        """Whether this connection still waits for the disk, and writes to the file that others open under its name.
+    def _check_name(self) -> None:
+        """Whether this connection writes to the file that others open under its name.
 
-        The journal mode is the file's, and stays while it is open.
+        Its mode was checked when it was opened, and cannot be set since; the journal's is the file's, and stays while
+        anybody has it open.
         """
-        if _identity(self._path) != self._file:
+        if _identity(self.place) != self._file:
             raise LedgerError(f"{self.place} was replaced while it was open; open it again")
-        if self._pragma("synchronous") < FULL:
-            self._check_mode()
 
     def _undo(self) -> None:
         """After an error the database may have undone everything itself."""
@@ -179,10 +186,10 @@ def _start_of(path: Path) -> bytes:
         return file.read(100)
 
 
-def _identity(path: Path) -> tuple[int, int]:
+def _identity(path: str) -> tuple[int, int]:
     """Which file a name is of; it must have no other, because SQLite keeps a log for each, blind to the others."""
     try:
-        found = path.stat()
+        found = os.stat(path)
     except OSError:
         raise LedgerError(f"{path} was removed or cannot be read; nothing was charged now") from None
     if found.st_nlink != 1:
@@ -196,11 +203,18 @@ def _identity(path: Path) -> tuple[int, int]:
 def _check_file(path: Path, create: bool) -> None:
     if not path.exists():
         if not create:
-            raise LedgerError(f"{path} must be a ledger, got no file; make one: inbounds ledger create {path}")
+            raise LedgerError(
+                f"{path} must be a ledger, got no file; make one: inbounds ledger create {path} --people …"
+            )
         if not path.absolute().parent.is_dir():
             raise ValueError(f"a ledger must be in a folder that is there, got {path}")
     elif path.stat().st_size and not _start_of(path).startswith(SQLITE_MAGIC):
         raise LedgerError(f"{path} is no ledger; give another name")
+
+
+def _refuse_settings(action: int, name: str | None, value: str | None, *place: str | None) -> int:
+    """SQLite's answer to a statement: a setting may be read, not made, so that no mode becomes a weaker one."""
+    return DENY if action == PRAGMA and value is not None else OK
 
 
 def _has_steps(run: Run) -> bool:

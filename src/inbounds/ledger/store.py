@@ -5,8 +5,8 @@ All of a ledger's SQL is written once, with `?` for values; a store only begins,
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
@@ -60,27 +60,6 @@ class Owner:
             raise LedgerError(f"{place} was opened by another thread; open it again in this one")
 
 
-@contextmanager
-def transaction(
-    run: Run,
-    begin: str,
-    undo: Callable[[], None],
-    failed: AbstractContextManager[None],
-    check: Callable[[], None],
-    commit: Callable[[], object],
-) -> Iterator[Run]:
-    """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`."""
-    with failed:
-        run(begin)
-        try:
-            check()
-            yield run
-            commit()
-        except BaseException:
-            undo()
-            raise
-
-
 @dataclass(frozen=True, slots=True)
 class Worded(AbstractContextManager[None]):
     """A driver's error as a `LedgerError` with a sentence of our own."""
@@ -90,8 +69,51 @@ class Worded(AbstractContextManager[None]):
     detail: Callable[[Exception], str]
 
     def __exit__(self, kind: type | None, reason: BaseException | None, trace: TracebackType | None) -> None:
+        self.check(reason)
+
+    def check(self, reason: BaseException | None) -> None:
+        """Raise the sentence in the place of a driver's error; others pass."""
         if isinstance(reason, self.error):
             raise LedgerError(f"{self.sentence} ({self.detail(reason)})") from reason
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction(AbstractContextManager[Run]):
+    """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`.
+
+    It remembers nothing, so that one serves all transactions of its kind on a connection.
+    """
+
+    run: Run
+    begin: str
+    undo: Callable[[], None]
+    failed: Worded
+    check: Callable[[], object]
+    commit: Callable[[], object]
+
+    def __enter__(self) -> Run:
+        with self.failed:
+            self.run(self.begin)
+        try:
+            self.check()
+        except BaseException as reason:
+            self._undo(reason)
+            raise
+        return self.run
+
+    def __exit__(self, kind: type | None, reason: BaseException | None, trace: TracebackType | None) -> None:
+        if reason is not None:
+            self._undo(reason)
+            return
+        try:
+            self.commit()
+        except BaseException as late:
+            self._undo(late)
+            raise
+
+    def _undo(self, reason: BaseException) -> None:
+        self.undo()
+        self.failed.check(reason)
 
 
 def without_password(url: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from inbounds.errors import PassportError
-from inbounds.files import Json, Kind
+from inbounds.files import Json, Kind, refusing
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.spelling import whole_numbers
 from inbounds.numbers import Ints
@@ -130,10 +130,8 @@ def _read_counts(path: str | os.PathLike[str], collector: Collector) -> Ints:
     content = COLLECTION.read(path)
     if content.get("mechanism") != fingerprint(collector.mechanism):
         raise PassportError("the collection was made with another mechanism; load that one")
-    try:
+    with refusing("the collection is malformed"):
         counts, reports = np.array(whole_numbers(content["counts"]), dtype=np.int64), whole_numbers(content["reports"])
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
-        raise PassportError(f"the collection is malformed: {reason}") from reason
     if counts.shape != collector._counts.shape or (counts < 0).any() or reports != [int(counts.sum(dtype=object))]:
         raise PassportError("the collection is malformed: its counts do not fit the mechanism")
     return counts

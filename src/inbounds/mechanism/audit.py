@@ -134,10 +134,12 @@ def worst_ratio(values: NDArray[Any], query: Query) -> Audit:
         if lows[i] == 0 and highs[i] > 0:
             pair = (start + int(block[i].argmax()), start + int(block[i].argmin()))
             return Audit(math.inf, i, pair, math.inf, float_above(distance))
-        for i, high, low in _candidates(highs, lows, worst.get(distance)):
-            if distance not in worst or high * worst[distance].low > worst[distance].high * low:
-                pair = (start + int(block[i].argmax()), start + int(block[i].argmin()))
-                worst[distance] = _Pair(high, low, i, pair)
+        best = worst.get(distance)
+        for i, high, low in _candidates(highs, lows, best):
+            if best is None or high * best.low > best.high * low:
+                best = _Pair(high, low, i, (start + int(block[i].argmax()), start + int(block[i].argmin())))
+        if best is not None:
+            worst[distance] = best
     found = [_audited(pair, distance) for distance, pair in worst.items() if pair.high > pair.low]
     return max(found, key=lambda audit: audit.epsilon, default=Audit(0.0, 0, (0, 0), 1.0, 1.0))
 

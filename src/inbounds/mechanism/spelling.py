@@ -15,7 +15,7 @@ from inbounds.numbers import Ints
 from inbounds.query import Cells, Everyone, Metric, Neighbours, Query, Reach, Scale
 from inbounds.trusted.extent import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_LISTED, MOST_ROUNDED
 
-_WHOLE = re.compile(r"0|[1-9][0-9]{0,18}")
+_MOST_WHOLE = 10**19
 _EXACT = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
 
 
@@ -156,10 +156,13 @@ def _float(text: Any) -> float:
 
 def whole_numbers(text: str) -> list[int]:
     """The whole numbers of a line, as passports hold them."""
-    words = text.split(" ")
-    if not all(_WHOLE.fullmatch(word) for word in words):
+    try:
+        numbers = [*map(int, text.split(" "))]
+    except ValueError:
+        numbers = []
+    if _text(numbers) != text or not numbers or not 0 <= min(numbers) <= max(numbers) < _MOST_WHOLE:
         raise ValueError("weights must be whole numbers in decimal, separated by single spaces")
-    return [int(word) for word in words]
+    return numbers
 
 
 def _array(numbers: list[int] | list[list[int]]) -> Ints:

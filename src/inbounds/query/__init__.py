@@ -1,10 +1,8 @@
 """What is asked: the possible true answers, the outputs that may be reported, and who is whose neighbour."""
 
 from inbounds.query.cells import Cells, bounds, cells
-from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
-from inbounds.query.query import (
+from inbounds.query.constructors import (
     Outputs,
-    Query,
     category,
     count,
     extreme,
@@ -15,6 +13,8 @@ from inbounds.query.query import (
     with_neighbours,
     with_outputs,
 )
+from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
+from inbounds.query.query import Query
 from inbounds.trusted.scale import Scale
 
 __all__ = [

@@ -42,7 +42,7 @@ def heatmaps(mechanisms: Sequence[Mechanism], titles: Sequence[str] = ()) -> "Fi
         raise ValueError("heatmaps needs at least one mechanism")
     count = len(mechanisms)
     top = max(float(m.matrix.max()) for m in mechanisms)
-    figure = _figure(4.2 * count + 0.6, 4.1)
+    figure = blank_figure(4.2 * count + 0.6, 4.1)
     axes = figure.subplots(1, count, squeeze=False)[0]
     names = [*titles, *(str(m.origin) for m in mechanisms[len(titles) :])]
     for axis, mechanism, name in zip(axes, mechanisms, names, strict=True):
@@ -105,7 +105,7 @@ def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: flo
     after, held = mechanism.posterior(output, prior), mechanism.credible_set(output, level, prior)
     names = answer_values(query).tolist()
     inside = [name in set(held.answers) for name in names]
-    figure = _figure(6.4, 3.6)
+    figure = blank_figure(6.4, 3.6)
     axis = figure.subplots()
     bars = axis.bar(range(len(names)), after, color="#9DB8CF", edgecolor="#08306B", label="after the report")
     for bar, hatched in zip(bars, inside, strict=True):
@@ -114,7 +114,7 @@ def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: flo
     _name_ticks(axis.set_xticks, [_text(name) for name in names])
     axis.set(xlabel="true answer", ylabel="probability", title=f"published {_text(output)} → {held} (hatched)")
     axis.legend(frameon=False)
-    return _plain(figure)
+    return plain(figure)
 
 
 # --- shared -----------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def _against(
 def _curves(curves: Mapping[str, tuple[Floats, Floats]], across: str, up: str) -> "Figure":
     if not curves:
         raise ValueError("there must be at least one curve to draw")
-    figure = _figure(7.0, 4.0)
+    figure = blank_figure(7.0, 4.0)
     axis = figure.subplots()
     for k, (name, (x, y)) in enumerate(curves.items()):
         axis.plot(
@@ -154,16 +154,17 @@ def _curves(curves: Mapping[str, tuple[Floats, Floats]], across: str, up: str) -
     axis.set_ylim(bottom=0)
     axis.grid(alpha=0.3)
     axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=3.5)
-    return _plain(figure)
+    return plain(figure)
 
 
-def _figure(width: float, height: float) -> "Figure":
-    """A figure that no global state knows of."""
+def blank_figure(width: float, height: float) -> "Figure":
+    """An empty figure of so many inches, which no global state knows of."""
     made: Figure = library("matplotlib.figure", "figures").Figure(figsize=(width, height), layout="constrained")
     return made
 
 
-def _plain(figure: "Figure") -> "Figure":
+def plain(figure: "Figure") -> "Figure":
+    """The figure without frames."""
     for axis in figure.axes:
         axis.spines[["top", "right"]].set_visible(False)
     return figure

@@ -21,17 +21,18 @@ from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
+from inbounds.tables.forms import RecordForm
 from inbounds.tables.keys import Groups, groups
 from inbounds.tables.layout import Released
 from inbounds.tables.passports import mechanism, write_passports
 from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.plan.reading import PlanLike, as_plan, read_plan
 from inbounds.tables.recompute import recomputed
+from inbounds.tables.record import composition, statement
 from inbounds.tables.record import record as recorded
 from inbounds.tables.sources.source import Source
 from inbounds.tables.texts import number
 from inbounds.tables.totals import totals
-from inbounds.tables.words import composition, statement
 from inbounds.tables.worth import NoBetter, check_worth, no_better
 from inbounds.tables.write import check_report, check_target, record_path, same_release
 from inbounds.tables.write import write as written
@@ -72,7 +73,7 @@ class Release:
 
     plan: Plan
     table: Any
-    record: Mapping[str, Any]
+    record: RecordForm
     path: Path | None = None
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
     stored: bool = False
@@ -91,7 +92,7 @@ class Release:
         Writing the same release again, under another name or form, spends nothing.
         """
         inputs = self.plan.inputs
-        full = written(self.table, dict(self.record), Path(path), overwrite=overwrite, inputs=inputs)
+        full = written(self.table, self.record, Path(path), overwrite=overwrite, inputs=inputs)
         return replace(self, record=full, path=Path(path))
 
     def report(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -123,7 +124,7 @@ class Preview:
     account: tuple[str, ...]
     sizes: tuple[int, ...]
     errors: Mapping[str, tuple[float, ...]]
-    record: Mapping[str, Any] = field(repr=False)
+    record: RecordForm = field(repr=False)
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
     constants: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     no_better: tuple[NoBetter, ...] = ()

@@ -16,7 +16,7 @@ from inbounds.numbers import Ints
 from inbounds.tables.adding.adjusted import Level
 from inbounds.tables.adding.form import CELLS, COLUMNS, KNOWN, ROWS, AddingForm, ReportsForm, below
 from inbounds.tables.adding.labels import Labelled, adjusted_labels
-from inbounds.tables.adding.reports import Geometric
+from inbounds.tables.adding.reports import GeometricReports
 from inbounds.tables.adding.tree import Tree
 from inbounds.tables.adding.twoway import TwoWay, adjusted_tables
 
@@ -82,7 +82,7 @@ def _levels(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
     reports = []
     for level, (layer, rate) in enumerate(zip(own["layers"], _rates(own), strict=True)):
         rows = np.minimum(np.array(layer["reports"], dtype=np.int64), _declared(tree.sizes[level], order, level))
-        reports.append(Geometric((rows[:, order] if level == 0 else rows).ravel(), rate))
+        reports.append(GeometricReports((rows[:, order] if level == 0 else rows).ravel(), rate))
     labels = len(own["layers"][0]["reports"])
     asked = Labelled(tree, labels, tuple(reports), own["sums"])
     found = adjusted_labels(asked, _weights(own), float(Fraction(form["interval"])))
@@ -104,7 +104,7 @@ def _crosstab(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
     rows, columns = own["shape"]
     sizes = np.array(form["sizes"])
     held = {
-        layer["name"]: Geometric(np.minimum(np.array(layer["reports"]), sizes).T.ravel(), rate)
+        layer["name"]: GeometricReports(np.minimum(np.array(layer["reports"]), sizes).T.ravel(), rate)
         for layer, rate in zip(own["layers"], _rates(own), strict=True)
     }
     weight = dict(zip(held, _weights(own), strict=True))

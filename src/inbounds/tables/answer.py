@@ -104,7 +104,7 @@ class Designed:
             loss, derived = statistic.own.error, statistic.own.derived(asked.plan.subject(statistic))
             for request in row:
                 if (request, loss, derived) not in found:
-                    found[request, loss, derived] = _expected(made[request], request, loss, derived)
+                    found[request, loss, derived] = expected_of(made[request].mechanism, request, loss, derived)
             expected.append(tuple(found[request, loss, derived] for request in row))
         return cls(asked, designs, tuple(expected), layers)
 
@@ -116,14 +116,8 @@ def _made(request: Request, folder: Path) -> Design:
         raise PlanError(f"cannot be answered as wished: {error}") from error
 
 
-def expected_of(request: Request, loss: str, derived: Derived | None, folder: Path) -> Expected:
-    """The expected error that a request would have."""
-    return _expected(_made(request, folder), request, loss, derived)
-
-
-def _expected(design: Design, request: Request, loss: str, derived: Derived | None) -> Expected:
+def expected_of(made: Mechanism, request: Request, loss: str, derived: Derived | None) -> Expected:
     """The mean loss over the prior, to six digits, and that of the best constant: the same for all groups of a size."""
-    made = design.mechanism
     if derived is None:
         prior = prior_of(request.wishes, request.query)
         found = Expected(made.loss(loss, prior), constant_loss(request.query, loss, prior))

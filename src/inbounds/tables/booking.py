@@ -6,7 +6,7 @@ frame is told from another by an edition or a key alone, and without either no s
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -15,8 +15,11 @@ from typing import Any
 
 from inbounds.extras import library
 from inbounds.files import canonical, same_file, sha256
-from inbounds.ledger.ledger import Charge, Ledger
+from inbounds.ledger.charges import Charge
+from inbounds.ledger.ledger import Ledger
 from inbounds.ledger.people import LONGEST, as_name
+from inbounds.numbers import all_digits
+from inbounds.tables.forms import LedgerForm, RecordForm
 from inbounds.tables.plan import Plan
 from inbounds.tables.write import record_path
 
@@ -38,7 +41,7 @@ class KeptTable:
     """A released table and its record as the ledger keeps them. drawn: by this call, not by an earlier one."""
 
     table: Any
-    record: Mapping[str, Any]
+    record: RecordForm
     drawn: bool
 
 
@@ -101,13 +104,13 @@ class Booking:
             with self._open() as ledger:
                 self._charge(ledger)
 
-    def keep(self, table: Any, record: Mapping[str, Any]) -> KeptTable:
+    def keep(self, table: Any, record: RecordForm) -> KeptTable:
         """The table that may be given out: this one, kept now, or the one that somebody else kept first."""
         if self.place is None:
             return KeptTable(table, {**record, "ledger": None}, drawn=True)
         with self._open() as ledger:
             charge = self._charge(ledger)
-            full = {**record, "ledger": _reference(ledger, charge)}
+            full: RecordForm = {**record, "ledger": _reference(ledger, charge)}
             content = written(table, full)
             stored = ledger.store(charge, content)
             return KeptTable(table, full, True) if stored == content else self._earlier(stored)
@@ -173,7 +176,7 @@ def question(plan: Plan) -> dict[str, Any]:
     }
 
 
-def standing(record: Mapping[str, Any]) -> str:
+def standing(record: RecordForm) -> str:
     """In words, what was spent on the people of a release when it was made, by their ledger's own rule."""
     entry = record.get("ledger")
     if not entry:
@@ -182,28 +185,38 @@ def standing(record: Mapping[str, Any]) -> str:
     return f"{entry['people']}: {entry['unit']} {entry['spent']} in all{room} (entry {entry['entry']} of their ledger)"
 
 
-def written(table: Any, record: Mapping[str, Any]) -> bytes:
+def written(table: Any, record: RecordForm) -> bytes:
     """A table and its record as one Arrow stream."""
-    arrow = library("pyarrow", "tables")
-    sink = arrow.BufferOutputStream()
+    import pyarrow
+
+    sink = pyarrow.BufferOutputStream()
     named = table.replace_schema_metadata({RECORD: json.dumps(record).encode()})
-    with arrow.ipc.new_stream(sink, named.schema) as stream:
+    with pyarrow.ipc.new_stream(sink, named.schema) as stream:
         stream.write_table(named)
     return bytes(sink.getvalue())
 
 
-def read(content: bytes) -> tuple[Any, dict[str, Any]]:
+def read(content: bytes) -> tuple[Any, RecordForm]:
     """The table and the record of such a stream."""
     table = library("pyarrow", "tables").ipc.open_stream(content).read_all()
     return table.replace_schema_metadata(None), json.loads(table.schema.metadata[RECORD])
 
 
-def _reference(ledger: Ledger, charge: Charge) -> dict[str, Any]:
+def _reference(ledger: Ledger, charge: Charge) -> LedgerForm:
     """What a record says of its entry: where it is, and what was spent on these people when it was made."""
-    after = charge.people.plain()
-    totals = {name: after[name] for name in ("rule", "unit", "budget", "spent", "left")}
-    entry = {"id": ledger.id, "entry": charge.number, "sha256": charge.sha256, "key": charge.key}
-    return {**entry, "people": charge.people.name, **totals}
+    after, amounts = charge.people, charge.people.plain()
+    return {
+        "id": ledger.id,
+        "entry": charge.number,
+        "sha256": charge.sha256,
+        "key": charge.key,
+        "people": after.name,
+        "rule": after.rule,
+        "unit": after.unit,
+        "budget": amounts["budget"],
+        "spent": all_digits(after.spent),
+        "left": amounts["left"],
+    }
 
 
 def _check_place(place: Path, others: tuple[str, ...]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from inbounds import numbers
 from inbounds.tables import condition
 from inbounds.tables.errors import PlanError, at
+from inbounds.tables.forms import ColumnForm
 from inbounds.tables.texts import folded, listed, near, written
 
 LARGEST = 1 << 53
@@ -55,8 +56,14 @@ class Number:
         """The position, in steps from low, that a record without a value counts as."""
         return int((self.missing - self.low) / self.step)
 
-    def summary(self) -> dict[str, Any]:
-        return {"type": self.type, **{name: str(getattr(self, name)) for name in ("low", "high", "step", "missing")}}
+    def summary(self) -> ColumnForm:
+        return {
+            "type": self.type,
+            "low": str(self.low),
+            "high": str(self.high),
+            "step": str(self.step),
+            "missing": str(self.missing),
+        }
 
 
 @dataclass(frozen=True)
@@ -82,9 +89,9 @@ class Category:
         """The position of `other`; -1 for no category at all."""
         return -1 if self.other is None else self.labels.index(self.other)
 
-    def summary(self) -> dict[str, Any]:
-        other = {} if self.other is None else {"other": self.other}
-        return {"type": self.type, **UNUSED, "labels": list(self.labels), **other}
+    def summary(self) -> ColumnForm:
+        found: ColumnForm = {"type": self.type, "step": UNUSED_STEP, "labels": list(self.labels)}
+        return found if self.other is None else {**found, "other": self.other}
 
 
 @dataclass(frozen=True)
@@ -97,13 +104,13 @@ class Plain:
         if self.type not in ("number", "text", "boolean"):
             raise PlanError(f"must be number, text or boolean, got {self.type!r}", ("type",))
 
-    def summary(self) -> dict[str, Any]:
-        return {"type": self.type, **UNUSED}
+    def summary(self) -> ColumnForm:
+        return {"type": self.type, "step": UNUSED_STEP}
 
 
 Declared = Number | Category | Plain
 
-UNUSED = {"step": "1"}
+UNUSED_STEP = "1"
 """Every column of a record has a step, also those that are no numbers: plans have kept this digest since version 1."""
 
 

@@ -20,7 +20,7 @@ from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.schema import check_schema, read_columns, texts_of, used_columns
 from inbounds.tables.sources import csvfile
 from inbounds.tables.sources import typed as reading
-from inbounds.tables.sources.source import opened, quiet
+from inbounds.tables.sources.source import filled, opened, quiet
 from inbounds.tables.statistics import Aggregates
 from inbounds.tables.statistics.kind import Fit
 from inbounds.tables.texts import fitted
@@ -56,7 +56,7 @@ class Opened:
                 csvfile.check_quotes(self.plan.source)
         with quiet():
             try:
-                raw = _raw(self.plan, self.table)
+                raw = _raw(self.plan, filled(self.plan.source, self.table, read_columns(self.plan)))
             except Exception:  # the engine's words may quote a record, so not even the chain of causes is kept
                 raw = None
         if raw is None:

@@ -76,11 +76,6 @@ class Groups:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def summary(self) -> dict[str, Any]:
-        """How keys are read from records, where that was said."""
-        said = {"not_stated": self.not_stated, "period": dict(self.period)}
-        return {name: value for name, value in said.items() if value}
-
     @property
     def file(self) -> str:
         """The file of the register, or nothing."""

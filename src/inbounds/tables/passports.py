@@ -16,10 +16,11 @@ from inbounds.mechanism.passport import save
 from inbounds.mechanism.reading import read as read_passport
 from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.tables.answer import Mechanisms
-from inbounds.tables.designs import ADDING, Wishes
-from inbounds.tables.designs import designed as design
-from inbounds.tables.record import read as read_record
+from inbounds.tables.designs import ADDING, Wishes, designed, designed_before
+from inbounds.tables.forms import MechanismForm, RecordForm
+from inbounds.tables.reopen import read as read_record
 from inbounds.tables.statistics import KINDS
+from inbounds.tables.totals import holds_size
 
 # --- to files ---------------------------------------------------------------------------------------------
 
@@ -79,7 +80,7 @@ def _stem(statistic: str, size: str) -> str:
 
 
 def mechanism(
-    record: str | PathLike[str] | Mapping[str, Any],
+    record: str | PathLike[str] | RecordForm,
     statistic: str | None = None,
     size: int | None = None,
     folder: str | PathLike[str] | None = None,
@@ -108,9 +109,7 @@ def mechanism(
     )
 
 
-def line_of(
-    content: Mapping[str, Any], statistic: str | None, size: int | None, layer: str | None = None
-) -> Mapping[str, Any]:
+def line_of(content: RecordForm, statistic: str | None, size: int | None, layer: str | None = None) -> MechanismForm:
     """The record's line about a statistic and a size, and a layer of one that adds up: by default its own numbers."""
     lines = content["mechanisms"]
     names = list(dict.fromkeys(line["statistic"] for line in lines))
@@ -126,17 +125,11 @@ def line_of(
     if len(fitting) != 1:
         sizes = ", ".join(str(line["size"]) for line in own)
         raise ValueError(f"size must be one of the group sizes {sizes}{_got(size)}")
-    return fitting[0]  # type: ignore[no-any-return]
+    return fitting[0]
 
 
 def _got(given: object) -> str:
     return "" if given is None else f", got {given!r}"
-
-
-def holds_size(sizes: int | str, size: int) -> bool:
-    """Whether a record's line about sizes, one or first..last, is about this one."""
-    first, _, last = str(sizes).partition("..")
-    return int(first) <= size <= int(last or first)
 
 
 def _among(folder: Path, sha256: str) -> Mechanism | None:
@@ -151,7 +144,7 @@ def _among(folder: Path, sha256: str) -> Mechanism | None:
     return None
 
 
-def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> Mechanism | None:
+def _designed_again(content: RecordForm, line: MechanismForm) -> Mechanism | None:
     if "query" not in line:
         return None  # written before records held the query
     plan = content["plan"]
@@ -160,10 +153,10 @@ def _designed_again(content: Mapping[str, Any], line: Mapping[str, Any]) -> Mech
         query, epsilon = read_query(line["query"]), read_fraction(line["epsilon"])
         wishes = KINDS[own["kind"]].wishes(_wishes(own.get("wishes", plan["wishes"])))
         wishes = ADDING if "layer" in line else wishes
-        made = design(query, epsilon, wishes)
+        made = (make(query, epsilon, wishes) for make in (designed, designed_before))
+        return next((mechanism for mechanism in made if mechanism.sha256 == line["sha256"]), None)
     except (ValueError, ArithmeticError):  # a record may say anything
         return None
-    return made if made.sha256 == line["sha256"] else None
 
 
 def _wishes(said: Mapping[str, Any]) -> Wishes:
@@ -173,5 +166,5 @@ def _wishes(said: Mapping[str, Any]) -> Wishes:
     return Wishes(**fields, properties=tuple(said.get("properties", ())), prior=numbers)
 
 
-def _said(line: Mapping[str, Any]) -> str:
+def _said(line: MechanismForm) -> str:
     return f"{line['statistic']} in groups of {line['size']}"

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.errors import PassportError
-from inbounds.tables.record import read
-from inbounds.tables.reopen import table_beside
+from inbounds.tables.reopen import read, table_beside
 from inbounds.tables.totals import Total, totals
 
 

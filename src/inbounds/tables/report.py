@@ -1,6 +1,6 @@
 """The release as one HTML page for an auditor: promise, account, mechanisms, the table, and what to check."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from inbounds.report import svg
 from inbounds.report.layout import codes, rendered, thinned
 from inbounds.tables.booking import standing
+from inbounds.tables.forms import AccountForm, MechanismForm, RecordForm
 from inbounds.tables.totals import totals
 from inbounds.tables.write import neutral
 
@@ -21,7 +22,7 @@ FEWEST_POINTS = 3
 """Sizes that a curve needs."""
 
 
-def page(record: Mapping[str, Any], released: Any = None) -> str:
+def page(record: RecordForm, released: Any = None) -> str:
     """A self-contained page: no script, no other file, nothing that is not in the record or the released table."""
     plan, epsilon, made = record["plan"], record["epsilon"], record["mechanisms"]
     shown = {
@@ -50,7 +51,7 @@ def page(record: Mapping[str, Any], released: Any = None) -> str:
     return rendered("release.html", shown)
 
 
-def _totals(record: Mapping[str, Any], released: Any) -> dict[str, Any]:
+def _totals(record: RecordForm, released: Any) -> dict[str, Any]:
     """Totals that can be read without bias, and columns whose cells must not be added; nothing for a single group."""
     found = totals(record, released) if released is not None and record["plan"]["groups"] > 1 else []
     return {
@@ -63,26 +64,32 @@ def _texts(*values: Any) -> list[str]:
     return ["" if v is None else f"{v:.6g}" if isinstance(v, float) else str(neutral(v)) for v in values]
 
 
-def _errors(mechanisms: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _errors(mechanisms: Sequence[MechanismForm]) -> dict[str, Any]:
     """Expected errors against the group size: a curve for each statistic, and the numbers."""
-    keys = ("size", "groups", "expected_error", "constant_error", "answers", "origin")
     sizes = sorted({m["size"] for m in mechanisms if isinstance(m["size"], int)})
     picked = {sizes[k] for k in thinned(len(sizes), SHOWN_SIZES)}
     listed = [m for m in mechanisms if not isinstance(m["size"], int) or m["size"] in picked]
     return {
         "pictures": [_chart(name, points) for name, points in _series(mechanisms).items()],
-        "rows": [_texts(_named(m), *(m.get(key, "") for key in keys)) for m in listed],
+        "rows": [
+            _texts(_named(m), m["size"], m["groups"], m["expected_error"], m.get("constant_error", ""), *_how(m))
+            for m in listed
+        ],
         "shown": len(picked),
         "sizes": len(sizes),
     }
 
 
-def _named(line: Mapping[str, Any]) -> str:
+def _how(line: MechanismForm) -> tuple[str, str]:
+    return line["answers"], line["origin"]
+
+
+def _named(line: MechanismForm) -> str:
     """A statistic, with the level or margin where it adds up."""
-    return f"{line['statistic']} ({line['layer']})" if "layer" in line else str(line["statistic"])
+    return f"{line['statistic']} ({line['layer']})" if "layer" in line else line["statistic"]
 
 
-def _series(mechanisms: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
+def _series(mechanisms: Sequence[MechanismForm]) -> dict[str, list[tuple[float, float]]]:
     """Statistics whose mechanism depends on the size, with enough sizes to draw."""
     found: dict[str, list[tuple[float, float]]] = {}
     for m in mechanisms:
@@ -96,7 +103,7 @@ def _chart(name: str, points: Sequence[tuple[float, float]]) -> str:
     return svg.curve(sizes, errors, "group size", "expected error", name)
 
 
-def _released(table: Any, account: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _released(table: Any, account: Sequence[AccountForm]) -> dict[str, Any]:
     """The table's first rows, without the columns of errors that are the same in every row."""
     errors = [f"{line['statistic']}_error" for line in account]
     same = [name for name in errors if _constant(table, name)]
@@ -120,11 +127,11 @@ def _repeats(name: str, keys: Sequence[Any]) -> bool:
     return all(str(key).lower().startswith(name.lower()) for key in keys)
 
 
-def _mechanism_digest(line: Mapping[str, Any]) -> tuple[str, str]:
+def _mechanism_digest(line: MechanismForm) -> tuple[str, str]:
     return neutral(f"{_named(line)}, size {line['size']}"), line["sha256"]
 
 
-def _digests(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _digests(record: RecordForm) -> list[tuple[str, str]]:
     found = [("plan", record["plan_sha256"])]
     if "table" in record:
         found.append((neutral(f"table {record['table']['file']}"), record["table"]["sha256"]))

@@ -92,7 +92,8 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
             raise SourceError(said, ("groups", "period", name))
         same = (plan.groups.not_stated,)
         fits = [key[k] if period or key[k] in same else _fitted(key[k], name, kind, KEYS) for key in plan.groups.keys]
-        forms.append([_seen(form, plan) for form in fits])
+        exactly = plan.source.bytewise or plan.source.spells
+        forms.append(fits if exactly else [*map(_loosely, fits)])
     if forms and len(set(zip(*forms, strict=True))) < len(plan.groups):
         raise SourceError("must be different numbers, and texts that no database takes for the same", KEYS)
 
@@ -151,10 +152,8 @@ def _fitted(text: str, name: str, kind: Any, path: Path, verb: str = "be") -> st
     raise SourceError(said, path)
 
 
-def _seen(text: str, plan: Plan) -> str:
-    """A text as the engine compares it: byte by byte, or in an unknown one perhaps by a forgiving collation."""
-    if plan.source.bytewise or plan.source.spells:
-        return text
+def _loosely(text: str) -> str:
+    """A text as an unknown engine might compare it: perhaps by a collation that forgives case, accents and spaces."""
     plain = unicodedata.normalize("NFKD", text).casefold().strip()
     return "".join(letter for letter in plain if not unicodedata.combining(letter))
 

@@ -17,7 +17,7 @@ TRUTHS = ("true", "false")
 FLOATS = 'pandas makes whole numbers with gaps floats; convert them with .astype("Int64")'
 
 _ABSENT = ("NoneType", "NAType", "NaTType")
-_WHOLE, _FLOAT = re.compile(r"-?[0-9]+"), re.compile(r"(-?[0-9]+)\.0")
+_WHOLE, _FLOAT = re.compile(r"-?[0-9]+"), re.compile(r"-?[0-9]+\.0")
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T]00:00(?::00(?:\.0+)?)?)?")
 
 
@@ -27,6 +27,8 @@ def written(value: Any) -> str:
     >>> written(True), written(3), written(datetime(2024, 1, 31))
     ('true', '3', '2024-01-31')
     """
+    if type(value) is str:
+        return value
     kind = type(value).__name__
     if kind in _ABSENT or isinstance(value, bytes):
         raise ValueError(f"must be texts, whole numbers, booleans or dates, got {value!r}")
@@ -57,12 +59,13 @@ def folded(text: str) -> str:
     >>> folded("TRUE"), folded("3.0"), folded("v3.0")
     ('true', '3', 'v3.0')
     """
-    found = _FLOAT.fullmatch(text)
-    return found[1] if found else text.lower() if is_truth(text) else text
+    if looks_like_float(text):
+        return text.removesuffix(".0")
+    return text.lower() if is_truth(text) else text
 
 
 def is_truth(text: str) -> bool:
-    return text.lower() in TRUTHS
+    return len(text) <= len("false") and text.lower() in TRUTHS
 
 
 def fitted(text: str, kind: Any) -> str:
@@ -94,7 +97,7 @@ def says_whole(text: str) -> bool:
 
 
 def looks_like_float(text: str) -> bool:
-    return _FLOAT.fullmatch(text) is not None
+    return text.endswith(".0") and _FLOAT.fullmatch(text) is not None
 
 
 def _day(text: str) -> str:

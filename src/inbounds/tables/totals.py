@@ -20,7 +20,6 @@ from inbounds.numbers import Floats
 from inbounds.query import Reach
 from inbounds.tables.adding.form import AddingForm, ReportsForm
 from inbounds.tables.adding.reports import geometric_variance
-from inbounds.tables.passports import holds_size
 
 GEOMETRIC = "truncated_geometric"
 
@@ -122,3 +121,9 @@ def _sizes(record: Mapping[str, Any], table: Any) -> list[int] | None:
     name = "group_size" if record["plan"]["sizes"] == "public" else "group_maximum"
     found = name in table.column_names and name not in record["plan"]["by"]
     return table[name].to_pylist() if found else None
+
+
+def holds_size(sizes: int | str, size: int) -> bool:
+    """Whether a record's line about sizes, one or first..last, is about this one."""
+    first, _, last = str(sizes).partition("..")
+    return int(first) <= size <= int(last or first)

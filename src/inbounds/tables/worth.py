@@ -10,11 +10,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+from inbounds.catalog.response import exponential
+from inbounds.catalog.wide import wide_geometric
 from inbounds.errors import InboundsError
+from inbounds.mechanism import Mechanism
+from inbounds.query import Metric, Reach
 from inbounds.tables.account import AccountLine, query_of
 from inbounds.tables.answer import Designed, expected_of
 from inbounds.tables.columns import Number
-from inbounds.tables.designs import Request
+from inbounds.tables.designs import DESIGNED_UP_TO, Request, kept
 from inbounds.tables.errors import PlanError
 from inbounds.tables.statistics import Expected, Subject
 from inbounds.tables.texts import number
@@ -27,6 +31,12 @@ USEFUL = 0.5
 
 FACTORS = (2, 4, 8, 16)
 """How much more is tried, of epsilon, of records in a group, of the step."""
+
+TRIED = 120
+"""Answers up to which what would help is designed as wished; beyond, a closed form that is no better stands for it."""
+
+LARGEST = 1 << 20
+"""Answers beyond which nothing is tried."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +117,7 @@ def _helps(designed: Designed, k: int, size: int, folder: Path) -> Iterator[str]
         for factor in FACTORS:
             found = tried(factor, more)
             if found is not None and found.error <= USEFUL * found.constant:
-                yield f"{say(factor)} (error {found.error:.4g}, constant {found.constant:.4g})"
+                yield f"{say(factor)} (error at most {found.error:.4g}, constant {found.constant:.4g})"
                 break
 
 
@@ -119,9 +129,21 @@ def _expected(
     try:
         query = query_of(statistic.kind, subject, size, entry.records)
         request = Request(query, epsilon, designed.asked.plan.wishes_of(statistic))
-        return expected_of(request, statistic.own.error, statistic.own.derived(subject), folder)
+        return expected_of(_tried(request, folder), request, statistic.own.error, statistic.own.derived(subject))
     except (InboundsError, ValueError, ArithmeticError):
         return None
+
+
+def _tried(request: Request, folder: Path) -> Mechanism:
+    """What was asked for, or one that is made at once and is no better, where a design would take long."""
+    query, answers = request.query, len(request.query.answers)
+    if answers <= TRIED or isinstance(query.neighbours, Metric):
+        return kept(request, folder).mechanism
+    if isinstance(query.neighbours, Reach) and answers <= LARGEST:
+        return wide_geometric(query, request.epsilon)
+    if answers <= DESIGNED_UP_TO:
+        return exponential(query, request.epsilon)
+    raise ValueError(f"has {answers} possible answers, too many to try")
 
 
 def _coarser(subject: Subject[Number], factor: int) -> Subject[Number] | None:

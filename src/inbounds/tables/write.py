@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.files import digest, on_disk, refuse_database, same_file, settle, sha256
+from inbounds.tables.forms import RecordForm
 
 FORMATS = (".csv", ".parquet", ".json")
 
@@ -63,7 +64,7 @@ def check_place(target: Path, what: str, inputs: Iterable[str]) -> None:
     refuse_database(target, what)
 
 
-def same_release(record: Mapping[str, Any], target: Path) -> bool:
+def same_release(record: RecordForm, target: Path) -> bool:
     """Whether a table with this record is there already, whole and unchanged."""
     try:
         beside = json.loads(record_path(target).read_text("utf-8"))
@@ -75,16 +76,16 @@ def same_release(record: Mapping[str, Any], target: Path) -> bool:
 
 def write(
     table: Any,
-    record: dict[str, Any],
+    record: RecordForm,
     target: Path,
     *,
     overwrite: bool = False,
     inputs: Iterable[str] = (),
-) -> dict[str, Any]:
+) -> RecordForm:
     """Write an Arrow table and its record; returns the record with the table's digest and its own in it."""
     check_target(target, overwrite=overwrite, inputs=inputs, again=True)
     content = encoded(table, target.suffix.lower())
-    full = {**record, "table": {"file": target.name, "rows": table.num_rows, "sha256": sha256(content)}}
+    full: RecordForm = {**record, "table": {"file": target.name, "rows": table.num_rows, "sha256": sha256(content)}}
     full["sha256"] = own_digest(full)
     text = json.dumps(full, indent=1, ensure_ascii=False) + "\n"
     with on_disk(target, content) as table_part, on_disk(record_path(target), text.encode("utf-8")) as record_part:
@@ -119,16 +120,21 @@ def encoded(table: Any, suffix: str) -> bytes:
     elif suffix == ".json":
         buffer.write(json.dumps(table.to_pylist(), ensure_ascii=False, indent=1).encode("utf-8") + b"\n")
     else:
-        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-        buffer.writelines(_line(row) for row in (table.column_names, *rows))
+        columns = zip(table.column_names, table.columns, strict=True)
+        fields = [[*map(_field, (name, *column.to_pylist()))] for name, column in columns]
+        buffer.write("".join(f"{','.join(row)}\n" for row in zip(*fields, strict=True)).encode("utf-8"))
     return buffer.getvalue()
 
 
-def _line(row: Iterable[Any]) -> bytes:
-    """One line of a CSV file (RFC 4180). Python's own writer with these line ends leaves a carriage return bare."""
-    texts = ("" if value is None else str(neutral(value)) for value in row)
-    quoted = ('"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text for text in texts)
-    return (",".join(quoted) + "\n").encode("utf-8")
+def _field(value: Any) -> str:
+    """One field of a CSV file (RFC 4180). Python's own writer with these line ends leaves a carriage return bare."""
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    text = str(neutral(value))
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+
+
+_QUOTED = re.compile(r'[",\r\n]')
 
 
 # --- texts that a spreadsheet would take for formulas, in the tables that are written for people ------------

@@ -13,7 +13,7 @@ for each kind of law: a matrix, a noise table, a matrix over states, a product o
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, groupby, islice
 
 import numpy as np
 
@@ -26,14 +26,23 @@ Window = tuple[int, int, int, int]
 
 Pairs = Iterable[tuple[int, int]]
 
+CLIQUES_AT_A_TIME = 64
+BASE, DIGIT = np.uint64(32), np.uint64(0xFFFFFFFF)
+
 
 def check_matrix(weights: Ints, cliques: Iterable[Clique], epsilon: Fraction) -> None:
     """Raise unless the weights are a distribution in every column and private for every clique."""
     if weights.dtype != np.int64 or weights.ndim != 2 or weights.size == 0:
         raise NotADistribution("weights must be a two-dimensional array of int64")
     check_distributions(weights)
-    for start, stop, distance in cliques:
-        _check_rows(weights[:, start:stop], range(start, stop), ratio_below(epsilon, distance))
+    for distance, alike in groupby(cliques, key=lambda clique: clique.distance):
+        p = ratio_below(epsilon, distance)
+        while some := [*islice(alike, CLIQUES_AT_A_TIME)]:
+            blocks = [weights[:, start:stop] for start, stop, _ in some]
+            highs, lows = (np.stack([best(block, axis=1) for block in blocks]) for best in (np.max, np.min))
+            if not _all_within_ratio(highs, lows, p):
+                for block, (start, stop, _) in zip(blocks, some, strict=True):
+                    _check_rows(block, range(start, stop), p)
 
 
 def check_states(weights: Ints, windows: Iterable[Window], epsilon: Fraction) -> None:
@@ -76,6 +85,24 @@ def _check_rows(block: Ints | Wholes, answers: Sequence[int], p: int) -> None:
 def _within_ratio(high: int, low: int, p: int) -> bool:
     """high <= (p / 2**128) · low, in whole numbers of any size."""
     return high << EXP_BITS <= p * low
+
+
+def _all_within_ratio(highs: Ints, lows: Ints, p: int) -> bool:
+    """`_within_ratio` everywhere, for weights 0..2**62: floor(p · low / 2**128) by long multiplication, base 2**32.
+
+    A digit is at most B - 1 with B = 2**32, so digit · digit + digit + carry <= (B - 1)² + 2·(B - 1) = 2**64 - 1.
+    """
+    ratio = [np.uint64(p >> place & 0xFFFFFFFF) for place in range(0, p.bit_length(), 32)]
+    digits = np.zeros((max(len(ratio) + 2, 6), *lows.shape), dtype=np.uint64)
+    wide = lows.astype(np.uint64)
+    for i, part in enumerate((wide & DIGIT, wide >> BASE)):
+        carry = np.zeros_like(wide)
+        for k, digit in enumerate(ratio, start=i):
+            place = part * digit + digits[k] + carry
+            digits[k], carry = place & DIGIT, place >> BASE
+        digits[i + len(ratio)] = carry
+    most = digits[5] << BASE | digits[4]  # 2**128 = B**4
+    return bool(((highs.astype(np.uint64) <= most) | digits[6:].any(axis=0)).all())
 
 
 def _times(high: int, low: int) -> float:

@@ -30,6 +30,10 @@ FINE_ENOUGH = 64
 """Floats may stand for grid points that are at least so many of their spacings apart."""
 
 
+WRITTEN_OUT, WRITTEN_OUT_FOR = 1 << 12, 16
+"""Even cells whose edges are written out at once, however few the answers; and how many for each answer."""
+
+
 @dataclass(frozen=True)
 class Labels:
     """Answers without order: a text is its own label, nothing else is an answer."""
@@ -72,9 +76,16 @@ class Grid:
         """The least number that makes every grid point whole."""
         return math.lcm(self.scale.start.denominator, self.scale.unit.denominator)
 
-    @property
+    @cached_property
     def _whole_steps(self) -> int:
         return int(self.scale.unit * self._common)
+
+    @cached_property
+    def _wholes(self) -> tuple[int, int, int, bool]:
+        """The first and the last whole number in the range, start · common, and whether int64 holds all ticks."""
+        first, last = math.ceil(self.scale[0]), math.floor(self.scale[-1])
+        fits = self._common * int(self._size + 1) < 1 << 62 and last >= first
+        return first, last, int(self.scale.start * self._common), fits
 
     @cached_property
     def _size(self) -> Fraction:
@@ -96,14 +107,11 @@ class Grid:
 
     def _of_ints(self, given: NDArray[Any], clip: bool) -> Ints:
         """tick = value · common - start · common, in int64 where that cannot overflow."""
-        first, last = math.ceil(self.scale[0]), math.floor(self.scale[-1])
+        first, last, start, fits = self._wholes
         below, above = given < first, given > last
         inside = ~(below | above)
-        if self._common * int(self._size + 1) < 1 << 62 and last >= first:
-            whole = np.where(inside, given, 0).astype(np.int64)
-        else:
-            whole = np.where(inside, given, 0).astype(object)
-        ticks = np.where(inside, whole * self._common - int(self.scale.start * self._common), -1).astype(np.int64)
+        whole = np.where(inside, given, 0).astype(np.int64 if fits else object)
+        ticks = np.where(inside, whole * self._common - start, -1).astype(np.int64)
         return self._among(ticks, below, above, clip)
 
     def _of_floats(self, given: NDArray[Any], floats: type[np.floating[Any]], clip: bool) -> Ints:
@@ -151,11 +159,11 @@ class Rounding:
     allowance: Fraction
     cuts: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def low(self) -> Fraction:
         return self.scale[0] - self.scale.unit / 2
 
-    @property
+    @cached_property
     def high(self) -> Fraction:
         return self.scale[-1] + self.scale.unit / 2
 
@@ -165,7 +173,7 @@ class Rounding:
         floats, given = float_type(raw), numbers(raw)
         if floats is not None:
             self._refuse_coarse(floats)
-        if given.dtype.kind == "O":
+        if given.dtype.kind == "O" or self._few(given.size):
             return _one_by_one(given, lambda value: self._of_exact(value, clip))
         if given.dtype.kind == "f":
             edges, bottom, top = self._floats
@@ -190,7 +198,27 @@ class Rounding:
 
     @cached_property
     def steps(self) -> "Steps":
+        """The edges of all cells, written out."""
         return Steps.of(self)
+
+    @property
+    def _even(self) -> bool:
+        """Whether every edge is low + k·cell, so that the cell of an answer is known without writing them out."""
+        return self.scale.regular and not self.cuts
+
+    def _few(self, answers: int) -> bool:
+        """Whether so many answers are placed sooner one by one than all edges are written out."""
+        return self._even and len(self.scale) > max(WRITTEN_OUT, answers * WRITTEN_OUT_FOR)
+
+    @cached_property
+    def common(self) -> int:
+        """A denominator of every edge."""
+        lengths = self.low, self.cell, self.scale.unit, self.allowance
+        return math.lcm(*(length.denominator for length in lengths))
+
+    @cached_property
+    def _bottom(self) -> Fraction:
+        return self.low - self.allowance
 
     @cached_property
     def _top(self) -> Fraction:
@@ -199,8 +227,8 @@ class Rounding:
     @cached_property
     def _floats(self) -> Table:
         """Edges and ends rounded to floats inward: `value >= edge` stays exact for every float."""
-        edges = np.array([float_above(Fraction(edge, self.steps.common)) for edge in self.steps.edges])
-        return frozen(edges), float_above(self.low - self.allowance), -float_above(-self.high - self.allowance)
+        edges = np.array([float_above(Fraction(edge, self.common)) for edge in self.steps.edges])
+        return frozen(edges), float_above(self._bottom), -float_above(-self._top)
 
     @cached_property
     def _signed(self) -> Table:
@@ -213,20 +241,21 @@ class Rounding:
     def _wholes(self, kind: type[np.integer[Any]]) -> Table:
         """The same for whole numbers: the edges a type can reach; those below all of them count as the least."""
         info = np.iinfo(kind)
-        ceilings = (-(-edge // self.steps.common) for edge in self.steps.edges)
+        ceilings = (-(-edge // self.common) for edge in self.steps.edges)
         edges = np.array([max(edge, int(info.min)) for edge in ceilings if edge <= int(info.max)], dtype=kind)
-        return frozen(edges), math.ceil(self.low - self.allowance), math.floor(self.high + self.allowance)
+        return frozen(edges), math.ceil(self._bottom), math.floor(self._top)
 
     def _of_exact(self, value: Any, clip: bool) -> int:
         number, end = fraction(value), len(self.scale) - 1
         if number is None:
             sign = sign_of_infinity(value)
             return (0, end)[sign > 0] if clip and sign else -1
-        scaled = number.numerator * self.steps.common // number.denominator
-        if scaled < self.steps.edges[0] or number > self._top:
+        if not self._bottom <= number <= self._top:
             return (0, end)[number > self.high] if clip else -1
-        at = bisect_right(self.steps.edges, scaled)
-        return int(self.steps.positions[at - 1])
+        if self._even:
+            return min(max(math.floor((number - self.low) / self.cell), 0), end)
+        scaled = number.numerator * self.common // number.denominator
+        return int(self.steps.positions[bisect_right(self.steps.edges, scaled) - 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,14 +264,12 @@ class Steps:
 
     edges: tuple[int, ...]
     positions: Ints
-    common: int
 
     @classmethod
     def of(cls, door: Rounding) -> "Steps":
         """Cells in a row share their edges. After a cut they start anew at the nominal edge."""
-        low, cell, unit = door.low, door.cell, door.scale.unit
-        common = math.lcm(low.denominator, cell.denominator, unit.denominator, door.allowance.denominator)
-        start, width, nominal, spare = (int(x * common) for x in (low, cell, unit, door.allowance))
+        lengths = door.low, door.cell, door.scale.unit, door.allowance
+        start, width, nominal, spare = (int(length * door.common) for length in lengths)
         edges, positions, cuts = [start - spare], [0], set(door.cuts)
         first = 0
         for j, (tick, after) in enumerate(pairwise(door.scale.ticks)):
@@ -258,7 +285,7 @@ class Steps:
                 positions.append(-1)
             edges.append(begin)
             positions.append(j + 1)
-        return cls(*_rising(edges, positions), common)
+        return cls(*_rising(edges, positions))
 
 
 def _rising(edges: list[int], positions: list[int]) -> tuple[tuple[int, ...], Ints]:

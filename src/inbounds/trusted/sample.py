@@ -44,8 +44,12 @@ class AliasTable:
     def of(cls, weights: Ints, total_bits: int = TOTAL_BITS) -> "AliasTable":
         """From weights outputs × laws whose columns sum to 2**total_bits."""
         bits = max(1, int(len(weights) - 1).bit_length())
-        thresholds, aliases = _fill_bins(weights.T, 1 << bits, 1 << (total_bits - bits))
-        return cls(Sealed.of((thresholds << bits | aliases).astype(np.uint64)), bits, total_bits)
+        bins = np.zeros((weights.shape[1], 1 << bits), dtype=np.int64)
+        bins[:, : len(weights)] = weights.T
+        for law in bins:
+            thresholds, aliases = _filled(law, 1 << (total_bits - bits))
+            law[:] = thresholds << bits | aliases
+        return cls(Sealed.of(bins.view(np.uint64)), bits, total_bits)
 
     def pick(self, laws: Ints, draws: Words) -> tuple[Ints, Ints]:
         """The output each draw selects under its law, and the draw's place within its bin."""
@@ -58,40 +62,23 @@ class AliasTable:
         return chosen.view(np.int64), place.view(np.int64)
 
 
-def _fill_bins(laws: Ints, bins: int, capacity: int) -> tuple[Ints, Ints]:
-    """Vose's filling for all laws at once: each step closes one bin of every law.
+def _filled(law: Ints, capacity: int) -> tuple[Ints, Ints]:
+    """What each bin keeps for its own output, and the output that owns the rest of it: Vose's filling as two sums.
 
-    A law keeps an open small bin and an open large one. The large one tops the small one up; when that
-    leaves it below capacity it becomes the open small bin itself.
+    Small bins are topped up in turn by the large ones in turn. lack[i] is what the small bins 0..i lack together,
+    more[j] what the large bins 0..j have beyond their capacity. Small bin i meets the first giver with
+    more[j] >= lack[i-1]. A giver with more[j] < lack[i], for the first such i, has given that much too much; the next
+    giver makes it up. Both end at the same sum, so whoever is left keeps exactly its capacity.
     """
-    count, outputs = laws.shape
-    rest = np.zeros((count, bins), dtype=np.int64)
-    rest[:, :outputs] = laws
-    alias = np.tile(np.arange(bins, dtype=np.int64), (count, 1))
-    large = rest >= capacity
-    order = np.argsort(large, axis=1, kind="stable")  # small bins first, then large ones
-    row = np.arange(count)
-    next_small = np.zeros(count, dtype=np.int64)
-    next_large = bins - large.sum(axis=1)
-    small_end = next_large.copy()
-    giver = order[row, next_large]
-    taker = np.where(small_end > 0, order[row, 0], -1)
-    next_small += 1
-    for _ in range(bins):
-        live = (taker >= 0) & (next_large < bins)
-        if not live.any():
-            break
-        r, t, g = row[live], taker[live], giver[live]
-        alias[r, t] = g
-        rest[r, g] -= capacity - rest[r, t]
-        spent = rest[r, g] < capacity
-        more = next_small[live] < small_end[live]
-        fresh = np.where(more, order[r, next_small[live].clip(max=bins - 1)], -1)
-        taker[live] = np.where(spent, g, fresh)
-        next_small[live] += ~spent & more
-        next_large[live] += spent
-        giver[live] = order[r, next_large[live].clip(max=bins - 1)]
-    return rest, alias
+    small, large = np.flatnonzero(law < capacity), np.flatnonzero(law >= capacity)
+    lack, more = np.cumsum(capacity - law[small]), np.cumsum(law[large] - capacity)
+    kept, alias = np.minimum(law, capacity), np.arange(len(law))
+    alias[small] = large[np.searchsorted(more, lack - (capacity - law[small]))]
+    first = np.searchsorted(lack, more, side="right")
+    spent = np.flatnonzero(first < len(small))
+    kept[large[spent]] -= lack[first[spent]] - more[spent]
+    alias[large[spent]] = large[spent + 1]
+    return kept, alias
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, overload
 
@@ -98,12 +99,18 @@ class Scale(Sequence[Fraction]):
         return np.asarray(numerators / scale, dtype=np.float64)
 
     def _numbers(self, ticks: Ints) -> NDArray[Any]:
-        if not self.start.denominator == self.unit.denominator == 1:
+        if self._wholes is None:
             return self._floats(ticks)
-        start, unit = int(self.start), int(self.unit)
-        if max(abs(self[0]), abs(self[-1])) >= 1 << 62:
-            return np.asarray(start + unit * ticks.astype(object), dtype=object)
-        return np.asarray(start + unit * ticks)
+        start, unit, fits = self._wholes
+        found = start + unit * (ticks if fits else ticks.astype(object))
+        return np.asarray(found, dtype=None if fits else object)
+
+    @cached_property
+    def _wholes(self) -> tuple[int, int, bool] | None:
+        """Start and unit if all values are whole, and whether int64 holds them."""
+        if not self.start.denominator == self.unit.denominator == 1:
+            return None
+        return int(self.start), int(self.unit), max(abs(self[0]), abs(self[-1])) < 1 << 62
 
     def _listed(self) -> Ints:
         """All ticks in an array; `TooLarge` beyond MOST_LISTED."""

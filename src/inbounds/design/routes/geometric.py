@@ -29,10 +29,9 @@ from collections.abc import Callable
 import numpy as np
 
 from inbounds.design.bounds import bound
-from inbounds.design.problem import Floats, Ints, Problem, Proposal
+from inbounds.design.problem import Floats, Ints, Problem, Proposal, settled
 from inbounds.design.routes import counts
 from inbounds.design.solver import pricing
-from inbounds.design.symmetry import settled
 
 #: costs this close (relative) are ties
 TIE = 1e-13

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from inbounds.design.bounds import bound
-from inbounds.design.problem import Floats, Ints, Problem, Proposal
+from inbounds.design.problem import Floats, Ints, Problem, Proposal, settled
 from inbounds.design.routes import everyone
 from inbounds.design.routes.stairs import Stairs, stairs
 from inbounds.design.solver import pricing
 from inbounds.design.solver.master import Master, Mix
 from inbounds.design.solver.pricing import Cone
-from inbounds.design.symmetry import settled
 
 #: a ray is worth adding when it improves by this share of the value
 WORTH = 1e-13

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.best import best_sums
-from inbounds.tables.adding.cost import Cost, ExpectedError
+from inbounds.tables.adding.cost import ExpectedError, NodeCost
 from inbounds.tables.adding.posterior import Marginals, OutOfWindow, posterior
 from inbounds.tables.adding.prior import RATES, Prior, local_rates
 from inbounds.tables.adding.reports import Known, Reports
@@ -78,7 +78,7 @@ def work(tree: Tree) -> int:
     return len(tree.sizes[0]) * RATES * (int(tree.sizes[0].max()) + 1)
 
 
-def expected_errors(found: Sequence[Marginals], weights: Sequence[float]) -> list[Cost]:
+def expected_errors(found: Sequence[Marginals], weights: Sequence[float]) -> list[NodeCost]:
     """The cost of each level: its weight for the mean over its nodes."""
     return [ExpectedError(own, weight / len(own.low)) for own, weight in zip(found, weights, strict=True)]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from inbounds.numbers import Ints
-from inbounds.tables.adding.cost import Cost
+from inbounds.tables.adding.cost import NodeCost
 from inbounds.tables.adding.tree import Tree
 
 BEYOND = 1e15
@@ -18,7 +18,7 @@ BEYOND = 1e15
 
 
 def best_sums(
-    tree: Tree, costs: Sequence[Cost], top: Ints | None = None, low: Ints | None = None, high: Ints | None = None
+    tree: Tree, costs: Sequence[NodeCost], top: Ints | None = None, low: Ints | None = None, high: Ints | None = None
 ) -> list[Ints]:
     """Values 0..size of every node, children adding up to their parent, of least total cost.
 

@@ -13,7 +13,7 @@ TIE = 1e-9
 """Weight of the square that spreads what is left to chance."""
 
 
-class Cost(Protocol):
+class NodeCost(Protocol):
     def slopes(self, nodes: Ints, d: Ints) -> Floats:
         """c(d + 1) - c(d) at nodes[i], d[i]; they never fall as d rises."""
         ...
@@ -64,7 +64,7 @@ class Squared:
 class Picked:
     """The costs of some of the nodes of another numbering."""
 
-    cost: Cost
+    cost: NodeCost
     nodes: Ints
 
     def slopes(self, nodes: Ints, d: Ints) -> Floats:

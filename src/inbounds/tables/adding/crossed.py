@@ -12,7 +12,7 @@ import numpy as np
 
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.posterior import Marginals, posterior
-from inbounds.tables.adding.prior import Prior, Table
+from inbounds.tables.adding.prior import Prior, TablePrior
 from inbounds.tables.adding.reports import Reports, Unreported
 from inbounds.tables.adding.tree import Tree
 
@@ -67,7 +67,7 @@ def crossed(one: Side, other: Side, order: Ints, prior: Prior) -> tuple[list[Mar
     for _ in range(ROUNDS):
         mine = _full(first[0], width)
         cavity = _divided(mine, message)[order]
-        second = posterior(other.tree, [silent, *other.reports[1:]], Table(np.exp(cavity)[:, None, :], flat))
+        second = posterior(other.tree, [silent, *other.reports[1:]], TablePrior(np.exp(cavity)[:, None, :], flat))
         theirs = _full(second[0], width)
         if np.abs(theirs[back] - mine).max() < SETTLED:
             break

@@ -4,7 +4,7 @@ A column of a table is a point (x_1, …, x_R) of a grid; columns add up to the 
 convolved in R dimensions, and the reports about rows and total weigh the sums. What the other columns say of one column
 is the convolution of those before and those after it. Tables of more columns than rows cost least.
 
-Cost: tables · columns · (2·size)^R · log, so it serves two or three rows; see `crossed` for more.
+NodeCost: tables · columns · (2·size)^R · log, so it serves two or three rows; see `crossed` for more.
 """
 
 from dataclasses import dataclass

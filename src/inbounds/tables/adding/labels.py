@@ -24,13 +24,13 @@ from inbounds.tables.adding.adjusted import (
     work,
 )
 from inbounds.tables.adding.best import best_sums
-from inbounds.tables.adding.cost import Absolute, Cost, Free, Picked
+from inbounds.tables.adding.cost import Absolute, Free, NodeCost, Picked
 from inbounds.tables.adding.crossed import Side, crossed
 from inbounds.tables.adding.form import KNOWN
 from inbounds.tables.adding.network import Tables, best_table
 from inbounds.tables.adding.posterior import OutOfWindow
 from inbounds.tables.adding.prior import local_rates
-from inbounds.tables.adding.reports import Geometric, Known, Unreported
+from inbounds.tables.adding.reports import GeometricReports, Known, Unreported
 from inbounds.tables.adding.squares import nearest_whole
 from inbounds.tables.adding.tree import Tree
 
@@ -50,7 +50,7 @@ class Labelled:
 
     tree: Tree
     labels: int
-    reports: tuple[Geometric, ...]
+    reports: tuple[GeometricReports, ...]
     sums: str
 
     @property
@@ -110,7 +110,7 @@ def _nearest(asked: Labelled, near: Sequence[Floats]) -> list[Ints]:
     return [level.ravel() for level in values]
 
 
-def _decided(asked: Labelled, costs: Sequence[Cost]) -> list[Ints]:
+def _decided(asked: Labelled, costs: Sequence[NodeCost]) -> list[Ints]:
     """Whole cells of every level from the top down."""
     tree, labels = asked.tree, asked.labels
     roots = len(tree.sizes[-1])
@@ -128,7 +128,7 @@ def _decided(asked: Labelled, costs: Sequence[Cost]) -> list[Ints]:
     return values
 
 
-def _fill(asked: Labelled, level: int, parents: Ints, children: int, cost: Cost, above: Ints, cells: Ints) -> None:
+def _fill(asked: Labelled, level: int, parents: Ints, children: int, cost: NodeCost, above: Ints, cells: Ints) -> None:
     """The cells below parents with as many children, given the parents' labels."""
     sizes, labels = asked.tree.sizes[level], asked.labels
     first = np.searchsorted(asked.tree.parents[level], parents)
@@ -150,7 +150,7 @@ def _fill(asked: Labelled, level: int, parents: Ints, children: int, cost: Cost,
     cells[at] = _in_turn(own, sizes[child], total)
 
 
-def _in_turn(cost: Cost, sizes: Ints, totals: Ints) -> Ints:
+def _in_turn(cost: NodeCost, sizes: Ints, totals: Ints) -> Ints:
     """parents × labels × children, one label after another: each takes what is best of the room that is left."""
     parents, children = sizes.shape
     labels = totals.shape[1]

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 
 from inbounds.errors import NotConverged
 from inbounds.numbers import Floats, Ints
-from inbounds.tables.adding.cost import Cost
+from inbounds.tables.adding.cost import NodeCost
 
 ARCS = 200_000
 """Arcs of one linear program; more tables are solved one portion after another."""
@@ -50,7 +50,7 @@ class _Arcs:
     slope: Floats
 
     @classmethod
-    def of(cls, cost: Cost, nodes: Ints, sizes: Ints) -> "_Arcs":
+    def of(cls, cost: NodeCost, nodes: Ints, sizes: Ints) -> "_Arcs":
         owner = np.repeat(nodes, sizes)
         step = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         slope = np.round(cost.slopes(owner, step) / GRID)
@@ -60,7 +60,7 @@ class _Arcs:
         return cls(owner[first], np.diff(np.append(first, len(owner))), slope[first] * GRID)
 
 
-def best_table(tables: Tables, cells: Cost, rows: Cost, columns: Cost) -> tuple[Ints, Ints, Ints]:
+def best_table(tables: Tables, cells: NodeCost, rows: NodeCost, columns: NodeCost) -> tuple[Ints, Ints, Ints]:
     """Cells (tables × rows × columns), row sums and column sums of least total cost."""
     R, C, many = tables.rows, tables.columns, len(tables.sizes)
     most = max(ARCS // (int(tables.cell_sizes.max()) * R * C), 1)
@@ -72,7 +72,7 @@ def best_table(tables: Tables, cells: Cost, rows: Cost, columns: Cost) -> tuple[
     return found, found.sum(axis=2), found.sum(axis=1)
 
 
-def _solved(tables: Tables, part: range, costs: tuple[Cost, Cost, Cost]) -> Ints:
+def _solved(tables: Tables, part: range, costs: tuple[NodeCost, NodeCost, NodeCost]) -> Ints:
     """The cells of a portion of the tables.
 
     Equations: a row's cells are its value, a column's cells are its value, and the rows are at most the total.

@@ -7,7 +7,7 @@ Where leaves and margins disagree by many standard deviations those windows woul
 parent are tilted by exp(t·x), with the t for which they sum to what least squares says, and the tilt is undone exactly
 at the parent, whose likelihood is multiplied by exp(-t·x).
 
-Cost: O(leaves · classes · width · log), in portions of parents, so that memory stays bounded.
+NodeCost: O(leaves · classes · width · log), in portions of parents, so that memory stays bounded.
 """
 
 from collections.abc import Iterator, Sequence
@@ -131,7 +131,7 @@ def _placed(message: Floats, begin: Ints, width: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Summed:
+class _LeafSums:
     """The sums over the leaves of a portion of parents, by class and mixed."""
 
     mixed: Message
@@ -211,7 +211,7 @@ class _Leaves:
             return none
         return np.where(wanted, _solved_tilts(leaf, parent, target, wanted, self.steepness), 0.0)
 
-    def summed(self, portion: tuple[slice, slice]) -> _Summed:
+    def summed(self, portion: tuple[slice, slice]) -> _LeafSums:
         tilt = self._tilts(*portion)
         given, weights = self._given(*portion, tilt)
         by_class, _ = self._folded(portion, given)
@@ -219,7 +219,7 @@ class _Leaves:
         width = int((by_class.low.max(axis=1) - begin).max()) + by_class.width
         full = _placed(by_class.mass, by_class.low - begin[:, None], width)
         mixed = Message(begin[:, None], np.einsum("gk,gks->gs", weights, full)[:, None, :])
-        return _Summed(mixed, weights, tilt)
+        return _LeafSums(mixed, weights, tilt)
 
     def _folded(self, portion: tuple[slice, slice], given: Floats) -> tuple[Message, list[Fold]]:
         parents, leaves = portion
@@ -227,7 +227,7 @@ class _Leaves:
         return folded(Message(low, given), self.tree.children[0][parents])
 
     def answered(
-        self, portion: tuple[slice, slice], part: _Summed, message: Message, sent: Floats, mass: Floats
+        self, portion: tuple[slice, slice], part: _LeafSums, message: Message, sent: Floats, mass: Floats
     ) -> None:
         """The marginals of the portion's leaves, from the message that was sent to their parents."""
         parents, leaves = portion
@@ -263,7 +263,7 @@ def _solved_tilts(leaf: Floats, parent: Ints, target: Floats, wanted: Flags, mos
     return np.asarray((low + high) / 2)
 
 
-def _joined(parts: list[_Summed]) -> Message:
+def _joined(parts: list[_LeafSums]) -> Message:
     """The mixed messages of all portions on windows of one width."""
     width = max(part.mixed.width for part in parts)
     mass = [np.pad(part.mixed.mass, ((0, 0), (0, 0), (0, width - part.mixed.width))) for part in parts]

@@ -80,7 +80,7 @@ class LabelRates:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TablePrior:
     """Any prior: mass[leaf, class, x]."""
 
     mass: Floats

@@ -33,7 +33,7 @@ class Reports(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Geometric:
+class GeometricReports:
     """Truncated geometric reports: Pr[y | x] is proportional to exp(-rate·|y - x|) in x, at the ends of the range too.
 
     rate: epsilon per unit. Pr[0 | x] sums all noise that leaves the range, α^x/(1 + α), α = exp(-rate): the same shape.

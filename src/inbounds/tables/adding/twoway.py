@@ -29,7 +29,7 @@ from inbounds.tables.adding.grids import Grids, exact_tables
 from inbounds.tables.adding.network import Tables, best_table
 from inbounds.tables.adding.posterior import Marginals, OutOfWindow
 from inbounds.tables.adding.prior import LabelRates, label_rates
-from inbounds.tables.adding.reports import Geometric, Known, Reports, Unreported
+from inbounds.tables.adding.reports import GeometricReports, Known, Reports, Unreported
 from inbounds.tables.adding.tree import Tree
 
 MOST_POINTS = 10**8
@@ -48,9 +48,9 @@ class TwoWay:
     columns: int
     sizes: Ints
     known: bool
-    cells: Geometric
-    row_sums: Geometric | None
-    column_sums: Geometric | None
+    cells: GeometricReports
+    row_sums: GeometricReports | None
+    column_sums: GeometricReports | None
 
     @property
     def turned(self) -> Ints:

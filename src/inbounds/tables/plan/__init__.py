@@ -13,10 +13,11 @@ from typing import Any
 from inbounds.files import canonical, sha256
 from inbounds.ledger.people import as_name
 from inbounds.numbers import as_epsilon, whole
-from inbounds.tables.columns import Declared, positive_at
+from inbounds.tables.columns import LARGEST, Declared, positive_at
 from inbounds.tables.condition import Condition
 from inbounds.tables.designs import ADDING, Wishes
 from inbounds.tables.errors import Lines, PlanError, at
+from inbounds.tables.forms import PersonForm, PlanForm
 from inbounds.tables.keys import Groups, check_apart
 from inbounds.tables.plan.hierarchy import Hierarchy, Nested, nested
 from inbounds.tables.sources.source import Source
@@ -106,12 +107,14 @@ class Protected:
         for name in ("max_records", "max_groups"):
             with at(name):
                 object.__setattr__(self, name, whole(getattr(self, name), name, 1))
+            if getattr(self, name) >= LARGEST:
+                raise PlanError("must lie below 2^53", (name,))
             if not self.id and getattr(self, name) != 1:
                 raise PlanError("needs id, the column that says whose a record is", (name,))
 
-    def summary(self) -> dict[str, Any]:
-        """What a record says about it; nothing where one record is one person."""
-        return {"id": self.id, "max_records": self.max_records, "max_groups": self.max_groups} if self.id else {}
+    def summary(self) -> PersonForm:
+        """What a record says about persons."""
+        return {"id": self.id, "max_records": self.max_records, "max_groups": self.max_groups}
 
 
 @dataclass(frozen=True)
@@ -310,10 +313,10 @@ class Plan:
         """sha256 of the canonical JSON of everything in the plan; passwords of the source are left out."""
         return sha256(canonical(self.summary()))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> PlanForm:
         """The plan as plain values; the keys by their number and digest."""
         keys = json.dumps([self.groups.keys, self.groups.sizes.tolist()])
-        return {
+        found: PlanForm = {
             "source": self.source.summary(),
             "by": list(self.groups.by),
             "groups": len(self.groups),
@@ -325,15 +328,20 @@ class Plan:
             "neighbours": self.neighbours,
             "wishes": _plain(self.wishes),
             "interval": None if self.interval is None else str(self.interval),
-            **{name: text for name, text in (("people", self.people.name), ("edition", self.edition)) if text},
-            **({"person": self.people.summary()} if self.people.id else {}),
-            **({"hierarchy": self._hierarchy_summary()} if self.hierarchy else {}),
-            **self.groups.summary(),
         }
-
-    def _hierarchy_summary(self) -> dict[str, Any]:
-        assert self.hierarchy is not None
-        return {**self.hierarchy.summary(), "nodes": [len(sizes) for sizes in self.nested.tree.sizes[::-1]]}
+        if self.people.name:
+            found["people"] = self.people.name
+        if self.edition:
+            found["edition"] = self.edition
+        if self.people.id:
+            found["person"] = self.people.summary()
+        if self.groups.not_stated:
+            found["not_stated"] = self.groups.not_stated
+        if self.groups.period:
+            found["period"] = dict(self.groups.period)
+        if self.hierarchy is not None:
+            found["hierarchy"] = self.hierarchy.summary([len(sizes) for sizes in self.nested.tree.sizes[::-1]])
+        return found
 
 
 @dataclass(frozen=True)

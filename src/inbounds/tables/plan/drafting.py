@@ -20,7 +20,7 @@ HEAD = """\
 [groups]
 by = [{by}]
 keys = []            # every group to answer: a list, or a public file such as "groups.txt" or "groups.csv";
-                     # of several columns all combinations: keys = {{ school = ["North", "South"], year = ["1", "2"] }}
+                     # of several columns all combinations: keys = {{ sex = ["f", "m"], year = ["1", "2"] }}
 size = 25            # records in each group, if public; if not, write instead: maximum = 25
 # not_stated = "not stated"         # one of the keys: the group of records without a value
 # period = {{ visited = "month" }}    # dates or times of a column of by as day, month, quarter or year

@@ -11,6 +11,7 @@ from inbounds.numbers import Ints, exact
 from inbounds.tables.adding.tree import Tree
 from inbounds.tables.columns import positive_at
 from inbounds.tables.errors import PlanError, at
+from inbounds.tables.forms import HierarchyForm
 from inbounds.tables.keys import Groups
 
 DESIGNED = "designed"
@@ -36,13 +37,16 @@ class Hierarchy:
         if self.shares and (len(self.shares) != len(self.levels) or sum(self.shares) != 1):
             raise PlanError(f"must be one for each level, and sum to 1, got {_sum(self.shares)}", ("shares",))
 
-    def summary(self) -> dict[str, Any]:
-        """Plain values for the record."""
-        return {
+    def summary(self, nodes: Sequence[int]) -> HierarchyForm:
+        """Plain values for the record; nodes: of each level."""
+        found: HierarchyForm = {
             "levels": list(self.levels),
             "weights": [str(weight) for weight in self.weights],
-            "shares": [str(share) for share in self.shares] or DESIGNED,
+            "nodes": list(nodes),
         }
+        if self.shares:
+            found["shares"] = [str(share) for share in self.shares]
+        return found
 
 
 def _sum(shares: Sequence[Fraction]) -> str:

@@ -1,5 +1,7 @@
 """Frames in Python as Arrow tables: only the columns a plan uses, and none that is guessed from its values.
 
+A frame's types are known before any of its values is looked at: `arrow_types` is the table without its records.
+
 A column of Python objects, or of categories, becomes text value by value: what one record holds decides nothing
 about the column, nor whether the table can be read.
 """
@@ -24,13 +26,20 @@ CONVERSIONS = {
 """pandas types that no engine has, by how their names begin, and what makes another of them."""
 
 
-def arrow_table(frame: Any, wanted: Sequence[str]) -> Any:
-    """A pandas, Polars or Arrow frame as a PyArrow table of the wanted columns that it has."""
+def arrow_types(frame: Any, wanted: Sequence[str]) -> Any:
+    """As `arrow_table`, without a record: no value of the frame decides anything about it."""
     if _is_pandas(frame):
-        return _from_pandas(frame, wanted)
+        return _from_pandas(frame.iloc[:0], wanted)
     if type(frame).__name__ == "Series" or not hasattr(frame, "__arrow_c_stream__"):
         raise SourceError(f"must be a pandas, Polars or Arrow frame or an Ibis table, got {_said(frame)}", WHERE)
-    return _from_arrow(frame, wanted)
+    return _from_arrow(_spoken_types(frame), wanted)
+
+
+def arrow_table(frame: Any, wanted: Sequence[str]) -> Any:
+    """A pandas, Polars or Arrow frame as a PyArrow table of the wanted columns that it has."""
+    import pyarrow
+
+    return _from_pandas(frame, wanted) if _is_pandas(frame) else _from_arrow(pyarrow.table(frame), wanted)
 
 
 def _is_pandas(frame: Any) -> bool:
@@ -134,24 +143,34 @@ def _is_absent(value: Any) -> bool:
 # --- everything else that speaks Arrow --------------------------------------------------------------------
 
 
-def _from_arrow(frame: Any, wanted: Sequence[str]) -> Any:
+def _from_arrow(table: Any, wanted: Sequence[str]) -> Any:
     import pyarrow
 
-    table = _spoken(frame)
     names, idle = table.column_names, pyarrow.nulls(table.num_rows)
     _check_once(names, wanted)
     handed = {n: names.index(n) for n in _handed(names, wanted)}
     return pyarrow.table({n: _plain(table.column(k)) if n in wanted else idle for n, k in handed.items()})
 
 
-def _spoken(frame: Any) -> Any:
-    import pyarrow
-
+def _spoken_types(frame: Any) -> Any:
+    """An Arrow table of the frame's types alone."""
     try:
-        return pyarrow.table(frame)
+        return _schema(frame).empty_table()
     except Exception:  # its words may quote a value
         failed = f"must be a frame whose columns all have a type that Arrow knows, got {_said(frame)}"
     raise SourceError(failed, WHERE)
+
+
+def _schema(frame: Any) -> Any:
+    """The Arrow schema that a frame declares; of one that declares none, that of no records, or of a stream unread."""
+    import pyarrow
+
+    for declares in (getattr(frame, "schema", None), frame):
+        if hasattr(declares, "__arrow_c_schema__"):
+            return pyarrow.schema(declares)
+    if hasattr(frame, "limit"):
+        return pyarrow.table(frame.limit(0)).schema
+    return pyarrow.RecordBatchReader.from_stream(frame).schema
 
 
 def _plain(column: Any) -> Any:

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from inbounds.ledger.store import without_password
 from inbounds.tables.errors import PlanError, SourceError
+from inbounds.tables.forms import SourceForm
 from inbounds.tables.sources import csvfile, frames, sqlitefile
 
 FILES = {
@@ -110,11 +111,11 @@ class Source:
     def separator(self) -> str:
         return self.delimiter or ("\t" if Path(self.path).suffix.lower() == ".tsv" else ",")
 
-    def summary(self) -> dict[str, str]:
+    def summary(self) -> SourceForm:
         """What may be published about the source: no password, no data."""
         name = Path(self.path).name if self.path else self.name
         said = {"kind": self.kind, "name": name, "table": self.table, "engine": self.engine, "decimal": self.decimal}
-        return {key: value for key, value in said.items() if value}
+        return cast(SourceForm, {key: value for key, value in said.items() if value})
 
     def place(self) -> dict[str, Any]:
         """Which data is declared, wherever it is asked from: for a digest, not to be published; no password.
@@ -140,8 +141,8 @@ class Source:
 def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
     """The source as an Ibis table, nothing read but its schema; a `SourceError` in one sentence otherwise.
 
-    wanted: the columns that will be read; of a frame, the others are not even converted, and of a table of SQLite it
-    is these that must have a declared type.
+    wanted: the columns that will be read; of a frame, the others are never converted, and of a table of SQLite it is
+    these that must have a declared type.
     """
     where = ("source", *(name for name in ("path", "url") if getattr(source, name)))
     if source.path and not os.access(source.path, os.R_OK):
@@ -161,6 +162,18 @@ def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
             elif source.kind in SERVERS:
                 failed = _unconnected(error)
         raise SourceError(f"{failed}: {source.name}", where)
+
+
+def filled(source: Source, table: Any, wanted: Sequence[str]) -> Any:
+    """An opened table with its records: only now is a frame turned into Arrow, and to the types that were seen."""
+    import ibis
+
+    if source.kind != "frame" or is_ibis(source.frame):
+        return table
+    made = ibis.memtable(frames.arrow_table(source.frame, wanted))
+    if made.schema() != table.schema():
+        raise SourceError("has columns of other types than it declares", ("source",))
+    return made
 
 
 def _unconnected(error: Exception) -> str:
@@ -277,10 +290,10 @@ def is_ibis(frame: Any) -> bool:
 
 
 def _frame(source: Source, wanted: Sequence[str]) -> Any:
-    """An Ibis table as it is; any frame that speaks Arrow as one."""
+    """An Ibis table as it is; of any frame that speaks Arrow its types, see `filled`."""
     import ibis
 
-    return source.frame if is_ibis(source.frame) else ibis.memtable(frames.arrow_table(source.frame, wanted))
+    return source.frame if is_ibis(source.frame) else ibis.memtable(frames.arrow_types(source.frame, wanted))
 
 
 _OPENERS = {

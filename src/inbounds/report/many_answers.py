@@ -1,17 +1,26 @@
-"""Figures of repeated questions (extra `figures`): loss against the number of answers."""
+"""Figures of many answers (extra `figures`): epsilon, delta and what questioners learn against their number."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inbounds.accounting.figures import LOOKS, blank_figure, plain
+from inbounds.accounting.compose import Composition
 from inbounds.attack.collude import Estimator
 from inbounds.attack.repeated import Learned
+from inbounds.numbers import Number, exact
+from inbounds.report.figures import COLOURS, DASHES, blank_figure, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+LOOKS = tuple(zip(COLOURS, (*DASHES, (0, (5, 1))), strict=False))
+"""Colours that every eye can tell apart, each with dashes of its own."""
+
+LEAST = "1e-20"
+"""Deltas below it are not drawn."""
 
 WORDS: dict[Estimator, str] = {
     "likelihood": "likeliest answer",
@@ -19,6 +28,28 @@ WORDS: dict[Estimator, str] = {
     "mean": "posterior mean",
     "guess": "best guess",
 }
+
+
+def epsilon_against_answers(rounds: Sequence[Composition], deltas: Sequence[Number], title: str = "") -> "Figure":
+    """Left: epsilon as answers add up, the sum and at several deltas. Right: delta against epsilon for all of them."""
+    figure = blank_figure(9.6, 4.0)
+    left, right = figure.subplots(1, 2)
+    k = [c.answers for c in rounds]
+    left.plot(k, [float(c.basic) for c in rounds], color="0.45", lw=1, label="sum of the epsilons")
+    for delta, (colour, dashes) in zip(deltas, cycle(LOOKS), strict=False):
+        values = [c.epsilon(delta) for c in rounds]
+        name = f"delta {float(exact(delta, 'delta')):g}"
+        left.plot(k, values, color=colour, linestyle=dashes, marker="o", ms=3, label=name)
+    left.set(xlabel="answers", ylabel="epsilon", title=title)
+    left.set_ylim(bottom=0)
+    left.legend(frameon=False, fontsize=9)
+    epsilons = np.linspace(0.0, rounds[-1].epsilon(LEAST), 40).tolist()
+    found = np.array([rounds[-1].delta(e) for e in epsilons])
+    right.semilogy(epsilons, np.where(found > 0, found, np.nan), color=LOOKS[0][0])
+    for delta, (colour, dashes) in zip(deltas, cycle(LOOKS), strict=False):
+        right.axhline(float(exact(delta, "delta")), color=colour, lw=1, linestyle=dashes)
+    right.set(xlabel="epsilon", ylabel="delta", title=f"{rounds[-1].answers} answers")
+    return _with_grid(figure)
 
 
 def loss_against_answers(
@@ -50,7 +81,7 @@ def loss_against_answers(
     _scaled(axis, rows)
     axis.set(xlabel="answers pooled", ylabel="expected loss", title=title)
     axis.legend(frameon=False, fontsize=9)
-    return plain(figure)
+    return _with_grid(figure)
 
 
 def _scaled(axis: "Axes", rows: Sequence[Learned]) -> None:
@@ -60,3 +91,11 @@ def _scaled(axis: "Axes", rows: Sequence[Learned]) -> None:
     seen = [row.loss[by] for row in rows for by in row.loss if row.loss[by] > 2 * row.error[by]]
     if seen:
         axis.set_ylim(min(seen) / 2, max(seen) * 1.5)
+
+
+def _with_grid(figure: "Figure") -> "Figure":
+    """A plain figure with a faint grid behind the curves."""
+    for axis in figure.axes:
+        axis.grid(True, color="0.92", lw=0.8)
+        axis.set_axisbelow(True)
+    return plain(figure)

@@ -1,0 +1,132 @@
+"""What the tables of a ledger say, read inside a transaction."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+from inbounds.errors import LedgerError
+from inbounds.files import sha256
+from inbounds.ledger.amounts import Rule
+from inbounds.ledger.entries import START, Entry
+from inbounds.ledger.people import People
+from inbounds.ledger.store import Run
+
+PAGE = 10_000
+"""Entries that are read at once."""
+
+EVERYBODY = "SELECT name, rule, epsilon, delta, budget, spent FROM people"
+
+
+class Last(NamedTuple):
+    """The end of the chain."""
+
+    number: int
+    sha256: str
+
+
+class Standing(NamedTuple):
+    """Where people stand before a charge, as the tables have it: people, the end of the chain, and what was asked
+    under the charge's key before, if anything was.
+    """
+
+    name: str
+    rule: Rule
+    epsilon: str | None
+    delta: str | None
+    budget: int | None
+    spent: int
+    number: int
+    sha256: str
+    digest: str | None
+
+    def people(self, spent: int) -> People:
+        """They, having spent so much."""
+        return People(self.name, self.rule, _fraction(self.epsilon), _fraction(self.delta), self.budget, spent)
+
+
+def standing(run: Run, name: str, key: str, place: str) -> Standing:
+    """All that a charge must know, in one statement."""
+    (row,) = run(
+        "SELECT name, rule, epsilon, delta, budget, spent, number, sha256, "
+        "(SELECT digest FROM entries WHERE key = ? AND kind = 'charge') "
+        "FROM (SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1) AS last LEFT JOIN people ON name = ?",
+        *(key, name),
+    )
+    if row[0] is None:
+        raise unknown(name, place)
+    return Standing(*row)
+
+
+def last_entry(run: Run) -> Last:
+    """The end of the chain; of an empty one, what its first entry names as the one before it."""
+    rows = run("SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1")
+    return Last(*rows[0]) if rows else Last(0, START)
+
+
+def first_key(run: Run) -> str | None:
+    """The ledger's id, once it has begun."""
+    rows = run("SELECT key FROM entries WHERE number = 1")
+    return rows[0][0] if rows else None
+
+
+def everybody(run: Run) -> list[People]:
+    """All people, in the order of their names."""
+    return [as_people(*row) for row in run(f"{EVERYBODY} ORDER BY name")]
+
+
+def people_named(run: Run, name: str) -> People | None:
+    rows = run(f"{EVERYBODY} WHERE name = ?", name)
+    return as_people(*rows[0]) if rows else None
+
+
+def known(run: Run, name: str, place: str) -> People:
+    """The people of this name; a `LedgerError` if there are none."""
+    found = people_named(run, name)
+    if found is None:
+        raise unknown(name, place)
+    return found
+
+
+def unknown(name: str, place: str) -> LedgerError:
+    return LedgerError(f"people must be in the ledger, got {name!r}; inbounds ledger create {place} --people …")
+
+
+def as_people(name: str, rule: Rule, epsilon: str | None, delta: str | None, budget: int | None, spent: int) -> People:
+    """People as their row has them."""
+    return People(name, rule, _fraction(epsilon), _fraction(delta), budget, spent)
+
+
+@lru_cache(maxsize=256)
+def _fraction(text: str | None) -> Fraction | None:
+    return None if text is None else Fraction(text)
+
+
+def page_after(run: Run, last: int) -> list[Entry]:
+    """The next entries after one."""
+    found = run(
+        "SELECT number, time, kind, people, units, key, digest, facts, previous, sha256 "
+        "FROM entries WHERE number > ? ORDER BY number LIMIT ?",
+        *(last, PAGE),
+    )
+    return [Entry(*row) for row in found]
+
+
+def all_entries(run: Run) -> Iterator[Entry]:
+    last = 0
+    while page := page_after(run, last):
+        yield from page
+        last = page[-1].number
+
+
+def answer_to(run: Run, key: str) -> bytes | None:
+    """The stored answer of the charge with this key."""
+    rows = run("SELECT content FROM answers JOIN entries ON entry = number WHERE kind = 'answer' AND key = ?", key)
+    return bytes(rows[0][0]) if rows else None
+
+
+def stored_answers(run: Run) -> Iterator[tuple[int, str]]:
+    """Entry and digest of every stored answer, one at a time: answers may be large."""
+    for (number,) in run("SELECT entry FROM answers ORDER BY entry"):
+        ((content,),) = run("SELECT content FROM answers WHERE entry = ?", number)
+        yield number, sha256(bytes(content))

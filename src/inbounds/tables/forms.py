@@ -1,0 +1,171 @@
+"""The release record as it stands in its file: every field and its type, the same in Python and on disk.
+
+Fields may be added, never redefined. Exact numbers are texts: "1/3". What is not required is missing from records of
+version 0.1, or before the table is written.
+"""
+
+from typing import Any, NotRequired, TypedDict
+
+from inbounds.tables.adding.form import ReportsForm
+
+
+class SourceForm(TypedDict):
+    """Where the data came from, without passwords."""
+
+    kind: str
+    name: str
+    table: NotRequired[str]
+    engine: NotRequired[str]
+    decimal: NotRequired[str]
+
+
+class ColumnForm(TypedDict):
+    """A declared column: bounds of a number, labels of a category."""
+
+    type: str
+    step: str
+    low: NotRequired[str]
+    high: NotRequired[str]
+    missing: NotRequired[str]
+    labels: NotRequired[list[str]]
+    other: NotRequired[str]
+
+
+class StatisticForm(TypedDict):
+    """One statistic of a plan; epsilon or share only where the plan says so."""
+
+    kind: str
+    of: str
+    name: str
+    epsilon: NotRequired[str]
+    share: NotRequired[str]
+    consistent: NotRequired[bool]
+    margins: NotRequired[list[str]]
+    wishes: NotRequired[dict[str, Any]]
+
+
+class PersonForm(TypedDict):
+    """Whose a record is, and how many of one person's records count: in one group, and in how many groups."""
+
+    id: str
+    max_records: int
+    max_groups: int
+
+
+class HierarchyForm(TypedDict):
+    """Levels from the top down, how much each matters, its share of epsilon where the plan says so, and its nodes."""
+
+    levels: list[str]
+    weights: list[str]
+    shares: NotRequired[list[str]]
+    nodes: list[int]
+
+
+class PlanForm(TypedDict):
+    """A plan; its keys by their number and digest."""
+
+    source: SourceForm
+    by: list[str]
+    groups: int
+    keys_sha256: str
+    sizes: str
+    columns: dict[str, ColumnForm]
+    statistics: list[StatisticForm]
+    epsilon: str
+    neighbours: str
+    wishes: dict[str, Any]
+    interval: str | None
+    people: NotRequired[str]
+    edition: NotRequired[str]
+    person: NotRequired[PersonForm]
+    not_stated: NotRequired[str]
+    period: NotRequired[dict[str, str]]
+    hierarchy: NotRequired[HierarchyForm]
+
+
+class EpsilonForm(TypedDict):
+    """What the plan allowed, and what was spent of it."""
+
+    total: str
+    spent: str
+
+
+class AccountForm(TypedDict):
+    """What a statistic spent, at which epsilon each number of it was drawn, and why.
+
+    layers: of a statistic that adds up, the epsilon of its own numbers and of each of their sums.
+    """
+
+    statistic: str
+    spent: str
+    drawn_at: str
+    reason: str
+    layers: NotRequired[dict[str, str]]
+
+
+class MechanismForm(TypedDict):
+    """The mechanism that answered a statistic for the groups of a size, or of sizes first..last.
+
+    parts: the columns of the numbers that it drew, where the statistic is computed from them. layer: of a statistic
+    that adds up, which of its layers.
+    """
+
+    statistic: str
+    size: int | str
+    groups: int
+    sha256: str
+    epsilon: str
+    answers: str
+    neighbours: str
+    origin: str
+    query: NotRequired[dict[str, Any]]
+    expected_error: float
+    constant_error: NotRequired[float]
+    parts: NotRequired[list[str]]
+    layer: NotRequired[str]
+
+
+class LedgerForm(TypedDict):
+    """The entry of the ledger that a release was charged to, and where its people stood afterwards."""
+
+    id: str
+    entry: int
+    sha256: str
+    key: str
+    people: str
+    rule: str
+    unit: str
+    budget: str | None
+    spent: str
+    left: str | None
+
+
+class TableForm(TypedDict):
+    """The table beside the record."""
+
+    file: str
+    rows: int
+    sha256: str
+
+
+class RecordForm(TypedDict):
+    """A whole release record; `table` and `sha256` are there once it is written."""
+
+    format: str
+    version: int
+    id: NotRequired[str]
+    time: str
+    plan_sha256: str
+    plan: PlanForm
+    statement: str
+    values: NotRequired[list[str]]
+    epsilon: EpsilonForm
+    account: list[AccountForm]
+    composition: list[str]
+    mechanisms: list[MechanismForm]
+    no_better_than_a_constant: NotRequired[list[str]]
+    versions: dict[str, str]
+    reports: NotRequired[ReportsForm]
+    ledger: NotRequired[LedgerForm | None]
+    table: NotRequired[TableForm]
+    sha256: NotRequired[str]

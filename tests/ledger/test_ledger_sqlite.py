@@ -1,0 +1,157 @@
+"""A ledger's file: drivers that wait for less or lie, files that are none, a log that is slow to start."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inbounds as ib
+from inbounds.files import SQLITE_MAGIC
+from inbounds.ledger import Ledger, sqlite
+from inbounds.ledger.migrations import APPLICATION
+from inbounds.ledger.sqlite import Driver, Sqlite, is_ledger
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "budget.db"
+
+
+def opened(file: Path, **instead: str) -> Any:
+    """A new store whose connection is given other statements than it is asked for, by their last words."""
+    words = {asked.replace("_is_", " = "): given for asked, given in instead.items()}
+
+    class Connection(sqlite3.Connection):
+        def execute(self, sql, *values):
+            return super().execute(words.get(sql.removeprefix("PRAGMA "), sql), *values)
+
+    def connect(path, create):
+        return sqlite3.connect(path, isolation_level=None, factory=Connection)
+
+    return Sqlite(file, create=True, driver=Driver(connect, sqlite3.Error))
+
+
+def test_a_connection_that_does_not_wait_for_the_disk_is_refused(file):
+    with pytest.raises(ib.LedgerError, match="with synchronous 2 or more, got wal with 0"):
+        opened(file, synchronous_is_EXTRA="PRAGMA synchronous = OFF")
+    with pytest.raises(ib.LedgerError, match="with synchronous 2 or more, got wal with 1"):
+        opened(file, synchronous_is_EXTRA="PRAGMA synchronous = NORMAL")
+    opened(file, synchronous_is_EXTRA="PRAGMA synchronous = FULL").close()
+
+
+def test_a_connection_that_does_not_enforce_foreign_keys_is_refused(file):
+    with pytest.raises(ib.LedgerError, match="must enforce foreign keys"):
+        opened(file, foreign_keys_is_ON="SELECT 1")
+
+
+def test_a_connection_that_says_wal_of_a_file_that_is_not_is_refused(file):
+    with pytest.raises(ib.LedgerError, match="got another with 3"):
+        opened(file, journal_mode_is_WAL="SELECT 'wal'", journal_mode="SELECT 'wal'")
+
+
+class SlowToStart(sqlite3.Connection):
+    """The log starts when it has been asked for often enough."""
+
+    asked, errors = 0, ()
+
+    def execute(self, sql, *values):
+        if sql == "PRAGMA journal_mode = WAL":
+            SlowToStart.asked += 1
+            if self.asked <= len(self.errors):
+                raise sqlite3.OperationalError(self.errors[self.asked - 1])
+        return super().execute(sql, *values)
+
+
+def started(file: Path, monkeypatch: pytest.MonkeyPatch, patience: float, *errors: str) -> int:
+    """How often the log was asked to start until the ledger was open."""
+    monkeypatch.setattr(SlowToStart, "asked", 0)
+    monkeypatch.setattr(SlowToStart, "errors", errors)
+    monkeypatch.setattr(sqlite, "PATIENCE", patience)
+
+    def connect(path, create):
+        return sqlite3.connect(path, isolation_level=None, factory=SlowToStart)
+
+    Sqlite(file, create=True, driver=Driver(connect, sqlite3.Error)).close()
+    return SlowToStart.asked
+
+
+def test_two_who_start_the_log_at_once_wait_for_each_other(file, monkeypatch):
+    assert started(file, monkeypatch, 60, "database is locked", "database is locked") == 3
+
+
+def test_nobody_waits_for_ever_for_the_log_to_start(file, monkeypatch):
+    with pytest.raises(ib.LedgerError, match=r"cannot be opened as a ledger .*locked"):
+        started(file, monkeypatch, 0, *["database is locked"] * 1000)
+    assert SlowToStart.asked < 1000
+
+
+def test_a_log_that_cannot_start_is_not_asked_twice(file, monkeypatch):
+    with pytest.raises(ib.LedgerError, match=r"cannot be opened as a ledger .*disk I/O error"):
+        started(file, monkeypatch, 60, "disk I/O error")
+    assert SlowToStart.asked == 1
+
+
+@pytest.mark.parametrize("version", [(3, 36, 9), (2, 99, 0)])
+def test_an_older_sqlite_is_refused(file, monkeypatch, version):
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
+    with pytest.raises(ib.LedgerError, match=r"needs SQLite 3\.37 or later"):
+        Ledger.open(file)
+    assert not file.exists()
+
+
+def test_the_first_sqlite_with_strict_tables_is_taken(file, monkeypatch):
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 37, 0))
+    Ledger.open(file).close()
+
+
+def test_a_ledger_is_known_by_its_first_bytes(file, tmp_path):
+    Ledger.open(file).close()
+    head = file.read_bytes()[:100]
+    contents = {
+        "ledger": (head, True),
+        "text": (b"x" * 68 + head[68:], False),
+        "other": (head[:68] + (APPLICATION + 1).to_bytes(4, "big") + head[72:], False),
+        "short": (SQLITE_MAGIC, False),
+    }
+    for name, (content, known) in contents.items():
+        (tmp_path / name).write_bytes(content)
+        assert is_ledger(tmp_path / name) is known
+    assert not is_ledger(tmp_path / "none")
+
+
+def test_an_empty_file_becomes_a_ledger(file):
+    file.touch()
+    with Ledger.open(file, create=False) as ledger:
+        assert ledger.head().entries == 1
+
+
+def test_a_ledger_whose_file_is_gone_charges_nothing(file):
+    with Ledger.open(file) as ledger:
+        ledger.create_people("pupils", 1)
+        file.unlink()
+        with pytest.raises(ib.LedgerError, match="was removed or cannot be read; nothing was charged now"):
+            ledger.charge("pupils", 1)
+
+
+def test_a_row_that_refers_to_nothing_is_found(file):
+    with Ledger.open(file) as ledger:
+        ledger.create_people("pupils", 1)
+        raw = sqlite3.connect(file)
+        raw.execute("INSERT INTO answers VALUES (99, x'00')")
+        raw.commit()
+        raw.close()
+        with pytest.raises(ib.LedgerError, match="a row of answers refers to nothing"):
+            ledger.verify()
+
+
+def test_an_index_that_does_not_hold_what_its_table_does_is_found(file):
+    with Ledger.open(file) as ledger:
+        ledger.create_people("pupils", 1)
+        ledger.charge("pupils", "0.1", key="a long and lonely key")
+    content = file.read_bytes()
+    assert content.count(b"a long and lonely key") == 2  # in its table, and in the index of keys
+    place = content.rindex(b"a long and lonely key")
+    file.write_bytes(content[:place] + b"A" + content[place + 1 :])
+    with Ledger.open(file) as ledger, pytest.raises(ib.LedgerError, match=r"was changed: .*index entries_key"):
+        ledger.verify()
