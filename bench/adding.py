@@ -1,6 +1,6 @@
 """Tables that add up: errors at every level, bias of totals and coverage, beside what others do. Writes its own page.
 
-`python bench/adding.py` measures and writes docs/benchmarks/adding.md; `--quick` with few draws, printing only.
+`python bench/adding.py` measures and writes docs/benchmarks/adding.md.
 """
 
 import json
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from harness import machine, one_thread
@@ -29,7 +30,7 @@ from inbounds.tables.adding.shares import designed_shares  # noqa: E402
 from inbounds.tables.adding.tree import Tree  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "adding.md"
-EPSILONS, SIZE, DRAWS, LEVEL = (0.5, 1.0, 2.0, 4.0), 20, 30, 0.9
+EPSILONS, SIZE, DRAWS, LEVEL = (0.5, 1.0, 2.0, 4.0), 20, 20, 0.9
 OURS, SQUARES = "inbounds", "least squares, non-negative, rounded"
 Levels = list[np.ndarray]
 
@@ -227,27 +228,41 @@ SAID = (
 )
 
 
-def main(words: list[str]) -> None:
-    if words == ["large"]:
-        print(json.dumps(large()))
-        return
-    draws = 3 if "--quick" in words else DRAWS
-    parts = [ABOUT.format(draws=draws)]
-    for name in SOURCES:
-        parts.append(table(name, {epsilon: measured(name, epsilon, draws) for epsilon in EPSILONS}))
-        print(parts[-1], flush=True)
-    done = subprocess.run([sys.executable, __file__, "large"], capture_output=True, text=True, check=True)
-    big = json.loads(done.stdout.splitlines()[-1])
-    parts.append(
+def part(name: str, draws: int) -> dict[float, Any]:
+    return {epsilon: measured(name, epsilon, draws) for epsilon in EPSILONS}
+
+
+def page(parts: dict[str, dict[float, Any]], big: dict[str, float]) -> str:
+    where = ", ".join(f"{name}: {value}" for name, value in machine().items())
+    size = (
         "## 10^5 groups in three levels\n\n"
         f"A whole release of 2·10^6 records: {big['release']:.1f} s of processor time, {big['memory']:.2g} GB at most; "
         f"the tree's decision alone {big['decision']:.2f} s."
     )
-    where = ", ".join(f"{name}: {value}" for name, value in machine().items())
-    parts += [LIMITS, "**Repeat it:** `python bench/adding.py`.", f"{where}."]
-    print(parts[-3])
-    if "--quick" not in words:
-        PAGE.write_text("\n\n".join(parts) + "\n", "utf-8")
+    tables = [table(name, found) for name, found in parts.items()]
+    repeat = "**Repeat it:** `python bench/adding.py`."
+    return "\n\n".join([ABOUT.format(draws=DRAWS), *tables, size, LIMITS, repeat, f"{where}."]) + "\n"
+
+
+def in_a_process(*words: str) -> Any:
+    done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main(words: list[str]) -> None:
+    """Everything, or one part of it as JSON: a source by its number, or `large`."""
+    if words == ["large"]:
+        print(json.dumps(large()))
+    elif words:
+        print(json.dumps(part(list(SOURCES)[int(words[0])], DRAWS)))
+    else:
+        parts = {name: numbered(in_a_process(str(k))) for k, name in enumerate(SOURCES)}
+        PAGE.write_text(page(parts, in_a_process("large")), "utf-8")
+
+
+def numbered(found: dict[str, Any]) -> dict[float, Any]:
+    """JSON has texts for keys."""
+    return {float(epsilon): own for epsilon, own in found.items()}
 
 
 if __name__ == "__main__":

@@ -58,7 +58,8 @@ def account(plan: Plan) -> list[AccountLine]:
         by_unit = counted_by_unit(statistic.kind, plan.adds_up(statistic))
         drawn_at, reason = drawn(statistic.kind, plan.groups.public, plan.neighbours, spent, person, by_unit)
         records = 1 if by_unit else person.records
-        found.append(AccountLine(statistic, spent, drawn_at, reason, records, layered(plan, statistic, drawn_at)))
+        layers = layered(plan, statistic, drawn_at) if plan.adds_up(statistic) else None
+        found.append(AccountLine(statistic, spent, drawn_at, reason, records, layers))
     return found
 
 

@@ -24,7 +24,7 @@ from inbounds.tables.designs import Design, Progress, Request, kept, no_progress
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.layers import layer_request
-from inbounds.tables.layout import Released, keys_and_sizes, of_groups, reports_form
+from inbounds.tables.layout import Released, levels_and_sizes, of_groups, reports_form
 from inbounds.tables.plan import Plan
 from inbounds.tables.statistics import Derived, Expected
 from inbounds.trusted.sample import Draws, entropy, report
@@ -197,7 +197,7 @@ def _adding_up(designed: Designed, columns: dict[int, list[Released]], layered: 
     reports = reports_form(plan, designed.asked.entries, layered)
     for k, adjusted in zip(layered, adjusted_columns(reports), strict=True):
         columns[k] = [Released(name, values) for name, values in adjusted.items()]
-    found = keys_and_sizes(plan)
+    found = keys_and_sizes(plan) if plan.hierarchy is None else levels_and_sizes(plan)
     for k in range(len(plan.statistics)):
         found += columns[k] if k in layered else [of_groups(plan, column) for column in columns[k]]
     return Answers(found, reports)
@@ -279,6 +279,14 @@ def _derived_intervals(
         prior, own = prior_of(request.wishes, derived.query), [outputs[members] for outputs in drawn]
         low[members], high[members] = derived.interval(design.mechanism, own, asked.plan.interval, prior)
     return low, high
+
+
+def keys_and_sizes(plan: Plan) -> list[Released]:
+    """What names each group, and its declared size where they differ, so that a reader knows which mechanism answered
+    it; public."""
+    keys = plan.groups.keys
+    found = [Released(name, np.array([key[k] for key in keys], dtype=object)) for k, name in enumerate(plan.groups.by)]
+    return found + ([Released(plan.size_column, np.array(plan.groups.sizes))] if plan.size_column else [])
 
 
 # --- credible intervals: where the true answer lies, given the released one and a prior over the answers ----

@@ -53,10 +53,8 @@ class Layered:
         return [(self.name, self.share), *((layer.name, layer.share) for layer in self.layers)]
 
 
-def layered(plan: Plan, statistic: Statistic, drawn_at: Fraction) -> Layered | None:
-    """The layers of a statistic, from the plan alone; None where it does not add up. drawn_at: before it is shared."""
-    if not plan.adds_up(statistic):
-        return None
+def layered(plan: Plan, statistic: Statistic, drawn_at: Fraction) -> Layered:
+    """The layers of a statistic that adds up, from the plan alone. drawn_at: its epsilon before it is shared."""
     subject = plan.subject(statistic)
     query = statistic.own.query(subject, int(plan.groups.sizes.max()))
     if isinstance(subject.declared, Crossed):

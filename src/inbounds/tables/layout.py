@@ -24,19 +24,14 @@ class Released:
     values: NDArray[Any] = field(repr=False)
 
 
-def keys_and_sizes(plan: Plan) -> list[Released]:
-    """What names each row, and what was declared about its size, so that a reader knows which mechanism answered it.
+def levels_and_sizes(plan: Plan) -> list[Released]:
+    """What names the rows of a hierarchy, and how large each node is; all of it public.
 
-    Keys of lower levels are missing in rows of higher ones. All of it is public.
+    Keys of lower levels are missing in rows of higher ones.
     """
-    if plan.hierarchy is None:
-        columns = [(name, [key[k] for key in plan.groups.keys]) for k, name in enumerate(plan.groups.by)]
-        sizes = plan.groups.sizes if plan.size_column else None
-    else:
-        columns = _levels_and_keys(plan)
-        sizes = np.concatenate([*plan.nested.tree.sizes[:0:-1], plan.groups.sizes])
-    found = [Released(name, np.array(values, dtype=object)) for name, values in columns]
-    return found + ([] if sizes is None else [Released(plan.size_column, np.array(sizes))])
+    columns = [Released(name, np.array(values, dtype=object)) for name, values in _levels_and_keys(plan)]
+    sizes = np.concatenate([*plan.nested.tree.sizes[:0:-1], plan.groups.sizes])
+    return [*columns, Released(plan.size_column, sizes)]
 
 
 def _levels_and_keys(plan: Plan) -> list[tuple[str, list[Any]]]:
