@@ -11,7 +11,7 @@ from inbounds.tables.adding import adjusted as adjusting
 from inbounds.tables.adding import posterior as messages
 from inbounds.tables.adding.adjusted import LEAST_SQUARES, POSTERIOR, adjusted_tree
 from inbounds.tables.adding.best import best_sums
-from inbounds.tables.adding.cost import Absolute, ExpectedError, Squared
+from inbounds.tables.adding.cost import Absolute, PosteriorCost, Squared
 from inbounds.tables.adding.posterior import Marginals, posterior
 from inbounds.tables.adding.prior import SPREADS, Rates, TablePrior, local_rates, log_beta_binomial
 from inbounds.tables.adding.reports import Columns, GeometricReports, Known
@@ -122,11 +122,11 @@ def test_wide_leaves_are_looked_at_through_windows():
 @pytest.mark.parametrize("known", [False, True])
 def test_the_best_sums_cost_no_more_than_any_other_table(tree, known):
     rng, levels = np.random.default_rng(5), all_tables(tree)
-    for kind in (Absolute, Squared, ExpectedError):
+    for kind in (Absolute, Squared, PosteriorCost):
         leaves = random_leaves(rng, tree)
         reports = drawn(rng, tree, leaves, rng.uniform(0.2, 2, 3), known=known)
         found = posterior(tree, reports, random_prior(rng, tree, 0.1))
-        of = found if kind is ExpectedError else [own.y for own in reports]
+        of = found if kind is PosteriorCost else [own.y for own in reports]
         costs = [kind(own, weight) for own, weight in zip(of, (1.0, 0.7, 0.3), strict=True)]
         top = tree.sums(leaves)[-1] if known else None
         best = best_sums(tree, costs, top)
@@ -147,7 +147,7 @@ def total_cost(costs, table):
 
 def test_the_slope_of_the_expected_error_is_its_difference():
     mass = np.random.default_rng(6).dirichlet(np.ones(6), 3)
-    cost = ExpectedError(Marginals(np.array([0, 2, 5]), mass), 1.0)
+    cost = PosteriorCost(Marginals(np.array([0, 2, 5]), mass), 1.0)
     for node in range(3):
         x = cost.marginals.low[node] + np.arange(6)
         risk = [mass[node] @ np.abs(x - d) for d in range(15)]

@@ -9,7 +9,7 @@ from adding.enumerated import all_tables, geometric, likelihood
 from inbounds.tables.adding import labels as labelling
 from inbounds.tables.adding import twoway as tabling
 from inbounds.tables.adding.adjusted import LEAST_SQUARES, POSTERIOR
-from inbounds.tables.adding.cost import Absolute, ExpectedError
+from inbounds.tables.adding.cost import Absolute, PosteriorCost
 from inbounds.tables.adding.crossed import Side, crossed
 from inbounds.tables.adding.form import KNOWN, MOST
 from inbounds.tables.adding.labels import Labelled, adjusted_labels
@@ -88,7 +88,7 @@ def test_the_best_two_way_table_costs_no_more_than_any_other(known):
         _, asked = two_way(rng, 2, 3, 4, known)
         levels, _ = enumerated(asked)
         found = [Marginals(np.zeros(n, int), rng.dirichlet(np.ones(5), n)) for n in (6, 2, 3)]
-        costs = [ExpectedError(own, 1.0) for own in found]
+        costs = [PosteriorCost(own, 1.0) for own in found]
         values = best_table(Tables(2, 3, np.full(6, 4), np.full(2, 4), np.full(3, 4), np.array([4]), known), *costs)
         risks = sum(
             own.mass[node] @ np.abs(np.arange(5)[:, None] - values[:, node])

@@ -263,6 +263,14 @@ def test_records_without_an_id_count_for_nobody(stored, name):
     assert kept(*stored(name, rows), 3, 1) == {(0, 7): 1}
 
 
+def test_nothing_of_the_choice_is_left_in_the_engine():
+    import ibis
+
+    open_source(as_plan(plan([{"count": "true"}]), frame([{"person": "A", "g": "a"}]))).aggregate()
+    left = ibis.get_backend().con.execute("select table_name from duckdb_tables()").fetchall()
+    assert not [name for (name,) in left if name.startswith("inbounds_")]
+
+
 def test_the_records_of_a_person_are_chosen_without_preference(tmp_path):
     """Of values 0..3 with one record each, each is kept by a quarter of 4,000 persons: within 5 standard errors.
 

@@ -210,9 +210,9 @@ def _drawn(
     progress = settings[-1]
     with closing(open_source(plan)) as source:
         designed = _designed(plan, *settings)
-        idle = no_better(designed, _folder(settings[0]))
-        with plan.located():
-            if not anyway:
+        idle = no_better(designed, _folder(settings[0])) if designed.idle else ()
+        if idle and not anyway:
+            with plan.located():
                 check_worth(designed, idle)
         check()  # a passport may have taken the table's name; afterwards it would be too late
         booking.charge()
@@ -242,7 +242,8 @@ def preview(
     constants = {
         name: tuple(found.constant for found in row) for name, row in zip(names, designed.expected, strict=True)
     }
-    lines, idle = tuple(composition(wanted, asked.entries)), no_better(designed, _folder(cache))
+    lines = tuple(composition(wanted, asked.entries))
+    idle = no_better(designed, _folder(cache)) if designed.idle else ()
     found, record = mechanisms_of(designed), recorded(designed, idle)
     return Preview(wanted, statement(wanted), lines, asked.sizes, errors, record, found, constants, idle)
 

@@ -26,7 +26,7 @@ from inbounds.tables.errors import PlanError, at
 from inbounds.tables.layers import layer_request
 from inbounds.tables.layout import Released, levels_and_sizes, of_groups, reports_form
 from inbounds.tables.plan import Plan
-from inbounds.tables.statistics import Derived, Expected
+from inbounds.tables.statistics import Derived, ExpectedError
 from inbounds.trusted.sample import Draws, entropy, report
 
 Mechanisms = Mapping[tuple[str, int], Mechanism]
@@ -72,8 +72,13 @@ class Designed:
 
     asked: Asked
     designs: tuple[tuple[Design, ...], ...] = field(repr=False)
-    expected: tuple[tuple[Expected, ...], ...]
+    expected: tuple[tuple[ExpectedError, ...], ...]
     layers: tuple[tuple[Design, ...], ...] = field(repr=False)
+
+    @property
+    def idle(self) -> bool:
+        """Whether some number is no better than a constant: see `worth`."""
+        return any(found.no_better for row in self.expected for found in row)
 
     @property
     def errors(self) -> tuple[tuple[float, ...], ...]:
@@ -98,7 +103,7 @@ class Designed:
             tuple(tuple(made[request] for request in row) for row in wanted)
             for wanted in (asked.requests, asked.layers)
         )
-        found: dict[tuple[Request, str, Any], Expected] = {}
+        found: dict[tuple[Request, str, Any], ExpectedError] = {}
         expected = []
         for statistic, row in zip(asked.plan.statistics, asked.requests, strict=True):
             loss, derived = statistic.own.error, statistic.own.derived(asked.plan.subject(statistic))
@@ -116,14 +121,14 @@ def _made(request: Request, folder: Path) -> Design:
         raise PlanError(f"cannot be answered as wished: {error}") from error
 
 
-def expected_of(made: Mechanism, request: Request, loss: str, derived: Derived | None) -> Expected:
+def expected_of(made: Mechanism, request: Request, loss: str, derived: Derived | None) -> ExpectedError:
     """The mean loss over the prior, to six digits, and that of the best constant: the same for all groups of a size."""
     if derived is None:
         prior = prior_of(request.wishes, request.query)
-        found = Expected(made.loss(loss, prior), constant_loss(request.query, loss, prior))
+        found = ExpectedError(made.loss(loss, prior), constant_loss(request.query, loss, prior))
     else:
         found = derived.expected(made, prior_of(request.wishes, derived.query))
-    return Expected(*(float(f"{value:.6g}") for value in found))
+    return ExpectedError(*(float(f"{value:.6g}") for value in found))
 
 
 def mechanisms_of(designed: Designed) -> Mechanisms:

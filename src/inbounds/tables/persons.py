@@ -81,5 +81,5 @@ def prepare(engine: Any) -> None:
         engine.con.create_function("inbounds_sha256", 1, _sha256, deterministic=True)
 
 
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _sha256(text: str | None) -> str | None:
+    return None if text is None else hashlib.sha256(text.encode()).hexdigest()

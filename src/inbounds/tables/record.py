@@ -23,7 +23,7 @@ from inbounds.tables.layout import layer_error
 from inbounds.tables.plan import CHANGE, PERSON, Plan
 from inbounds.tables.schema import texts_of, used_columns
 from inbounds.tables.sources.csvfile import WELL_FORMED
-from inbounds.tables.statistics import DOMAINS, Expected
+from inbounds.tables.statistics import DOMAINS, ExpectedError
 from inbounds.tables.texts import is_date, number
 from inbounds.tables.worth import NoBetter
 
@@ -100,13 +100,13 @@ def _layer_lines(designed: Designed, k: int) -> Iterator[MechanismForm]:
     layers = () if entry.layered is None else entry.layered.layers
     for layer, design in zip(layers, designed.layers[k], strict=True):
         error = layer_error(plan, entry, layer.share)
-        line = _line(entry.statistic.name, layer.size, len(layer.ranges), design, Expected(error, error))
+        line = _line(entry.statistic.name, layer.size, len(layer.ranges), design, ExpectedError(error, error))
         line["layer"] = layer.name
         del line["constant_error"]
         yield line
 
 
-def _line(statistic: str, size: int, groups: int, design: Design, expected: Expected) -> MechanismForm:
+def _line(statistic: str, size: int, groups: int, design: Design, expected: ExpectedError) -> MechanismForm:
     made = design.mechanism
     return {
         "statistic": statistic,

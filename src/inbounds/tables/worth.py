@@ -20,11 +20,8 @@ from inbounds.tables.answer import Designed, expected_of
 from inbounds.tables.columns import Number
 from inbounds.tables.designs import DESIGNED_UP_TO, Request, kept
 from inbounds.tables.errors import PlanError
-from inbounds.tables.statistics import Expected, Subject
+from inbounds.tables.statistics import ExpectedError, Subject
 from inbounds.tables.texts import number
-
-NO_BETTER = 0.95
-"""From this share of the constant's error on, a statistic is no better than the constant."""
 
 USEFUL = 0.5
 """What would help brings the error down to this share of the constant's."""
@@ -48,7 +45,7 @@ class NoBetter:
 
     statistic: str
     sizes: tuple[int, ...]
-    found: Expected
+    found: ExpectedError
     helps: tuple[str, ...]
     everywhere: bool
 
@@ -86,7 +83,7 @@ def _judged(designed: Designed, k: int, folder: Path) -> Iterator[NoBetter]:
     asked, expected = designed.asked, designed.expected[k]
     if asked.entries[k].layered is not None:
         return  # what adds up is known by its sums as well
-    bad = [s for s, found in enumerate(expected) if not found.error < NO_BETTER * found.constant]
+    bad = [s for s, found in enumerate(expected) if found.no_better]
     if bad:
         worst, sizes = expected[bad[-1]], tuple(asked.sizes[s] for s in bad)
         everywhere = len(bad) == len(expected)
@@ -101,7 +98,7 @@ def _helps(designed: Designed, k: int, size: int, folder: Path) -> Iterator[str]
     plan, entry = designed.asked.plan, designed.asked.entries[k]
     subject = plan.subject(entry.statistic)
 
-    def tried(factor: int, more: str) -> Expected | None:
+    def tried(factor: int, more: str) -> ExpectedError | None:
         """The errors with so many times the epsilon, the records, or the step."""
         own = _coarser(subject, factor) if more == "step" else subject
         largest = size * factor if more == "size" else size
@@ -123,7 +120,7 @@ def _helps(designed: Designed, k: int, size: int, folder: Path) -> Iterator[str]
 
 def _expected(
     designed: Designed, entry: AccountLine, subject: Subject[Number], size: int, epsilon: Fraction, folder: Path
-) -> Expected | None:
+) -> ExpectedError | None:
     """The errors of the statistic under other facts; nothing where it cannot be designed."""
     statistic = entry.statistic
     try:

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.best import best_sums
-from inbounds.tables.adding.cost import ExpectedError, NodeCost
+from inbounds.tables.adding.cost import NodeCost, PosteriorCost
 from inbounds.tables.adding.posterior import Marginals, OutOfWindow, posterior
 from inbounds.tables.adding.prior import RATES, Prior, local_rates
 from inbounds.tables.adding.reports import Known, Reports
@@ -80,7 +80,7 @@ def work(tree: Tree) -> int:
 
 def expected_errors(found: Sequence[Marginals], weights: Sequence[float]) -> list[NodeCost]:
     """The cost of each level: its weight for the mean over its nodes."""
-    return [ExpectedError(own, weight / len(own.low)) for own, weight in zip(found, weights, strict=True)]
+    return [PosteriorCost(own, weight / len(own.low)) for own, weight in zip(found, weights, strict=True)]
 
 
 def levels_of(found: Sequence[Marginals], values: Sequence[Ints], interval: float) -> list[Level]:

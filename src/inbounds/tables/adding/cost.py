@@ -20,7 +20,7 @@ class NodeCost(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class ExpectedError:
+class PosteriorCost:
     """weight · E|X - d| under the posterior: the slope is weight · (2·F(d) - 1), which rises whatever the posterior."""
 
     marginals: Marginals

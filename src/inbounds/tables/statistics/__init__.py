@@ -8,7 +8,7 @@ from inbounds.tables.statistics.count import CONDITIONS, COUNT
 from inbounds.tables.statistics.crosstab import CROSSES, CROSSTAB
 from inbounds.tables.statistics.extreme import MAX, MEDIAN, MIN
 from inbounds.tables.statistics.histogram import HISTOGRAM, LABELS
-from inbounds.tables.statistics.kind import Aggregates, Derived, Domain, Expected, StatisticKind, Subject
+from inbounds.tables.statistics.kind import Aggregates, Derived, Domain, ExpectedError, StatisticKind, Subject
 from inbounds.tables.statistics.mean import MEAN
 from inbounds.tables.statistics.mode import MODE
 from inbounds.tables.statistics.numbers import NUMBERS
@@ -24,7 +24,7 @@ __all__ = [
     "Aggregates",
     "Derived",
     "Domain",
-    "Expected",
+    "ExpectedError",
     "StatisticKind",
     "Subject",
 ]

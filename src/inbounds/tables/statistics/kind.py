@@ -72,11 +72,20 @@ class Aggregates:
         return self.measures[""]
 
 
-class Expected(NamedTuple):
+NO_BETTER = 0.95
+"""From this share of the constant's error on, a number is no better than the constant."""
+
+
+class ExpectedError(NamedTuple):
     """The expected error of a number, and that of the best constant in its place."""
 
     error: float
     constant: float
+
+    @property
+    def no_better(self) -> bool:
+        """Whether the constant would do as well."""
+        return not self.error < NO_BETTER * self.constant
 
 
 @dataclass(frozen=True)
@@ -91,8 +100,8 @@ class Derived:
 
     parts: tuple[str, ...]
     value: Callable[[Sequence[Ints]], Floats]
-    expected: Callable[[Mechanism, Floats | None], Expected]
-    errors: Callable[[Mechanism, Expected, Sequence[Ints]], Floats]
+    expected: Callable[[Mechanism, Floats | None], ExpectedError]
+    errors: Callable[[Mechanism, ExpectedError, Sequence[Ints]], Floats]
     interval: Callable[[Mechanism, Sequence[Ints], Fraction, Floats | None], tuple[Floats, Floats]]
     query: Query
     words: str

@@ -21,7 +21,7 @@ from inbounds.mechanism import Mechanism
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Metric, Query, Scale
 from inbounds.tables.columns import Number
-from inbounds.tables.statistics.kind import Aggregates, Derived, Expected
+from inbounds.tables.statistics.kind import Aggregates, Derived, ExpectedError
 from inbounds.tables.statistics.numbers import anywhere, asked, clamped, of_any_size
 from inbounds.tables.texts import number
 from inbounds.trusted.bounds import TOTAL
@@ -81,7 +81,7 @@ def mean_of(column: Number, above: Floats | Ints, below: Floats | Ints) -> Float
     return np.where(both > 0, np.clip(low + (high - low) * share, low, high), float(column.missing))
 
 
-def expected(column: Number, mechanism: Mechanism, prior: Floats | None) -> Expected:
+def expected(column: Number, mechanism: Mechanism, prior: Floats | None) -> ExpectedError:
     """The mean absolute error in a group that is as large as its maximum, and that of the best constant.
 
     The true mean is spread over the range as the prior says. With n records U = n·mean, V = n·w - U.
@@ -92,10 +92,10 @@ def expected(column: Number, mechanism: Mechanism, prior: Floats | None) -> Expe
     truths = float(column.low) + shares * float(column.high - column.low)
     errors = [_error(column, share * most, truth, most, noise) for share, truth in zip(shares, truths, strict=True)]
     median = truths[np.searchsorted(np.cumsum(weights), 0.5)]
-    return Expected(float(np.dot(weights, errors)), float(weights @ np.abs(truths - median)))
+    return ExpectedError(float(np.dot(weights, errors)), float(weights @ np.abs(truths - median)))
 
 
-def errors(column: Number, mechanism: Mechanism, found: Expected, drawn: Sequence[Ints]) -> Floats:
+def errors(column: Number, mechanism: Mechanism, found: ExpectedError, drawn: Sequence[Ints]) -> Floats:
     """The expected error at the size that was drawn: the noise is the same, so it grows as the group is smaller."""
     both, most = np.maximum(drawn[0] + drawn[1], 1), len(mechanism.query.answers) - 1
     return np.asarray(np.clip(found.error * (most / both), found.error, float(column.high - column.low) / 2))
