@@ -50,13 +50,16 @@ class Rates:
     spread: float
 
     def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
-        x = low[:, None] + np.arange(width)
-        keys = np.stack([self.parent[leaves], self.sizes[leaves], low])
-        _, first, again = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-        size, rate = self.sizes[leaves][first], self.rates[self.parent[leaves][first]]
-        return np.asarray(
-            log_beta_binomial(x[first][:, None, :], size[:, None, None], rate[..., None], self.spread)[again]
-        )
+        given, again = _given(self.sizes[leaves], self.parent[leaves], self.rates, self.spread, low, width)
+        return np.asarray(given[again])
+
+
+def _given(sizes: Ints, owner: Ints, rates: Floats, spread: float, low: Ints, width: int) -> tuple[Floats, Ints]:
+    """log Pr[x] by rate for each kind of leaf there is, kinds × rates × window, and which kind every leaf is."""
+    kinds = np.stack([owner, sizes, low])
+    _, first, again = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
+    x = low[first][:, None, None] + np.arange(width)
+    return log_beta_binomial(x, sizes[first][:, None, None], rates[owner[first]][..., None], spread), again
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +73,7 @@ class LabelRates:
     weights: Floats
 
     def log_mass(self, leaves: slice, low: Ints, width: int) -> Floats:
-        x = low[:, None] + np.arange(width)
-        keys = np.stack([self.label[leaves], self.sizes[leaves], low])
-        _, first, again = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-        size, rate = self.sizes[leaves][first], self.rates[self.label[leaves][first]]
-        given = log_beta_binomial(x[first][:, None, :], size[:, None, None], rate[..., None], self.spread)
+        given, again = _given(self.sizes[leaves], self.label[leaves], self.rates, self.spread, low, width)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.exp(given).mean(axis=1))[again][:, None, :])
 
