@@ -30,7 +30,7 @@ from inbounds.tables.adding.shares import designed_shares  # noqa: E402
 from inbounds.tables.adding.tree import Tree  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "adding.md"
-EPSILONS, SIZE, DRAWS, LEVEL = (0.5, 1.0, 2.0, 4.0), 20, 20, 0.9
+EPSILONS, SIZE, DRAWS, LEVEL = (0.5, 1.0, 2.0, 4.0), 20, 14, 0.9
 OURS, SQUARES = "inbounds", "least squares, non-negative, rounded"
 Levels = list[np.ndarray]
 

@@ -2,7 +2,7 @@
 
 Every parent of leaves has a rate p, unknown, on a small grid around what its leaves' reports say, with equal weights on
 the scale arcsin √p (Jeffreys). Given p its leaves are independent beta-binomials, with one correlation `spread` for all
-parents, the one of greatest marginal likelihood. One prior for all leaves alike, or a flat one, makes margins worse:
+parents, by marginal likelihood. One prior for all leaves alike, or a flat one, makes margins worse:
 a flat prior pulls every rate to one half, and a common one every parent to the others.
 """
 
@@ -20,6 +20,9 @@ from inbounds.tables.adding.tree import Tree
 
 SPREADS = (0.0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.35, 0.6)
 """Correlations of two people of one leaf that are tried; 0 is the binomial."""
+
+CAUTION = 0.75
+"""Standard deviations that are added to the estimated spread."""
 
 RATES = 9
 REACH = 3.5
@@ -142,9 +145,18 @@ def _steps(sizes: Ints | Floats) -> Floats:
 
 
 def _likeliest(evidence: dict[float, Floats], steps: Floats) -> tuple[float, Floats]:
-    """The spread of greatest marginal likelihood, and the rates around what it says of each parent."""
-    spread = max(evidence, key=lambda own: float(_log_mean_exp(evidence[own]).sum()))
-    return spread, _rate(_grid(evidence[spread], steps))
+    """The spread by marginal likelihood, and the rates around what it says of each parent.
+
+    Vague reports tell little of the spread, and one that is too small makes intervals too short. So it is the mean over
+    those that are tried, weighed by their likelihood, and CAUTION standard deviations more.
+    """
+    tried = np.array(list(evidence))
+    log = np.array([float(_log_mean_exp(own).sum()) for own in evidence.values()])
+    weight = np.exp(log - log.max())
+    weight /= weight.sum()
+    mean = float(weight @ tried)
+    spread = mean + CAUTION * float(np.sqrt(weight @ (tried - mean) ** 2))
+    return spread, _rate(_grid(evidence[min(evidence, key=lambda own: abs(own - spread))], steps))
 
 
 def _rate(t: Floats) -> Floats:
