@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check slow bench docs figures studies studies-quick clean
+.PHONY: demo test check slow proof bench docs figures studies studies-quick clean
 
 demo: .venv/tables
 	@$(BIN)/python examples/demo.py
@@ -15,6 +15,11 @@ check: .venv/check .venv/test
 
 slow: .venv/test .venv/postgres .venv/spark
 	@$(BIN)/python -m pytest -q -m slow
+
+# The machine-checked proof, the checker extracted from it, and Python's checkers against that one. Needs Coq 8.16.
+proof: .venv/test
+	@$(MAKE) --no-print-directory -C coq proof
+	@$(BIN)/python -m pytest -q tests/proof
 
 bench: .venv/bench
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/run.py $(ONLY)
@@ -40,3 +45,4 @@ figures: .venv/figures
 
 clean:
 	rm -rf .venv site dist build .pytest_cache .mypy_cache .ruff_cache
+	$(MAKE) -C coq clean

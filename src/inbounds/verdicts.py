@@ -1,15 +1,17 @@
 """verify: what a file proves by itself, as a value that commands, services and pages show."""
 
 import os
+import shutil
+import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inbounds.errors import LedgerError, PassportError
-from inbounds.files import Json, format_of
+from inbounds.files import Json, content_of, format_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.passport import summary
-from inbounds.mechanism.reading import load
+from inbounds.mechanism.reading import load, promised
 from inbounds.numbers import decimal
 from inbounds.report.words import promise
 
@@ -19,12 +21,16 @@ RELEASE = "inbounds release"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found of a file: a mechanism that is proved, or sentences that are; or the reason of a refusal."""
+    """What was found of a file: a mechanism that is proved, or sentences that are; or the reason of a refusal.
+
+    seconded: the other checker that was asked, where it finds the same.
+    """
 
     path: Path
     mechanism: Mechanism | None = None
     proved: tuple[str, ...] = ()
     reason: str = ""
+    seconded: str = ""
 
     @property
     def valid(self) -> bool:
@@ -50,13 +56,16 @@ class Verdict:
             "promise": promise(self.mechanism),
             "tight_epsilon": f"{self.mechanism.effective_epsilon():.12g}",
             "claimed_not_checked": self.mechanism.claimed,
+            **({"seconded": self.seconded} if self.seconded else {}),
         }
 
 
-def verify(path: str | os.PathLike[str]) -> Verdict:
+def verify(path: str | os.PathLike[str], *, second: str | None = None) -> Verdict:
     """Check a mechanism passport, a release record, a record of several answers or a ledger from scratch.
 
     A file that was changed, or is not private, is a verdict with a reason; one that cannot be read is an OSError.
+    second: a program that judges the passport as well, such as `inbounds-check`, which is extracted from the
+    machine-checked proof; where the two do not agree, the file is refused.
 
     >>> import inbounds as ib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -65,11 +74,47 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
     True
     """
     file = Path(path)
+    found = _verdict(file)
+    return found if second is None else _seconded(found, second)
+
+
+def _verdict(file: Path) -> Verdict:
     try:
         sentences = _proved_together(file)
         return Verdict(file, _mechanism(file)) if sentences is None else Verdict(file, proved=tuple(sentences))
     except (LedgerError, PassportError) as refusal:
         return Verdict(file, reason=str(refusal))
+
+
+def _seconded(found: Verdict, program: str) -> Verdict:
+    """The verdict where the other checker says the same of query, epsilon and law; otherwise a refusal."""
+    if found.proved:
+        raise ValueError(f"{program} judges mechanism passports only, and {found.path} is none; verify it without")
+    said = _said_by(program, found.path)
+    if said.startswith("private") == _private(found.path):
+        return replace(found, seconded=program)
+    ours = "private" if _private(found.path) else "not private"
+    return Verdict(
+        found.path, reason=f"the checkers do not agree: the passport is {ours} here, {program} says {said!r}"
+    )
+
+
+def _private(file: Path) -> bool:
+    try:
+        return bool(promised(content_of(file, "mechanism passport")))
+    except PassportError:
+        return False
+
+
+def _said_by(program: str, file: Path) -> str:
+    """The line that a checker prints of a file."""
+    found = shutil.which(program)
+    if found is None:
+        raise ValueError(f"{program} must be a program; `make proof` builds coq/build/inbounds-check")
+    done = subprocess.run([found, os.fspath(file)], capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode not in (0, 1):
+        raise ValueError(f"{program} must say private or refused, it failed: {done.stderr.strip()[:200]!r}")
+    return done.stdout.strip()
 
 
 def _proved_together(file: Path) -> Sequence[str] | None:

@@ -26,6 +26,10 @@ def verify(
         typer.Argument(help="Mechanism passports, release records (TABLE.release.json), records of several answers."),
     ],
     as_json: AsJson = False,
+    second: Annotated[
+        str | None,
+        typer.Option("--with", help="A second checker that must agree, such as inbounds-check.", metavar="PROGRAM"),
+    ] = None,
 ) -> None:
     """Check mechanism files, release records or records of several answers from scratch; say what is proved.
 
@@ -36,11 +40,13 @@ def verify(
     Example: [bold]inbounds verify released.csv.release.json[/]
 
     Example: [bold]inbounds verify budget.db[/]
+
+    Example: [bold]inbounds verify m.json --with inbounds-check[/]
     """
     if len(files) == 1:
-        _print_one(verified(files[0]), as_json)
+        _print_one(verified(files[0], second=second), as_json)
         return
-    verdicts = [_verdict(file) for file in files]
+    verdicts = [_verdict(file, second) for file in files]
     if as_json:
         typer.echo(json.dumps([{"file": str(verdict.path), **verdict.to_json()} for verdict in verdicts]))
     else:
@@ -61,12 +67,14 @@ def _print_one(verdict: Verdict, as_json: bool) -> None:
         typer.echo(visible(str(verdict)))
     else:
         _explain(verdict.path, verdict.mechanism)
+    if verdict.seconded:
+        out.print(f"\n[bold green]seconded[/] {escape(verdict.seconded)} finds the same of query, epsilon and weights")
 
 
-def _verdict(file: Path) -> Verdict:
+def _verdict(file: Path, second: str | None) -> Verdict:
     """One of several files: a verdict also when it cannot be read."""
     try:
-        return verified(file)
+        return verified(file, second=second)
     except OSError as reason:
         return Verdict(file, reason=reason.strerror or str(reason))
 

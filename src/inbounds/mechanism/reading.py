@@ -8,7 +8,7 @@ from inbounds.errors import PassportError
 from inbounds.files import Json, content_of, refusing
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.mechanism import Mechanism
-from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.origin import Optimality, Origin
 from inbounds.mechanism.passport import PASSPORT, claims, objective_value, version_of
 from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_optimality, read_query
 from inbounds.trusted.extent import MOST_CELLS, MOST_DIGITS
@@ -24,8 +24,7 @@ def read(content: Any) -> Mechanism:
     mechanism = certified(content)
     with _refusing():
         follows = _same_claims(content.get("claims"), claims(mechanism))
-    if content["version"] != version_of(mechanism):
-        raise PassportError("the version does not fit the query: only version 2 has an allowance, and always one")
+    _refuse_other_version(content, mechanism)
     if not follows:
         raise PassportError("the claims do not follow from the weights")
     if not _same_objective(mechanism):
@@ -41,6 +40,23 @@ def certified(content: Any) -> Mechanism:
     PASSPORT.opened(content)
     with _refusing():
         return _mechanism(content)
+
+
+def promised(content: Any) -> Mechanism:
+    """The mechanism of a passport's query, epsilon and law, certified anew; what it says beside them is left aside.
+
+    This much is judged by `inbounds-check` too, the checker that is extracted from the machine-checked proof.
+    """
+    PASSPORT.opened(content)
+    with _refusing():
+        mechanism = _of_numbers(content, Origin("unnamed"))
+    _refuse_other_version(content, mechanism)
+    return mechanism
+
+
+def _refuse_other_version(content: Json, mechanism: Mechanism) -> None:
+    if content["version"] != version_of(mechanism):
+        raise PassportError("the version does not fit the query: only version 2 has an allowance, and always one")
 
 
 def _refusing() -> AbstractContextManager[None]:
@@ -76,14 +92,15 @@ def _same_claims(written: Any, computed: Json) -> bool:
 
 
 def _mechanism(content: Json) -> Mechanism:
-    origin, law = content["origin"], read_law(content["law"])
+    origin = content["origin"]
     parameters = {read_line(key): read_line(value) for key, value in origin["parameters"].items()}
+    named = Origin(read_line(origin["name"]), parameters, read_line(origin["reference"]))
+    return _of_numbers(content, named, read_optimality(content["optimality"]))
+
+
+def _of_numbers(content: Json, origin: Origin, optimality: Optimality | None = None) -> Mechanism:
+    law = read_law(content["law"])
     remap = law.remap if isinstance(law, Noise) else None
     written = max(law.weights.shape) if isinstance(law, Matrix) else 0 if remap is None else len(remap)
-    return Mechanism(
-        read_query(content["query"], max(MOST_CELLS, written)),
-        read_fraction(content["epsilon"]),
-        law,
-        Origin(read_line(origin["name"]), parameters, read_line(origin["reference"])),
-        read_optimality(content["optimality"]),
-    )
+    query = read_query(content["query"], max(MOST_CELLS, written))
+    return Mechanism(query, read_fraction(content["epsilon"]), law, origin, optimality)

@@ -115,7 +115,7 @@ def read_law(part: Json) -> Law:
     if len(part) != 1:
         raise ValueError("the law must be a matrix or a noise table")
     if "matrix" in part:
-        rows = [whole_numbers(row) for row in part["matrix"]]
+        rows = [whole_numbers(row) for row in _listed(part["matrix"])]
         if len({len(row) for row in rows}) != 1:
             raise ValueError("the rows of a matrix must have the same length")
         return Matrix(_array(rows))
@@ -123,6 +123,13 @@ def read_law(part: Json) -> Law:
     (floor,), (end,), (size,) = (whole_numbers(noise[key]) for key in ("floor", "end", "size"))
     remap = None if noise["remap"] is None else _array(whole_numbers(noise["remap"]))
     return Noise(_array(whole_numbers(noise["core"])), floor, end, size, remap)
+
+
+def _listed(rows: Any) -> list[Any]:
+    """Rows are a list: the letters of a text, or the names of fields, are none."""
+    if not isinstance(rows, list):
+        raise TypeError("a matrix must be a list of rows")
+    return rows
 
 
 def optimality_json(optimality: Optimality | None) -> Json | None:

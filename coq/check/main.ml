@@ -1,0 +1,55 @@
+(* inbounds-check: what a mechanism passport proves, by the checker extracted from the proof.
+
+   The reading (json, canonical, sha256, spelling) is written by hand; the verdict is Checker.check_passport's. *)
+
+let longest = 1 lsl 29
+
+let content path =
+  let channel = open_in_bin path in
+  Fun.protect ~finally:(fun () -> close_in channel) (fun () ->
+      let buffer = Buffer.create 65536 in
+      let rec go () =
+        if Buffer.length buffer > longest then Json.fail "it is longer than 2^29 bytes";
+        match Buffer.add_channel buffer channel 65536 with
+        | () -> go ()
+        | exception End_of_file -> Buffer.contents buffer
+      in
+      go ())
+
+(* The fields of a passport whose digest is right. *)
+let opened value =
+  match value with
+  | Json.Object fields ->
+      if List.assoc_opt "format" fields <> Some (Json.String "inbounds mechanism") then
+        Spelling.refuse "it is no mechanism passport";
+      let version =
+        match List.assoc_opt "version" fields with
+        | Some (Json.Int v) when Z.equal v Z.one || Z.equal v (Z.of_int 2) -> v
+        | _ -> Spelling.refuse "its version is not known" in
+      if List.assoc_opt "sha256" fields <> Some (Json.String (Canonical.digest fields)) then
+        Spelling.refuse "the digest does not match: the file was changed after it was written";
+      (version, fields)
+  | _ -> Spelling.refuse "it is no mechanism passport"
+
+let check path =
+  let version, fields = opened (Json.of_string (content path)) in
+  if not (Checker.check_passport (Spelling.passport version fields)) then
+    Spelling.refuse "the weights are not private for this query and epsilon"
+
+(* Whether the file is a passport that is private as it says. *)
+let judged path =
+  match check path with
+  | () -> Printf.printf "private %s\n" path; true
+  | exception (Json.Malformed reason | Spelling.Refused reason) -> Printf.printf "refused %s: %s\n" path reason; false
+  | exception Stack_overflow -> raise (Sys_error (path ^ " has lists that are too long for this checker's stack"))
+
+let usage = "inbounds-check FILE... : check mechanism passports; exits with 1 if one is refused, 2 if one cannot be read"
+
+let () =
+  match List.tl (Array.to_list Sys.argv) with
+  | [ "--lines" ] -> Lines.run ()
+  | [] | [ "--help" ] -> print_endline usage; exit (if Array.length Sys.argv = 1 then 2 else 0)
+  | files -> (
+      match List.fold_left (fun all file -> judged file && all) true files with
+      | all -> exit (if all then 0 else 1)
+      | exception Sys_error reason -> prerr_endline reason; exit 2)

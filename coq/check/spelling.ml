@@ -1,0 +1,125 @@
+(* From the JSON of a passport to the record that the extracted checker takes. What is spelled otherwise than
+   mechanism/spelling.py spells it is refused; nothing is computed here. *)
+
+open Json
+
+exception Refused of string
+
+let refuse reason = raise (Refused reason)
+
+let field fields name =
+  match List.assoc_opt name fields with Some value -> value | None -> refuse ("the field " ^ name ^ " is missing")
+
+let fields_of what = function Object fields -> fields | _ -> refuse (what ^ " must be an object")
+let text_of what = function String text -> text | _ -> refuse (what ^ " must be a text")
+
+(* 0, or up to 19 digits that do not begin with 0. *)
+let whole_number word =
+  let n = String.length word in
+  if n < 1 || n > 19 || (n > 1 && word.[0] = '0') || not (String.for_all is_digit word) then
+    refuse "whole numbers must be decimal, separated by single spaces";
+  Z.of_string word
+
+let whole_numbers what value = List.map whole_number (String.split_on_char ' ' (text_of what value))
+
+let one_number what value =
+  match whole_numbers what value with [ number ] -> number | _ -> refuse (what ^ " must be one number")
+
+let most_digits = 1500
+
+(* "3", "-3" or "1/2" *)
+let fraction what value =
+  let text = text_of what value in
+  let unsigned = if text <> "" && text.[0] = '-' then String.sub text 1 (String.length text - 1) else text in
+  let number part =
+    let n = String.length part in
+    if n < 1 || n > most_digits || not (String.for_all is_digit part) then
+      refuse (what ^ " must be an exact number such as 3 or 1/2");
+    Z.of_string part in
+  let num, den =
+    match String.split_on_char '/' unsigned with
+    | [ num ] -> (number num, Z.one)
+    | [ num; den ] -> (number num, number den)
+    | _ -> refuse (what ^ " must be an exact number such as 3 or 1/2") in
+  if Z.equal den Z.zero then refuse (what ^ " has the denominator 0");
+  { Checker.num = (if unsigned == text then num else Z.neg num); den }
+
+let scale what value =
+  let fields = fields_of what value in
+  let places =
+    match List.assoc_opt "size" fields with
+    | Some (Int size) -> Checker.Even size
+    | Some _ -> refuse "a scale's size must be a whole number"
+    | None -> Checker.Listed (whole_numbers "ticks" (field fields "ticks")) in
+  { Checker.first = fraction "start" (field fields "start"); grid_step = fraction "unit" (field fields "unit"); ticks = places }
+
+let cells value =
+  match value with
+  | Null -> None
+  | _ ->
+      let fields = fields_of "outputs" value in
+      let edge name = scale name (field fields name) in
+      Some ((edge "lowers", edge "uppers"), edge "values")
+
+let neighbours value =
+  match fields_of "neighbours" value with
+  | [ ("reach", Int steps) ] -> Checker.ByReach steps
+  | [ ("metric", unit) ] -> Checker.ByMetric (fraction "metric" unit)
+  | [ ("everyone", Bool true) ] -> Checker.AllOfThem
+  | _ -> refuse "neighbours must be a reach, a metric or everyone"
+
+(* How many labels; all must be different texts. *)
+let labels value =
+  match value with
+  | Null -> None
+  | List items ->
+      let names = List.map (text_of "a label") items in
+      let seen = Hashtbl.create 16 in
+      List.iter (fun name -> if Hashtbl.mem seen name then refuse "labels must be distinct"; Hashtbl.add seen name ()) names;
+      Some (Z.of_int (List.length names))
+  | _ -> refuse "labels must be texts"
+
+let kind value =
+  let text = text_of "kind" value in
+  if not (String.for_all (fun c -> c >= ' ' && c <= '~') text) then refuse "the kind must be printable ASCII";
+  match text with
+  | "count" -> Checker.Count
+  | "total" -> Checker.Total
+  | "mean" -> Checker.Mean
+  | "extreme" -> Checker.Extreme
+  | "ordinal" -> Checker.Ordinal
+  | "category" -> Checker.Category
+  | "interval" -> Checker.Interval
+  | _ -> Checker.OtherKind
+
+let rows value =
+  match value with
+  | List items -> List.map (whole_numbers "a row") items
+  | _ -> refuse "a matrix must be a list of rows"
+
+let law value =
+  match fields_of "law" value with
+  | [ ("matrix", value) ] -> Checker.Weights (rows value)
+  | [ ("noise", value) ] ->
+      let fields = fields_of "noise" value in
+      let one name = one_number name (field fields name) in
+      let remap = match field fields "remap" with Null -> None | value -> Some (whole_numbers "remap" value) in
+      Checker.Noise (whole_numbers "core" (field fields "core"), one "floor", one "end", one "size", remap)
+  | _ -> refuse "the law must be a matrix or a noise table"
+
+let passport version fields =
+  let query = fields_of "query" (field fields "query") in
+  let rounds = match field query "rounds" with Bool b -> b | _ -> refuse "rounds must be true or false" in
+  let zero = { Checker.num = Z.zero; den = Z.one } in
+  let allowance =
+    match List.assoc_opt "allowance" query with Some value -> fraction "allowance" value | None -> zero in
+  { Checker.version;
+    asked = kind (field query "kind");
+    answers = scale "answers" (field query "answers");
+    cells = cells (field query "outputs");
+    near = neighbours (field query "neighbours");
+    rounds;
+    labels = labels (field query "labels");
+    allowance;
+    epsilon = fraction "epsilon" (field fields "epsilon");
+    numbers = law (field fields "law") }

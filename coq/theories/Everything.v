@@ -1,0 +1,22 @@
+(** Every promise by its name, and what it assumes: compiling this file prints the axioms, which must be those of the
+    real numbers and no others. *)
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Together Ledger Alias Integral Scores
+  Tight Depth ScoreCheck Lengths Graph.
+
+Definition everything :=
+  (@exp_below_sound, @ratio_below_sound, @exp_below_is_loop,
+   (@post_processing, @randomised_post_processing, @composition, @compose_distribution, @group_privacy),
+   (@check_product_sound, @law_private, @law_distribution, @check_states_sound),
+   (@check_noise_sound, @noise_pointwise, @noise_distribution),
+   (@weights_pointwise, @passport_pointwise, @passport_private, @passport_distribution),
+   (@count_promise, @open_count_promise, @total_promise, @open_total_promise, @mean_promise, @plain_mean_promise,
+    @extreme_promise, @category_promise, @ordinal_promise, @interval_promise, @interval_promise_computed),
+   (@groups_private, @parallel_composition, @persons_private, @persons_reach_private, @pair_private, @passport_per_unit),
+   (@charge_within, @rounded_up, @rounded_down, @ledger_promise),
+   (@alias_law, @small_place, @tail_value),
+   (@flip_formula, @flip_sums_to, @flip_square, @flip_tight),
+   (@stays_fraction, @moves_fraction, @index_words, @halves, @levels_pairs, @scores_private),
+   (@lengths_lipschitz, @length_zero, @persons_lengths, @depth_exists, @quantile_promise),
+   (@check_edges_sound, @path_private, @graph_promise)).
+
+Print Assumptions everything.

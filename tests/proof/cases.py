@@ -1,0 +1,215 @@
+"""Passports to compare two checkers on: every kind of question and law, honest, at the boundary, one unit beyond it,
+and hostile.
+"""
+
+import json
+import random
+from collections.abc import Iterator
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import inbounds as ib
+from hostile.files import honest_mechanisms, json_file
+from inbounds import files
+from inbounds.files import Json
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism import passport as passports
+from inbounds.mechanism.law import Noise, geometric_noise
+from inbounds.mechanism.spelling import law_json, query_json
+from inbounds.numbers import Ints
+from inbounds.query import Query, Scale, with_neighbours
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+
+EPSILONS = ("1/10", "1/3", "1/2", "1", "7/5", "3", "8", "64", "1/1000000000")
+
+
+def queries() -> list[Query]:
+    """Every kind, every relation of neighbours, holes and allowances, cells other than one for each answer."""
+    kept = [
+        ib.count(1), ib.count(4), ib.count(7), ib.count(6, outputs=3), ib.count(5, outputs=ib.cells(-3, 8, 4)),
+        ib.total(3, 0, 2), ib.total(2, -1, 3), ib.mean(3, 1, 3), ib.mean(2, 0, 4, outputs=2),
+        ib.extreme(0, 1), ib.extreme(-2, 3), ib.category(["yes", "no"]), ib.category(["a", "b", "ü", "\ud83d\ude00"]),
+        ib.ordinal(0, 4), ib.ordinal(1, 6, unit="3/2"), ib.ordinal(0, 3, unit="1/7"),
+        ib.interval(0, 1, "1/4", 8), ib.interval(0, 6, 2, 6, holes=[(1, 2)]), ib.interval(0, 6, 2, 6, holes=[(1, 3)]),
+        ib.interval(0, 10, 2, 10, holes=[(2, 6)], allowance=0), ib.interval("-1/3", 5, 1, 7, allowance="1/2000"),
+        ib.interval(0, 8, 1, 8, holes=[(1, 3), (5, 7)]),
+    ]  # fmt: skip
+    others = [
+        with_neighbours(ib.count(5), ib.Reach(3)), with_neighbours(ib.count(5), ib.Reach(9)),
+        with_neighbours(ib.count(5), ib.Metric(Fraction(2, 3))), with_neighbours(ib.total(2, 0, 3), ib.Everyone()),
+        Query("a kind of our own", Scale(Fraction(0), Fraction(1, 2), (0, 1, 4, 5)), ib.count(3).outputs, ib.Reach(3)),
+    ]  # fmt: skip
+    return kept + others
+
+
+def sealed(query: Query, epsilon: Fraction, law: Json) -> Json:
+    """A passport of these, whatever they are, with its digest."""
+    content = {"query": query_json(query), "epsilon": str(epsilon), "law": law, "origin": None, "claims": None}
+    return passports.PASSPORT.sealed(content, 2 if query.allowance else 1)
+
+
+def matrix_json(weights: list[list[int]]) -> Json:
+    return {"matrix": [" ".join(map(str, row)) for row in weights]}
+
+
+# --- matrices ---------------------------------------------------------------------------------------------
+
+
+def at_the_boundary(query: Query, epsilon: Fraction, rng: random.Random) -> list[list[int]]:
+    """A first row that rises and falls by the largest ratio that is allowed, the other rows sharing what is left."""
+    outputs, answers = query.shape
+    row = [0] * answers
+    row[0] = rng.randrange(1, TOTAL >> rng.randrange(3, 40))
+    allowed = {}
+    for clique in query.cliques():
+        allowed |= dict.fromkeys(range(clique.start, clique.stop), ratio_below(epsilon, clique.distance))
+    lowest = row[0]
+    for j in range(1, answers):
+        p = allowed.get(j, 1 << EXP_BITS)
+        most = min(p * lowest >> EXP_BITS, TOTAL // 4)
+        row[j] = rng.choice((most, most, lowest, rng.randint(min(lowest, most), most)))
+        if not isinstance(query.neighbours, ib.Everyone) and rng.random() < 0.5:
+            lowest = row[j]
+    return [row, *_filled(row, outputs)]
+
+
+def _filled(row: list[int], outputs: int) -> list[list[int]]:
+    """Rows that share what a first row leaves of 2**62; those that one output alone would need are not there."""
+    if outputs == 1:
+        return []
+    shares = [[(TOTAL - weight) // (outputs - 1) for weight in row] for _ in range(outputs - 1)]
+    shares[-1] = [TOTAL - row[j] - sum(share[j] for share in shares[:-1]) for j in range(len(row))]
+    return shares
+
+
+def nudged(weights: list[list[int]], rng: random.Random) -> list[list[int]]:
+    """One unit moved within a column; sometimes lost, or given where there was none."""
+    moved = [list(row) for row in weights]
+    i, k, j = rng.randrange(len(moved)), rng.randrange(len(moved)), rng.randrange(len(moved[0]))
+    amount = rng.choice((1, 1, 1, -1, 2, moved[i][j] // 10**9, moved[i][j]))
+    moved[i][j] -= amount
+    moved[k][j] += amount + rng.choice((0, 0, 0, 0, 0, 0, 1, -1))
+    return moved if min(map(min, moved)) >= 0 else weights
+
+
+def near_tight(weights: list[list[int]], query: Query, rng: random.Random) -> Fraction:
+    """An epsilon within 10^-36 of the logarithm of some ratio between neighbours."""
+    clique = rng.choice(list(query.cliques()))
+    part = [weight for weight in rng.choice(weights)[clique.start : clique.stop] if weight]
+    if len(part) < 2 or max(part) == min(part):
+        return Fraction(1)
+    return logarithm(Fraction(max(part), min(part)), rng, clique.distance)
+
+
+def logarithm(ratio: Fraction, rng: random.Random, distance: Fraction = Fraction(1)) -> Fraction:
+    """An epsilon whose bound over a distance is this ratio, or a hair beside it."""
+    with localcontext() as context:
+        context.prec = 80
+        log = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+    found = (Fraction(log) + Fraction(rng.randint(-5, 5), 10 ** rng.choice((9, 30, 36, 37)))) / distance
+    return min(max(found, Fraction(1, 10**9)), Fraction(64)).limit_denominator(10**60)
+
+
+def matrix_passports(number: int, seed: int) -> Iterator[Json]:
+    rng, asked = random.Random(seed), queries()
+    for _ in range(number):
+        query, epsilon = rng.choice(asked), Fraction(rng.choice(EPSILONS))
+        weights = at_the_boundary(query, epsilon, rng)
+        if rng.random() < 0.5:
+            weights = nudged(weights, rng)
+        if rng.random() < 0.3:
+            epsilon = near_tight(weights, query, rng)
+        yield sealed(query, epsilon, matrix_json(weights))
+
+
+# --- noise tables -----------------------------------------------------------------------------------------
+
+
+def noise_queries() -> list[Query]:
+    return [
+        ib.count(3), ib.count(9), ib.count(40), ib.total(3, 0, 4), ib.mean(4, 1, 5), ib.interval(0, 1, "1/4", 12),
+        ib.ordinal(0, 9, unit=3), ib.ordinal(0, 30, unit="5/2"), ib.count(10**6), ib.total(1000, 0, 7),
+        with_neighbours(ib.count(5), ib.Reach(9)), with_neighbours(ib.count(2**40), ib.Reach(3)),
+        ib.mean(3, 0, 2, outputs=2), ib.count(6, outputs=3),
+    ]  # fmt: skip
+
+
+def noise_of(query: Query, epsilon: Fraction, rng: random.Random) -> Noise:
+    law = geometric_noise(query, epsilon)
+    size, outputs = law.size, len(query.outputs)
+    if query.one_output_per_answer and (size > 1000 or rng.random() < 0.7):
+        return law
+    remap = np.array(sorted(rng.randrange(outputs) for _ in range(size + 1)))
+    return Noise(law.core, law.floor, law.end, law.size, remap)
+
+
+def nudged_noise(law: Noise, rng: random.Random) -> Noise:
+    """A unit or a few moved between weights of the noise, its constant tails, its ends."""
+    core, floor, end = law.core.tolist(), law.floor, law.end
+    run = law.size - 1 - len(core) // 2
+    for _ in range(rng.choice((1, 1, 2))):
+        i, k = rng.randrange(len(core)), rng.randrange(len(core))
+        what, amount = rng.randrange(6), rng.choice((1, 1, 1, 2, core[i] // 10**6))
+        if what < 3:
+            core[i], core[k] = core[i] - amount, core[k] + amount
+        elif what == 3:
+            end, core[k] = end - amount, core[k] + 2 * amount
+        elif what == 4:
+            floor, core[k] = floor + 1, core[k] - 2 * run
+        else:
+            core[k] += rng.choice((1, -1))
+    if min(core) < 0 or floor < 0 or end < 0:
+        return law
+    return Noise(np.array(core), floor, end, law.size, law.remap)
+
+
+def noise_passports(number: int, seed: int) -> Iterator[Json]:
+    rng, asked = random.Random(seed), noise_queries()
+    made: dict[tuple[int, str], Noise] = {}
+    for _ in range(number):
+        place, text = rng.randrange(len(asked)), rng.choice(EPSILONS[:6])
+        query, epsilon = asked[place], Fraction(text)
+        law = made.get((place, text)) or made.setdefault((place, text), noise_of(query, epsilon, rng))
+        if rng.random() < 0.6:
+            law = nudged_noise(law, rng)
+        epsilon *= rng.choice((1, 1, 1, 1, 2, Fraction(10**12 - 1, 10**12), Fraction(10**12 + 1, 10**12)))
+        yield sealed(query, epsilon, law_json(law))
+
+
+# --- hostile files ----------------------------------------------------------------------------------------
+
+
+def hostile_texts(number: int, seed: int) -> Iterator[bytes]:
+    """Honest passports with lies in them, signed again or not, torn or nested; and passports of all kinds."""
+    rng = random.Random(seed)
+    plain = [sealed(query, Fraction(1), matrix_json(at_the_boundary(query, Fraction(1), rng))) for query in queries()]
+    bases = [("passport", passports.passport(made), {}) for made in _small_honest()]
+    bases += [("passport", content, {}) for content in plain]
+    for _ in range(number):
+        yield json_file(rng.choice(bases), rng).content
+
+
+def _small_honest() -> list[Mechanism]:
+    return [made for made in honest_mechanisms() if made.query.shape[1] < 10**5]
+
+
+def written(folder: Path, contents: Iterator[Any]) -> list[Path]:
+    """The contents in files of their own."""
+    made = []
+    for number, content in enumerate(contents):
+        file = folder / f"{number}.json"
+        file.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+        made.append(file)
+    return made
+
+
+def weights_of(content: Json) -> Ints:
+    return np.array([[int(word) for word in row.split()] for row in content["law"]["matrix"]], dtype=np.int64)
+
+
+def digest_of(content: Json) -> str:
+    return files.digest(content)
