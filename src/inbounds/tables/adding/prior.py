@@ -1,9 +1,9 @@
 """How likely the true values of the leaves are, estimated from the reports alone (empirical Bayes: post-processing).
 
-Every parent of leaves has a rate p, unknown, on a small grid around what its leaves' reports say, with equal weights on
-the scale arcsin √p (Jeffreys). Given p its leaves are independent beta-binomials, with one correlation `spread` for all
-parents, by marginal likelihood. One prior for all leaves alike, or a flat one, makes margins worse:
-a flat prior pulls every rate to one half, and a common one every parent to the others.
+Every parent of leaves has a rate p, unknown, on a small grid around what its reports say, weighed by how common each
+rate is among all parents, as far as reports tell, on the scale arcsin √p. Given p its leaves are independent
+beta-binomials, with one correlation `spread` for all parents, by marginal likelihood. One prior for all leaves alike, or
+a flat one, makes margins worse: a flat prior pulls every rate to one half, and a common one every parent to the others.
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,9 @@ from inbounds.tables.adding.tree import Tree
 
 SPREADS = (0.0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.35, 0.6)
 """Correlations of two people of one leaf that are tried; 0 is the binomial."""
+
+VAGUE = 10.0
+"""Parents that equal weights count as."""
 
 CAUTION = 0.75
 """Standard deviations that are added to the estimated spread."""
@@ -126,16 +129,29 @@ def local_rates(tree: Tree, reports: Sequence[Reports]) -> Rates:
         + _log_evidence_of_parents(tree, reports[1], _rate(steps), spread)
         for spread in SPREADS
     }
-    spread, rates = _likeliest(evidence, steps)
-    return Rates(tree.sizes[0], tree.parents[0], rates, np.full_like(rates, 1 / RATES), spread)
+    spread, places = _likeliest(evidence, steps)
+    weights = np.interp(places, steps, _pooled(evidence[_nearest(evidence, spread)]))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return Rates(tree.sizes[0], tree.parents[0], _rate(places), weights, spread)
+
+
+def _pooled(log_evidence: Floats) -> Floats:
+    """How common each rate is among the parents, as far as their reports tell: the mean of what each says of itself.
+
+    One step from equal weights and no more: what it converges to follows the noise. A few parents say little about each
+    other, so equal weights count as VAGUE more of them.
+    """
+    post = np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
+    post /= post.sum(axis=1, keepdims=True)
+    return np.asarray((post.sum(axis=0) + VAGUE / post.shape[1]) / (len(post) + VAGUE))
 
 
 def label_rates(sizes: Ints, label: Ints, parents: int, reports: Reports) -> LabelRates:
     """The rates of labels that leaves of different parents share, and the spread, from the reports about the leaves."""
     told = _Told.of(sizes, label, reports)
     steps = _steps(np.bincount(label, sizes))
-    spread, rates = _likeliest({own: told.log_evidence(_rate(steps), own) for own in SPREADS}, steps)
-    return LabelRates(sizes, label, rates, spread, np.ones((parents, 1)))
+    spread, places = _likeliest({own: told.log_evidence(_rate(steps), own) for own in SPREADS}, steps)
+    return LabelRates(sizes, label, _rate(places), spread, np.ones((parents, 1)))
 
 
 def _steps(sizes: Ints | Floats) -> Floats:
@@ -145,7 +161,7 @@ def _steps(sizes: Ints | Floats) -> Floats:
 
 
 def _likeliest(evidence: dict[float, Floats], steps: Floats) -> tuple[float, Floats]:
-    """The spread by marginal likelihood, and the rates around what it says of each parent.
+    """The spread by marginal likelihood, and places on the grid around what it says of each parent.
 
     Vague reports tell little of the spread, and one that is too small makes intervals too short. So it is the mean over
     those that are tried, weighed by their likelihood, and CAUTION standard deviations more.
@@ -156,7 +172,11 @@ def _likeliest(evidence: dict[float, Floats], steps: Floats) -> tuple[float, Flo
     weight /= weight.sum()
     mean = float(weight @ tried)
     spread = mean + CAUTION * float(np.sqrt(weight @ (tried - mean) ** 2))
-    return spread, _rate(_grid(evidence[min(evidence, key=lambda own: abs(own - spread))], steps))
+    return spread, _grid(evidence[_nearest(evidence, spread)], steps)
+
+
+def _nearest(evidence: dict[float, Floats], spread: float) -> float:
+    return min(evidence, key=lambda own: abs(own - spread))
 
 
 def _rate(t: Floats) -> Floats:
