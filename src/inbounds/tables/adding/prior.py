@@ -2,7 +2,7 @@
 
 Every parent of leaves has a rate p, unknown, on a small grid around what its reports say, weighed by how common each
 rate is among all parents, as far as reports tell, on the scale arcsin √p. Given p its leaves are independent
-beta-binomials, with one correlation `spread` for all parents, by marginal likelihood. One prior for all leaves alike, or
+beta-binomials, with one correlation `spread` for all parents, by marginal likelihood. One prior for all leaves, or
 a flat one, makes margins worse: a flat prior pulls every rate to one half, and a common one every parent to the others.
 """
 
