@@ -219,8 +219,8 @@ factor for all nodes."""
 
 LIMITS = """**What this does not say.** The prior learns from the reports: groups of one parent are taken as alike, up
 to a correlation that is estimated. Where they are of two kinds the groups gain less, and at large epsilon lose a little
-to least squares; their intervals hold the truth more or less often than they say. Margins rest on their own reports and stay as good. Other shares would
-move errors between levels for every method."""
+to least squares; their intervals hold the truth more or less often than they say. Margins rest on their own reports and
+stay as good. Other shares would move errors between levels for every method."""
 
 SAID = (
     "How often 90 % intervals hold the truth (and the posterior mass that they contain), and *t*: the paired "

@@ -102,7 +102,7 @@ def shown(made: dict[tuple[str, str], Release], truth: dict[str, np.ndarray]) ->
     title = "How many earn over $50,000, mean and median age: the truth, and one release at each epsilon"
     out.print(terminal.columns(title, names, rows))
     out.print("[dim]The true columns are shown because the data set is public; a release has none.[/]")
-    out.print(f"[dim]One record may move a median of {SIZE} people anywhere, so it stays rough.[/]\n")
+    out.print(f"[dim]The median of {SIZE} people is drawn from their records: most of them leave it where it is.[/]\n")
 
 
 def compared(made: dict[tuple[str, str], Release], truth: dict[str, np.ndarray], ways: dict[str, str]) -> None:

@@ -19,9 +19,10 @@ from inbounds.errors import (
     PassportError,
     PrivacyViolation,
     TooLarge,
+    TooSteep,
     UnknownVersion,
 )
-from inbounds.loss import off_by_more_than, power
+from inbounds.loss import at_most, fixed_point, off_by_more_than, power
 from inbounds.mechanism import Mechanism, certify
 from inbounds.mechanism.audit import Audit, audit
 from inbounds.mechanism.reading import load
@@ -29,6 +30,7 @@ from inbounds.numbers import alpha
 from inbounds.query import (
     Everyone,
     Metric,
+    Quantile,
     Query,
     Reach,
     category,
@@ -37,7 +39,9 @@ from inbounds.query import (
     extreme,
     interval,
     mean,
+    median,
     ordinal,
+    quantile,
     total,
 )
 from inbounds.read import promise
@@ -49,12 +53,15 @@ if TYPE_CHECKING:
     from inbounds import accounting, attack, local
     from inbounds.accounting.compose import compose
     from inbounds.accounting.multilevel import multilevel
-    from inbounds.design.derive import derivable, refines
+    from inbounds.design.derive import closer, derivable, refines
     from inbounds.design.optimal import optimal
+    from inbounds.design.quantiles import central_records, choose, permute_and_flip
     from inbounds.ledger import Ledger
     from inbounds.local import distance
     from inbounds.local.collector import Collector
     from inbounds.local.reconstruct import Reconstruction, reconstruct
+    from inbounds.mechanism.quantiles import QuantileMechanism
+    from inbounds.mechanism.quantiles.reading import load_quantile
     from inbounds.mechanism.unbiased import unbiased_sum
     from inbounds.sideinfo import preround
     from inbounds.tables import release
@@ -65,11 +72,17 @@ __version__ = "0.1.0"
 _LOADED_ON_USE = {
     "Collector": "inbounds.local.collector",
     "Ledger": "inbounds.ledger",
+    "QuantileMechanism": "inbounds.mechanism.quantiles",
     "Reconstruction": "inbounds.local.reconstruct",
+    "central_records": "inbounds.design.quantiles",
+    "choose": "inbounds.design.quantiles",
+    "closer": "inbounds.design.derive",
     "compose": "inbounds.accounting.compose",
     "derivable": "inbounds.design.derive",
+    "load_quantile": "inbounds.mechanism.quantiles.reading",
     "multilevel": "inbounds.accounting.multilevel",
     "optimal": "inbounds.design.optimal",
+    "permute_and_flip": "inbounds.design.quantiles",
     "preround": "inbounds.sideinfo",
     "reconstruct": "inbounds.local.reconstruct",
     "refines": "inbounds.design.derive",
@@ -116,20 +129,27 @@ __all__ = [
     "OverBudget",
     "PassportError",
     "PrivacyViolation",
+    "Quantile",
+    "QuantileMechanism",
     "Query",
     "Reach",
     "Reconstruction",
     "TooLarge",
+    "TooSteep",
     "UnknownVersion",
     "__version__",
     "accounting",
     "alpha",
+    "at_most",
     "attack",
     "audit",
     "catalog",
     "category",
     "cells",
+    "central_records",
     "certify",
+    "choose",
+    "closer",
     "compare",
     "compose",
     "count",
@@ -137,18 +157,23 @@ __all__ = [
     "distance",
     "epsilon_for",
     "extreme",
+    "fixed_point",
     "interval",
     "load",
+    "load_quantile",
     "local",
     "mean",
+    "median",
     "multilevel",
     "off_by_more_than",
     "optimal",
     "ordinal",
+    "permute_and_flip",
     "power",
     "preround",
     "priors",
     "promise",
+    "quantile",
     "recommend",
     "reconstruct",
     "refines",

@@ -2,6 +2,7 @@
 
     InboundsError
     ├── PrivacyViolation      a matrix breaks the promised ratio (carries output, answers, ratio, allowed)
+    ├── TooSteep              a score table breaks the promised ratio (carries ratio, allowed)
     ├── NotADistribution      weights are negative or a column does not sum to the total
     ├── TooLarge              a dense matrix was asked of something that must stay compact
     ├── Infeasible            no mechanism meets the request
@@ -14,6 +15,7 @@
 Misuse of an argument is a plain `ValueError` or `TypeError`. No message ever contains a true answer.
 """
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from inbounds.numbers import all_digits
@@ -22,6 +24,18 @@ from inbounds.numbers import all_digits
 def one_line(text: str) -> str:
     """The text with whatever is not printable, such as line breaks and terminal controls, written as its escape."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def meant(name: object, known: Iterable[str]) -> str:
+    """A question to end a message with, where a name that nobody knows is nearly one that is known; else nothing.
+
+    >>> meant("fiar", ["fair", "symmetric"]), meant("blue", ["fair", "symmetric"])
+    ("; did you mean 'fair'?", '')
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(str(name).lower(), list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 class InboundsError(Exception):
@@ -41,6 +55,20 @@ class PrivacyViolation(InboundsError):
 
     def __reduce__(self) -> tuple[type, tuple[int, tuple[int, int], float, float]]:
         return PrivacyViolation, (self.output, self.answers, self.ratio, self.allowed)
+
+
+class TooSteep(InboundsError):
+    """A score table whose outputs are more likely in one group than a neighbouring one allows."""
+
+    def __init__(self, ratio: float, allowed: float) -> None:
+        self.ratio, self.allowed = ratio, allowed
+        super().__init__(
+            f"a score table falls too steeply: an output may be {ratio:.6g} times likelier in one group than in its "
+            f"neighbour; epsilon allows {allowed:.6g}"
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[float, float]]:
+        return TooSteep, (self.ratio, self.allowed)
 
 
 class NotADistribution(InboundsError):

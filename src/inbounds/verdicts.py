@@ -10,9 +10,13 @@ from pathlib import Path
 from inbounds.errors import LedgerError, PassportError
 from inbounds.files import Json, content_of, format_of
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.passport import summary
+from inbounds.mechanism.passport import QUANTILE_PASSPORT, summary
+from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism.quantiles.passport import quantile_summary
+from inbounds.mechanism.quantiles.reading import load_quantile
 from inbounds.mechanism.reading import load, promised
 from inbounds.numbers import decimal
+from inbounds.report.quantiles import quantile_promise, quantile_proved
 from inbounds.report.words import promise
 
 RELEASE = "inbounds release"
@@ -27,7 +31,7 @@ class Verdict:
     """
 
     path: Path
-    mechanism: Mechanism | None = None
+    mechanism: Mechanism | QuantileMechanism | None = None
     proved: tuple[str, ...] = ()
     reason: str = ""
     seconded: str = ""
@@ -50,6 +54,8 @@ class Verdict:
             return {"valid": False, "reason": self.reason}
         if self.mechanism is None:
             return {"valid": True, "checked": "; ".join(self.proved)}
+        if isinstance(self.mechanism, QuantileMechanism):
+            return {"valid": True, **quantile_summary(self.mechanism), "promise": quantile_promise(self.mechanism)}
         return {
             "valid": True,
             **summary(self.mechanism),
@@ -61,7 +67,7 @@ class Verdict:
 
 
 def verify(path: str | os.PathLike[str], *, second: str | None = None) -> Verdict:
-    """Check a mechanism passport, a release record, a record of several answers or a ledger from scratch.
+    """Check a passport of any kind, a release record, a record of several answers or a ledger from scratch.
 
     A file that was changed, or is not private, is a verdict with a reason; one that cannot be read is an OSError.
     second: a program that judges the passport as well, such as `inbounds-check`, which is extracted from the
@@ -81,29 +87,37 @@ def verify(path: str | os.PathLike[str], *, second: str | None = None) -> Verdic
 def _verdict(file: Path) -> Verdict:
     try:
         sentences = _proved_together(file)
-        return Verdict(file, _mechanism(file)) if sentences is None else Verdict(file, proved=tuple(sentences))
+        if sentences is not None:
+            return Verdict(file, proved=tuple(sentences))
+        return _quantile(file) if format_of(file) == QUANTILE_PASSPORT.format else Verdict(file, _mechanism(file))
     except (LedgerError, PassportError) as refusal:
         return Verdict(file, reason=str(refusal))
 
 
+def _quantile(file: Path) -> Verdict:
+    mechanism = load_quantile(file)
+    return Verdict(file, mechanism, tuple(quantile_proved(mechanism)))
+
+
 def _seconded(found: Verdict, program: str) -> Verdict:
     """The verdict where the other checker says the same of query, epsilon and law; otherwise a refusal."""
-    if found.proved:
-        raise ValueError(f"{program} judges mechanism passports only, and {found.path} is none; verify it without")
-    said = _said_by(program, found.path)
-    if said.startswith("private") == _private(found.path):
+    if found.proved and found.mechanism is None:
+        raise ValueError(f"{program} judges passports only, and {found.path} is none; verify it without")
+    said, private = _said_by(program, found.path), _private(found)
+    if said.startswith("private") == private:
         return replace(found, seconded=program)
-    ours = "private" if _private(found.path) else "not private"
+    ours = "private" if private else "not private"
     return Verdict(
         found.path, reason=f"the checkers do not agree: the passport is {ours} here, {program} says {said!r}"
     )
 
 
-def _private(file: Path) -> bool:
+def _private(found: Verdict) -> bool:
+    """Whether query, epsilon and law are private together, whatever is claimed of them."""
     try:
-        return bool(promised(content_of(file, "mechanism passport")))
+        return bool(promised(content_of(found.path, "mechanism passport")))
     except PassportError:
-        return False
+        return found.valid
 
 
 def _said_by(program: str, file: Path) -> str:

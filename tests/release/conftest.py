@@ -18,7 +18,8 @@ import pytest
 from scipy import stats
 
 from inbounds.cli import main
-from inbounds.query import Everyone, Metric
+from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.query import Everyone, Metric, Quantile
 from inbounds.tables import answer as answering
 from inbounds.tables import as_plan, open_source
 from inbounds.trusted.sample import simulated
@@ -70,8 +71,13 @@ class Checks:
             for _ in plan.draws(statistic):
                 values: list[Any] = [None] * len(plan.groups)
                 for request, members in zip(asked.requests[k], asked.members, strict=True):
-                    for group in members.tolist():
-                        values[group] = request.query.answers[int(positions[cell][group])]
+                    query, own = request.query, positions[cell]
+                    if isinstance(query, Quantile):
+                        places, scale = query.truths(own.histograms(members)), query.values
+                    else:
+                        places, scale = own[members], query.answers
+                    for group, place in zip(members.tolist(), places.tolist(), strict=True):
+                        values[group] = scale[place]
                 found.append(values)
                 cell += 1
         return found
@@ -85,8 +91,13 @@ class Checks:
     def trace(self, content: dict[str, Any], rows: list[dict[str, Any]], monkeypatch: Any, capsys: Any) -> Trace:
         plan = as_plan(content, frame(rows))
         designed, handed, drawn = self.designed(plan), [], [0]
-        own = answering.report
+        own, from_records = answering.report, answering._drawn_from_records
         laws: dict[int, int] = {}
+
+        def spy_on_records(made: Any, truths: Any, members: Any, draws: Any) -> Any:
+            lengths = made.query.lengths(truths.histograms(members))
+            handed.append((laws.setdefault(id(made), len(laws)), lengths.tolist()))
+            return from_records(made, truths, members, draws)
 
         def spy(sampler: Any, positions: Any, draws: Any) -> Any:
             handed.append((laws.setdefault(id(sampler), len(laws)), positions.tolist()))
@@ -98,6 +109,7 @@ class Checks:
 
         with monkeypatch.context() as patched:
             patched.setattr(answering, "report", spy)
+            patched.setattr(answering, "_drawn_from_records", spy_on_records)
             columns = answering.answered(designed, open_source(plan).aggregate(), draws=draws)
         members = [m.tolist() for m in designed.asked.members]
         labelled = [(law, members[k % len(members)], where) for k, (law, where) in enumerate(handed)]
@@ -134,6 +146,10 @@ class Checks:
         for request, (law, groups, a), (other, same, b) in zip(calls, here.handed, there.handed, strict=True):
             assert (law, groups) == (other, same)
             for j, k in zip(a, b, strict=True):
+                if isinstance(request.query, Quantile):  # lengths that are one apart allow the ratio exp(epsilon) once
+                    assert len(j) == len(k) == request.query.width + 1
+                    spent += request.epsilon * max(abs(one - other) for one, other in zip(j, k, strict=True))
+                    continue
                 assert 0 <= j < len(request.query.answers)
                 spent += request.epsilon * _hops(request.query, j, k)
         assert spent <= plan.spent <= plan.epsilon
@@ -155,7 +171,8 @@ class Checks:
         for k, statistic in enumerate(plan.statistics):
             for name in () if statistic.consistent else plan.draws(statistic):
                 for design, members in zip(designed.designs[k], designed.asked.members, strict=True):
-                    assert np.isin(by_name[name][members], design.mechanism.query.reported).all()
+                    reported = answering.answer_query(design.mechanism).reported
+                    assert np.isin(by_name[name][members], reported).all()
 
     def assert_law(self, content: dict[str, Any], copies: int, record: dict[str, Any]) -> None:
         """Every group holds `record` alone: released cells follow the mechanism's column of the brute-force truth.
@@ -175,7 +192,13 @@ class Checks:
             for n, members, design in zip(designed.asked.sizes, designed.asked.members, designs, strict=True):
                 truths = _answers(content, wanted, [record], n, True).values()
                 for name, truth in zip(designed.asked.plan.cells(statistic), truths, strict=True):
-                    _assert_follows(design.mechanism, truth, columns[name][members])
+                    made = design.mechanism
+                    if isinstance(made, QuantileMechanism):
+                        own = _value(record.get(statistic.of), content["columns"][statistic.of])
+                        column = made.probabilities(made.query.histogram([own])[None, :])[0]
+                    else:
+                        column = made.matrix[:, list(made.query.answers).index(truth)]
+                    _assert_follows(column, answering.answer_query(made).reported, columns[name][members])
 
     def assert_draws_are_fresh(self, content: dict[str, Any], record: dict[str, Any]) -> None:
         """Many groups with the same truth are not all answered alike, nor do two equal statistics agree throughout.
@@ -227,10 +250,9 @@ class Checks:
         return worst
 
 
-def _assert_follows(mechanism: Any, truth: Fraction, reported: Any) -> None:
-    """Reported values against the mechanism's own column, and nothing else among them."""
-    column = mechanism.matrix[:, list(mechanism.query.answers).index(truth)]
-    seen = np.array([(reported == value).sum() for value in mechanism.query.reported])
+def _assert_follows(column: Any, values: Any, reported: Any) -> None:
+    """Reported values against the mechanism's own probabilities of all values, and nothing else among them."""
+    seen = np.array([(reported == value).sum() for value in values])
     assert seen.sum() == len(reported)
     assert seen[column == 0].sum() == 0
     kept = column > 0
@@ -294,10 +316,12 @@ def _answers(content, statistic, mine, size, public):
     if kind == "mean":
         most = size * (high - low)
         return {"U": min(most, sum(v - low for v in values)), "V": min(most, sum(high - v for v in values))}
+    if public:
+        values += [missing] * (size - len(values))
     if not values:
         return {"": missing}
-    values.sort()
-    return {"": {"min": values[0], "max": values[-1], "median": values[(len(values) - 1) // 2]}[kind]}
+    at = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1)}[kind]
+    return {"": sorted(values)[max(1, math.ceil(at * (size if public else len(values)))) - 1]}
 
 
 def _label(value, column):

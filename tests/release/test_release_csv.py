@@ -16,6 +16,7 @@ from inbounds.tables.plan.drafting import draft
 from inbounds.tables.sources import csvfile
 from inbounds.tables.sources.csvfile import UNNAMED
 from inbounds.tables.sources.source import Source
+from release.places import places
 
 PLAN = {
     "groups": {"by": ["g"], "keys": ["a", "b"], "size": 9},
@@ -294,7 +295,7 @@ def test_what_a_csv_writer_wrote_is_well_formed_and_has_the_records_that_it_was_
             "privacy": {"epsilon": 1},
         }
         with closing(open_source(as_plan(plan))) as opened:
-            found = [row.tolist() for row in opened.aggregate().positions]
+            found = places(opened)
     groups = [[x for g, x, _ in records if g == key] for key in ("a", "b")]
     assert found == [[len(group) for group in groups], [group.count("a") for group in groups]]
 

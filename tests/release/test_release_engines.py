@@ -16,6 +16,7 @@ import pytest
 
 from inbounds.tables import AggregationFailed, SourceError, as_plan, engine, open_source, release
 from inbounds.tables.sources.source import Source
+from release.places import places
 
 PLAN = {
     "groups": {"by": ["g", "h"], "keys": [["B", 1], ["A", 2], ["A", 1], ["empty", 1]], "size": [2, 3, 1, 2]},
@@ -76,7 +77,7 @@ def answers(**source) -> list[list[int]]:
     """The positions that an engine finds; a group's own order is the plan's."""
     content = {**PLAN, "source": source} if "frame" not in source else PLAN
     with closing(open_source(as_plan(content, source.get("frame")))) as opened:
-        return [row.tolist() for row in opened.aggregate().positions]
+        return places(opened)
 
 
 def parquet(folder: Path) -> dict:
@@ -270,7 +271,7 @@ def typed_answers(**source) -> list[list[int]]:
             "privacy": {"epsilon": 1},
         }
         with closing(open_source(as_plan(content))) as opened:
-            found.append([row.tolist() for row in opened.aggregate().positions])
+            found.append(places(opened))
     return found
 
 
@@ -395,7 +396,7 @@ FORMS_ANSWERS = [[2], [1], [0], [1], [3], [2], [1]]
 
 def form_answers(**source) -> list[list[int]]:
     with closing(open_source(as_plan({**FORMS_PLAN, "source": source}))) as opened:
-        return [row.tolist() for row in opened.aggregate().positions]
+        return places(opened)
 
 
 @pytest.mark.slow

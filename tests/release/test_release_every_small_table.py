@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from inbounds.query import Everyone, Metric
+from inbounds.query import Everyone, Metric, Quantile
 from inbounds.tables import answer as answering
 from inbounds.tables import as_plan, open_source
 
@@ -57,15 +57,30 @@ def records_over(tables, values, name):
 
 
 def positions_of(checks, content, rows):
-    """Asked and positions[cell][size][table]: the door of the sampler, without a draw."""
+    """Asked and positions[cell][size][table], of a quantile its lengths: the door of the sampler, without a draw."""
     plan = as_plan(content, checks.frame(rows))
-    found = open_source(plan).aggregate().positions
-    return answering.Asked.of(plan), [row.reshape(len(SIZES), -1) for row in found]
+    asked, found = answering.Asked.of(plan), iter(open_source(plan).aggregate().positions)
+    cells = [requests for own, requests in zip(plan.statistics, asked.requests, strict=True) for _ in plan.draws(own)]
+    return asked, [_by_size(next(found), requests, asked.members) for requests in cells]
+
+
+def _by_size(own, requests, members):
+    if not isinstance(requests[0].query, Quantile):
+        return own.reshape(len(SIZES), -1)
+    queries = [request.query for request in requests]
+    return [q.lengths(own.histograms(m)) for q, m in zip(queries, members, strict=True)]
+
+
+def answer_at(query, own):
+    """The true answer of one table: at its position, or where its length is 0."""
+    return query.values[int(own.argmin())] if isinstance(query, Quantile) else query.answers[int(own)]
 
 
 def hops(query, j, k):
     """How often the ratio exp(epsilon) lies between two positions, at most."""
     apart = np.abs(j - k)
+    if isinstance(query, Quantile):
+        return apart.max(axis=1)
     if isinstance(query.neighbours, Everyone):
         return (apart > 0).astype(int)
     if isinstance(query.neighbours, Metric):
@@ -134,11 +149,11 @@ def test_numbers_of_every_small_table_are_those_of_plain_python_and_as_near_as_c
         draws = range(cell, cell + len(asked.plan.draws(own)))
         cell = draws.stop
         for s, size in enumerate(SIZES):
-            answers = asked.requests[k][s].query.answers
+            query = asked.requests[k][s].query
             for t, table in enumerate(TABLES):
                 mine = [{"x": values[v]} for v in table]
                 expected = brute(content, statistic, mine, size, sizes == "size").values()
-                assert [answers[int(found[i][s][t])] for i in draws] == list(expected)
+                assert [answer_at(query, found[i][s][t]) for i in draws] == list(expected)
     assert_no_pair_costs_more_than_claimed(asked, found)
 
 

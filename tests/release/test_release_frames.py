@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from inbounds.tables import SourceError, as_plan, open_source
+from release.places import places
 
 pandas = pytest.importorskip("pandas")
 
@@ -24,7 +25,7 @@ ODD = [None, float("nan"), "n/a", "1_0", 3, 2.5, True, b"\xff", "\ud800", dateti
 
 def truths(frame, content=PLAN):
     with closing(open_source(as_plan(content, frame))) as opened:
-        return [row.tolist() for row in opened.aggregate().positions]
+        return places(opened)
 
 
 def test_text_that_is_no_number_is_missing_in_a_frame_as_in_a_csv_file(tmp_path):

@@ -14,6 +14,7 @@ import pytest
 from inbounds.tables import SourceError, as_plan, open_source
 from inbounds.tables.sources import source
 from inbounds.tables.sources.source import quiet
+from release.places import places
 
 pandas = pytest.importorskip("pandas")
 
@@ -24,7 +25,7 @@ def truths(content, frame=None, **source):
     """True answers as positions, one list per output cell."""
     full = {"privacy": {"epsilon": 1}, "columns": {}, **content, **({"source": source} if source else {})}
     with closing(open_source(as_plan(full, frame))) as opened:
-        return [row.tolist() for row in opened.aggregate().positions]
+        return places(opened)
 
 
 def by(*keys, column="g", size=9):

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inbounds.tables import as_plan, open_source
+from release.places import places
 
 CONDITIONS = [
     "true",
@@ -136,5 +137,5 @@ def test_a_parquet_file_gives_the_answers_of_its_records_whatever_it_says_about_
         as_plan({**content, "source": {"path": str(tmp_path / "t.parquet")}}),
     ):
         with closing(open_source(plan)) as opened:
-            found.append([row.tolist() for row in opened.aggregate().positions])
+            found.append(places(opened))
     assert found[0] == found[1]

@@ -18,15 +18,19 @@ import pytest
 from inbounds.catalog.geometric import truncated_geometric
 from inbounds.errors import PassportError
 from inbounds.files import canonical, sha256
-from inbounds.query import Everyone, Metric, Reach
+from inbounds.mechanism.quantiles import QuantileMechanism, ScoreTable
+from inbounds.query import Everyone, Metric, Quantile, Reach
 from inbounds.tables import PlanError, SourceError, as_plan, engine, open_source, preview, release
 from inbounds.tables.account import query_of
 from inbounds.tables.answer import Asked
 from inbounds.tables.reopen import check, together
 from inbounds.tables.schema import read_columns
 from inbounds.tables.sources.source import filled, quiet
+from inbounds.tables.statistics.kind import ValueCounts
 from inbounds.tables.write import own_digest
 from inbounds.trusted.bounds import EXP_BITS, exp_below
+from quantiles.small import law_of
+from release.places import handed
 
 TYPES = {"person": pa.string(), "g": pa.string(), "x": pa.float64(), "c": pa.string()}
 
@@ -75,8 +79,23 @@ def every_table(content):
         mine += [(f"other {k}", record) for k, record in enumerate(OTHERS[others])]
         rows += [{"person": f"{t} {who}", "g": f"{t}-{g}", "x": x, "c": c} for who, (g, x, c) in mine]
     wide = {**content, "groups": {**content["groups"], "keys": keys}}
-    found = open_source(as_plan(wide, frame(rows))).aggregate().positions
-    return np.array(found).reshape(len(found), len(OTHERS), len(PERSONS), 2)
+    found, groups = open_source(as_plan(wide, frame(rows))).aggregate().positions, []
+    for k, own in enumerate(found):
+        places, listed = own, None
+        if isinstance(own, ValueCounts):  # then a position is that of the group's histogram among all that occur
+            listed, places = np.unique(own.histograms(np.arange(len(keys))), axis=0, return_inverse=True)
+        groups.append(listed)
+        found = [*found[:k], places.ravel(), *found[k + 1 :]]
+    return np.array(found).reshape(len(found), len(OTHERS), len(PERSONS), 2), groups
+
+
+def law_of_all(mechanism, groups):
+    """Pr[output | answer], or given the records of each group that occurs, in whole numbers or fractions."""
+    if isinstance(mechanism.law, ScoreTable):
+        return np.array([law_of(mechanism.query, mechanism.law, tuple(group)) for group in groups.tolist()]).T
+    if isinstance(mechanism, QuantileMechanism):
+        return mechanism.law.matrix.weights.astype(object)[:, mechanism.query.truths(groups)]
+    return mechanism.law.matrix(mechanism.query).astype(object)
 
 
 def worst_ratios(law):
@@ -93,10 +112,10 @@ def test_no_person_with_several_records_and_groups_costs_more_than_epsilon(check
     """
     content = plan(EVERYTHING, records, groups, maximum=2, keys=("a", "b"), privacy={"epsilon": 8})
     asked = as_plan(content, frame([]))
-    designed, found, place = checks.designed(asked), every_table(content), 0
+    designed, (found, listed), place = checks.designed(asked), every_table(content), 0
     for k, statistic in enumerate(asked.statistics):
         (design,), epsilon = designed.designs[k], asked.epsilons[k]
-        ratios = worst_ratios(design.mechanism.law.matrix(design.mechanism.query).astype(object))
+        ratios = worst_ratios(law_of_all(design.mechanism, listed[place]))
         numbers = found[place : place + len(asked.draws(statistic))]
         place += len(numbers)
         allowed, worst = Fraction(exp_below(epsilon), 1 << EXP_BITS), Fraction(1)
@@ -115,7 +134,7 @@ def test_cells_for_r_records_at_once_would_cost_too_much(checks):
     query = query_of("count", None, 2, 2)
     law = wide_law(query)
     ratios = worst_ratios(law)
-    found = every_table(content)
+    found, _ = every_table(content)
     worst = max(
         math.prod(ratios[i][j] for i, j in zip(found[:, 0, 0].ravel(), found[:, 0, person].ravel(), strict=True))
         for person in range(len(PERSONS))
@@ -300,7 +319,7 @@ def test_two_tables_that_differ_in_one_person_differ_in_nothing_but_the_draws(st
         source, given = stored(name, table)
         wanted = as_plan({**content, **({"source": source} if source else {})}, given)
         with closing(open_source(wanted)) as opened:
-            seen.append(np.array(opened.aggregate().positions))
+            seen.append(handed(opened))
         done = release(wanted, cache=tmp_path / "cache", anyway=True)
         record = {k: v for k, v in done.record.items() if k not in ("id", "time", "plan", "plan_sha256")}
         seen.append((done.table.column_names, done.table["g"].to_pylist(), record))
@@ -311,12 +330,14 @@ def test_two_tables_that_differ_in_one_person_differ_in_nothing_but_the_draws(st
         numbers = range(place, place + len(asked.plan.draws(entry.statistic)))
         place = numbers.stop
         query = asked.requests[k][0].query
-        cost = sum(hops(query, int(i), int(j)) for n in numbers for i, j in zip(here[n], there[n], strict=True))
+        cost = sum(hops(query, i, j) for n in numbers for i, j in zip(here[n], there[n], strict=True))
         assert cost * entry.drawn_at <= entry.spent
 
 
 def hops(query, i, j):
-    """How often the ratio exp(epsilon) lies between two positions."""
+    """How often the ratio exp(epsilon) lies between two positions, or the lengths of a quantile."""
+    if isinstance(query, Quantile):
+        return max(abs(one - other) for one, other in zip(i, j, strict=True))
     match query.neighbours:
         case Everyone():
             return int(i != j)

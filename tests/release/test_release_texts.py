@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from inbounds.tables import PlanError, SourceError, as_plan, open_source
+from release.places import places
 
 pandas = pytest.importorskip("pandas")
 
@@ -26,7 +27,7 @@ def truths(content, frame=None, *, by="g", keys=("a",), columns=None, **statisti
         **content,
     }
     with closing(open_source(as_plan(plan, frame))) as opened:
-        return [row.tolist() for row in opened.aggregate().positions]
+        return places(opened)
 
 
 def bool_frame():

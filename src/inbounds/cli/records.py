@@ -36,7 +36,13 @@ def mechanism_in(file: Path, statistic: str | None, size: int | None, folder: Pa
     from inbounds.tables import mechanism
 
     try:
-        return mechanism(file, statistic, size, folder)
+        found = mechanism(file, statistic, size, folder)
+        if not isinstance(found, Mechanism):
+            raise ValueError(
+                "quantiles are answered from records, so that what a report means depends on them; in Python: "
+                "ib.tables.mechanism(…).expecting(prior)"
+            )
+        return found
     except ValueError as reason:
         raise ValueError(f"{file.name} is the record of a whole table; give --statistic and --size: {reason}") from None
 

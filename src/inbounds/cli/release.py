@@ -48,6 +48,9 @@ Sum = Annotated[Column, _asked("Sum.", "--sum")]
 Median = Annotated[Column, _asked("Median.")]
 Least = Annotated[Column, _asked("Least value.", "--min")]
 Most = Annotated[Column, _asked("Largest value.", "--max")]
+AnyQuantile = Annotated[
+    Column, _asked("Quantiles: a column and the shares of records below them, score@0.5,0.9.", "--quantile")
+]
 Low = Annotated[Column, _column("Least value a record can have.")]
 High = Annotated[Column, _column("Largest value a record can have.")]
 Step = Annotated[Column, _column("Numbers are rounded to steps of this size, 1 unless given.")]
@@ -106,6 +109,7 @@ def release(
     median: Median = None,
     least: Least = None,
     most: Most = None,
+    quantile: AnyQuantile = None,
     low: Low = None,
     high: High = None,
     step: Step = None,
@@ -154,7 +158,7 @@ def release(
 
     asked = {
         "count": count, "histogram": histogram, "mean": mean, "sum": sum_,
-        "median": median, "min": least, "max": most,
+        "median": median, "min": least, "max": most, "quantile": quantile,
     }  # fmt: skip
     facts = {
         "by": by, "keys": keys, "size": size, "maximum": maximum, "period": period, "not_stated": not_stated,

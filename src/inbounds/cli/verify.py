@@ -63,8 +63,10 @@ def _print_one(verdict: Verdict, as_json: bool) -> None:
         raise typer.Exit(0 if verdict.valid else 1)
     if not verdict.valid:
         raise PassportError(verdict.reason)
-    if verdict.mechanism is None:
+    if not isinstance(verdict.mechanism, Mechanism):
         typer.echo(visible(str(verdict)))
+        for sentence in verdict.proved if verdict.mechanism is not None else ():
+            typer.echo(visible(f"  • {sentence}"))
     else:
         _explain(verdict.path, verdict.mechanism)
     if verdict.seconded:

@@ -1,12 +1,13 @@
 """What a reader with a prior makes of a report: posteriors, best guesses, credible sets, information.
 
-Every function takes a mechanism first and is a method of `Mechanism`. All need the matrix, so mechanisms kept
-as a noise table beyond the size of one raise `TooLarge`. Priors are weights of the answers, uniform by default.
+Every function takes a mechanism first, or another `Readable`, and is a method of `Mechanism`. All need the matrix, so
+mechanisms kept as a noise table beyond the size of one raise `TooLarge`. Priors are weights of the answers, uniform
+by default.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,16 @@ from inbounds.mechanism.remap import fairest
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Query
 
-if TYPE_CHECKING:
-    from inbounds.mechanism import Mechanism
+
+class Readable(Protocol):
+    """Whatever has probabilities of outputs for the answers of a query: a mechanism, or what is expected of one."""
+
+    @property
+    def query(self) -> Query: ...
+    @property
+    def matrix(self) -> Floats:
+        """P[output, answer]."""
+
 
 LEVEL_SLACK = 1e-12
 """Posteriors are float sums: a set that misses the level by this share has reached it."""
@@ -27,7 +36,7 @@ LEVEL_SLACK = 1e-12
 # --- one output -------------------------------------------------------------------------------------------
 
 
-def posterior(mechanism: "Mechanism", output: Any, prior: Prior = None) -> Floats:
+def posterior(mechanism: Readable, output: Any, prior: Prior = None) -> Floats:
     """Pr[answer | output] for every answer: prior[j]·P[i, j] / sum_j of the same.
 
     output: a reported value. One that the prior makes impossible is a `ValueError`.
@@ -38,7 +47,7 @@ def posterior(mechanism: "Mechanism", output: Any, prior: Prior = None) -> Float
     return np.asarray(joint / joint.sum())
 
 
-def best_guess(mechanism: "Mechanism", output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
+def best_guess(mechanism: Readable, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """The answer that loses least after seeing `output`."""
     return remap(mechanism, loss, prior)[output_index(mechanism.query, output)]
 
@@ -54,7 +63,7 @@ class CredibleSet:
         return f"{_span(self.answers)} with {percent(self.probability)}"
 
 
-def credible_set(mechanism: "Mechanism", output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
+def credible_set(mechanism: Readable, output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
     """The fewest answers that hold the truth with probability `level` after seeing `output`.
 
     For numbers the shortest run of consecutive answers, for labels the likeliest ones; of several as short,
@@ -68,12 +77,12 @@ def credible_set(mechanism: "Mechanism", output: Any, level: float = 0.9, prior:
 # --- every output -----------------------------------------------------------------------------------------
 
 
-def remap(mechanism: "Mechanism", loss: LossLike = "absolute", prior: Prior = None) -> Any:
+def remap(mechanism: Readable, loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """The best guess for every output, in the order of the outputs; of several as good the lowest."""
     return answer_values(mechanism.query)[_guesses(mechanism, loss, prior)]
 
 
-def bayes_loss(mechanism: "Mechanism", loss: LossLike = "absolute", prior: Prior = None) -> float:
+def bayes_loss(mechanism: Readable, loss: LossLike = "absolute", prior: Prior = None) -> float:
     """Expected loss of a user who replaces every output by the best guess: 000 (25)-(26), corrected.
 
     sum_i min_g sum_j prior[j] · P[i, j] · loss(g, j), over guesses g among the answers. Never above the
@@ -105,7 +114,7 @@ class Reading:
 
 
 def readings(
-    mechanism: "Mechanism",
+    mechanism: Readable,
     level: float = 0.9,
     prior: Prior = None,
     loss: LossLike = "absolute",
@@ -142,7 +151,7 @@ def readings(
     return tuple(rows)
 
 
-def coverage(mechanism: "Mechanism", level: float = 0.9, prior: Prior = None) -> Floats:
+def coverage(mechanism: Readable, level: float = 0.9, prior: Prior = None) -> Floats:
     """For every true answer, how often the credible set of the output holds it.
 
     Averaged over the prior it is at least `level`; whatever the prior really is, the average lies between
@@ -158,7 +167,7 @@ def coverage(mechanism: "Mechanism", level: float = 0.9, prior: Prior = None) ->
     return held
 
 
-def regret(mechanism: "Mechanism", assumed: Prior, actual: Prior, loss: LossLike = "absolute") -> float:
+def regret(mechanism: Readable, assumed: Prior, actual: Prior, loss: LossLike = "absolute") -> float:
     """What believing the prior `assumed` costs when `actual` is right: loss of its guesses minus the least loss."""
     costs = _guess_costs(mechanism, loss, actual)
     taken = costs[np.arange(len(costs)), _guesses(mechanism, loss, assumed)]
@@ -168,7 +177,7 @@ def regret(mechanism: "Mechanism", assumed: Prior, actual: Prior, loss: LossLike
 # --- information ------------------------------------------------------------------------------------------
 
 
-def mutual_information(mechanism: "Mechanism", prior: Prior = None) -> float:
+def mutual_information(mechanism: Readable, prior: Prior = None) -> float:
     """Bits that a report tells about the answer: sum joint · log2(P[i, j] / Pr[i]). No remap can raise it."""
     weights = as_prior(prior, mechanism.query)
     P = mechanism.matrix
@@ -178,7 +187,7 @@ def mutual_information(mechanism: "Mechanism", prior: Prior = None) -> float:
     return max(0.0, float((bits @ np.where(weights > 0, weights, 0.0)).sum()))
 
 
-def posterior_entropy(mechanism: "Mechanism", prior: Prior = None) -> float:
+def posterior_entropy(mechanism: Readable, prior: Prior = None) -> float:
     """Bits of uncertainty left about the answer after a report: entropy of the prior minus the information."""
     weights = as_prior(prior, mechanism.query)
     known = weights[weights > 0]
@@ -188,7 +197,7 @@ def posterior_entropy(mechanism: "Mechanism", prior: Prior = None) -> float:
 # --- post-processing --------------------------------------------------------------------------------------
 
 
-def worst_remap(mechanism: "Mechanism", loss: LossLike = "absolute") -> Floats:
+def worst_remap(mechanism: Readable, loss: LossLike = "absolute") -> Floats:
     """The best randomized remap for a user who fears the worst answer: R[guess, output], columns sum to one.
 
     Minimizes max_j sum_i sum_g R[g, i] · P[i, j] · loss(g, j), by a linear program with one variable for every
@@ -201,13 +210,13 @@ def worst_remap(mechanism: "Mechanism", loss: LossLike = "absolute") -> Floats:
 # --- shared -----------------------------------------------------------------------------------------------
 
 
-def _guess_costs(mechanism: "Mechanism", loss: LossLike, prior: Prior) -> Floats:
+def _guess_costs(mechanism: Readable, loss: LossLike, prior: Prior) -> Floats:
     """costs[i, g]: joint loss of answering output i with guess g."""
     weights = as_prior(prior, mechanism.query)
     return np.asarray((mechanism.matrix * weights) @ as_loss(loss).guesses(mechanism.query).T)
 
 
-def _guesses(mechanism: "Mechanism", loss: LossLike, prior: Prior) -> Ints:
+def _guesses(mechanism: Readable, loss: LossLike, prior: Prior) -> Ints:
     return np.asarray(_guess_costs(mechanism, loss, prior).argmin(axis=1))
 
 

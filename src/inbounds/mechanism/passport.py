@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from inbounds.mechanism.mechanism import Mechanism
 
 PASSPORT = Kind("passport", "inbounds mechanism", (1, 2))
+QUANTILE_PASSPORT = Kind("quantile passport", "inbounds quantile mechanism")
+"""Of a law over records, which `mechanism.quantiles` reads and writes."""
 
 
 def save(mechanism: "Mechanism", path: str | os.PathLike[str]) -> None:

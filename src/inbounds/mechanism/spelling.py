@@ -24,13 +24,13 @@ def query_json(query: Query) -> Json:
     outputs = query.outputs
     return {
         "kind": query.kind,
-        "answers": _scale_json(query.answers),
+        "answers": scale_json(query.answers),
         "outputs": None
         if query.one_output_per_answer
         else {
-            "lowers": _scale_json(outputs.lowers),
-            "uppers": _scale_json(outputs.uppers),
-            "values": _scale_json(outputs.values),
+            "lowers": scale_json(outputs.lowers),
+            "uppers": scale_json(outputs.uppers),
+            "values": scale_json(outputs.values),
         },
         "neighbours": _neighbours_json(query.neighbours),
         "rounds": query.rounds,
@@ -41,7 +41,7 @@ def query_json(query: Query) -> Json:
 
 def read_query(part: Json, most: int = MOST_CELLS) -> Query:
     """The query of such values. most: cells, and answers beside them, where there is not one cell per answer."""
-    answers = _read_scale(part["answers"])
+    answers = read_scale(part["answers"])
     if answers.ticks[-1] >= (MOST_ANSWERS if answers.regular else MOST_LISTED):
         raise ValueError("the answers must lie closer together: the gaps between them have too many steps")
     if part["rounds"] and len(answers) > MOST_ROUNDED:
@@ -56,7 +56,7 @@ def read_query(part: Json, most: int = MOST_CELLS) -> Query:
 
 
 def _read_cells(part: Json, answers: int, most: int) -> Cells:
-    edges = [_read_scale(part[key]) for key in ("lowers", "uppers", "values")]
+    edges = [read_scale(part[key]) for key in ("lowers", "uppers", "values")]
     if max(answers, *map(len, edges)) > most:
         raise ValueError(f"a file must have at most {most} answers, and cells, where there is not one cell per answer")
     return Cells.checked(*edges)
@@ -70,12 +70,14 @@ def _read_labels(part: Any, answers: int) -> tuple[str, ...]:
     return tuple(part)
 
 
-def _scale_json(scale: Scale) -> Json:
-    ticks = {"size": len(scale)} if scale.regular else {"ticks": _text(scale.ticks)}
+def scale_json(scale: Scale) -> Json:
+    """A scale as plain JSON values."""
+    ticks = {"size": len(scale)} if scale.regular else {"ticks": numbers_text(scale.ticks)}
     return {"start": str(scale.start), "unit": str(scale.unit), **ticks}
 
 
-def _read_scale(part: Json) -> Scale:
+def read_scale(part: Json) -> Scale:
+    """The scale of such values."""
     ticks = range(_size(part["size"])) if "size" in part else tuple(whole_numbers(part["ticks"]))
     return Scale(read_fraction(part["start"]), read_fraction(part["unit"]), ticks)
 
@@ -105,10 +107,10 @@ def _read_neighbours(part: Json) -> Neighbours:
 
 def law_json(law: Law) -> Json:
     if isinstance(law, Matrix):
-        return {"matrix": [_text(row) for row in law.weights.tolist()]}
-    remap = None if law.remap is None else _text(law.remap.tolist())
+        return {"matrix": [numbers_text(row) for row in law.weights.tolist()]}
+    remap = None if law.remap is None else numbers_text(law.remap.tolist())
     sizes = {"floor": str(law.floor), "end": str(law.end), "size": str(law.size)}
-    return {"noise": {"core": _text(law.core.tolist()), **sizes, "remap": remap}}
+    return {"noise": {"core": numbers_text(law.core.tolist()), **sizes, "remap": remap}}
 
 
 def read_law(part: Json) -> Law:
@@ -151,7 +153,8 @@ def read_optimality(part: Json | None) -> Optimality | None:
     return Optimality(read_line(part["objective"]), value, bound)
 
 
-def _text(numbers: Iterable[int]) -> str:
+def numbers_text(numbers: Iterable[int]) -> str:
+    """Whole numbers as one line, as passports hold them."""
     return " ".join(map(str, numbers))
 
 
@@ -167,7 +170,7 @@ def whole_numbers(text: str) -> list[int]:
         numbers = [*map(int, text.split(" "))]
     except ValueError:
         numbers = []
-    if _text(numbers) != text or not numbers or not 0 <= min(numbers) <= max(numbers) < _MOST_WHOLE:
+    if numbers_text(numbers) != text or not numbers or not 0 <= min(numbers) <= max(numbers) < _MOST_WHOLE:
         raise ValueError("weights must be whole numbers in decimal, separated by single spaces")
     return numbers
 

@@ -14,7 +14,8 @@ from inbounds.query.constructors import (
     with_outputs,
 )
 from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
-from inbounds.query.query import Query
+from inbounds.query.quantile import Quantile, median, quantile
+from inbounds.query.query import Query, as_query
 from inbounds.trusted.scale import Scale
 
 __all__ = [
@@ -23,9 +24,11 @@ __all__ = [
     "Metric",
     "Neighbours",
     "Outputs",
+    "Quantile",
     "Query",
     "Reach",
     "Scale",
+    "as_query",
     "bounds",
     "category",
     "cells",
@@ -33,7 +36,9 @@ __all__ = [
     "extreme",
     "interval",
     "mean",
+    "median",
     "ordinal",
+    "quantile",
     "total",
     "with_neighbours",
     "with_outputs",

@@ -20,11 +20,11 @@ different groups may be in one node above.
 How far one record moves each answer, and so which query answers it, is said in `statistics`, for each kind.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from inbounds.query import Query, Reach, with_neighbours
+from inbounds.query import Quantile, Query, Reach, with_neighbours
 from inbounds.tables.layers import Layered, layered
 from inbounds.tables.plan import CHANGE, PERSON, Contribution, Plan, Statistic
 from inbounds.tables.statistics import KINDS, Subject
@@ -96,9 +96,11 @@ def _counted(number: int, what: str) -> str:
     return f"one {what}" if number == 1 else f"{number} {what}s"
 
 
-def query_of(kind: str, subject: Subject[Any], size: int, records: int = 1) -> Query:
+def query_of(kind: str, subject: Subject[Any], size: int, records: int = 1) -> Query | Quantile:
     """The query that answers a statistic in a group of a size, where one person has up to so many records in it."""
     query = KINDS[kind].query(subject, size)
+    if isinstance(query, Quantile):
+        return replace(query, records=records)
     if records == 1 or not isinstance(query.neighbours, Reach):
         return query
     return with_neighbours(query, Reach(min(records * query.neighbours.steps, len(query.answers) - 1)))

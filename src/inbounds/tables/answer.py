@@ -3,7 +3,7 @@
 The draw is the only step that sees a true answer. What follows it is post-processing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -16,20 +16,26 @@ from inbounds.errors import InboundsError
 from inbounds.loss import as_prior, constant_loss
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import shortest_run
+from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.numbers import Floats, Ints
+from inbounds.query import Quantile, Query
 from inbounds.tables.account import AccountLine, account, query_of
 from inbounds.tables.adding.form import ReportsForm
 from inbounds.tables.consistent import summing_to
-from inbounds.tables.designs import Design, Progress, Request, kept, no_progress, prior_of
+from inbounds.tables.designs import AnyMechanism, Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.layers import layer_request
 from inbounds.tables.layout import Released, levels_and_sizes, of_groups, reports_form
 from inbounds.tables.plan import Plan
 from inbounds.tables.statistics import Derived, ExpectedError
+from inbounds.tables.statistics.kind import ValueCounts
 from inbounds.trusted.sample import Draws, entropy, report
 
-Mechanisms = Mapping[tuple[str, int], Mechanism]
+BLOCK_OF_COUNTS = 1 << 20
+"""Counts of values that are written out at a time."""
+
+Mechanisms = Mapping[tuple[str, int], AnyMechanism]
 """The mechanism of every statistic and group size."""
 
 
@@ -121,11 +127,17 @@ def _made(request: Request, folder: Path) -> Design:
         raise PlanError(f"cannot be answered as wished: {error}") from error
 
 
-def expected_of(made: Mechanism, request: Request, loss: str, derived: Derived | None) -> ExpectedError:
+def expected_of(made: AnyMechanism, request: Request, loss: str, derived: Derived | None) -> ExpectedError:
     """The mean loss over the prior, to six digits, and that of the best constant: the same for all groups of a size."""
-    if derived is None:
-        prior = prior_of(request.wishes, request.query)
-        found = ExpectedError(made.loss(loss, prior), constant_loss(request.query, loss, prior))
+    if isinstance(made, QuantileMechanism):
+        prior = prior_of(request.wishes, made.query.answer)
+        reports = made.expecting(prior)
+        # nobody claims of real records that all values are equally likely; the best constant is not given that much
+        constant = constant_loss(reports.query, loss, None if prior is None else reports.prior)
+        found = ExpectedError(reports.loss(loss), constant)
+    elif derived is None:
+        prior = prior_of(request.wishes, made.query)
+        found = ExpectedError(made.loss(loss, prior), constant_loss(made.query, loss, prior))
     else:
         found = derived.expected(made, prior_of(request.wishes, derived.query))
     return ExpectedError(*(float(f"{value:.6g}") for value in found))
@@ -166,19 +178,20 @@ def answers(designed: Designed, truths: Truths, *, draws: Draws = entropy, progr
     plan = designed.asked.plan
     rows, total = iter(truths.positions), len(truths.positions) * len(plan.groups)
     done = 0
-    columns: dict[int, list[Released]] = {}
-    layered: dict[int, list[list[Ints]]] = {}
+    drawn, layered = list[dict[str, Ints]](), dict[int, list[list[Ints]]]()
     for k, statistic in enumerate(plan.statistics):
-        cells, positions = {}, []
+        drawn.append({})
+        positions: list[Any] = []
         for name in plan.draws(statistic):
             positions.append(next(rows))
-            cells[name] = _drawn(designed.asked, designed.designs[k], positions[-1], draws)
+            drawn[k][name] = _drawn(designed.asked, designed.designs[k], positions[-1], draws)
             done += len(plan.groups)
             progress("answering", done, total)
         if plan.adds_up(statistic):
-            layered[k] = [list(cells.values()), *_drawn_layers(designed, k, positions, draws)]
-        else:
-            columns[k] = _spoken(designed, k, cells)
+            layered[k] = [list(drawn[k].values()), *_drawn_layers(designed, k, positions, draws)]
+    columns = {
+        k: _spoken(designed, k, drawn[k], cells) for k, cells in enumerate(_in_order(plan, drawn)) if k not in layered
+    }
     if not layered:
         return Answers([*keys_and_sizes(plan), *(column for k in columns for column in columns[k])])
     return _adding_up(designed, columns, layered)
@@ -189,7 +202,7 @@ def _drawn_layers(designed: Designed, k: int, positions: Sequence[Ints], draws: 
     layered = designed.asked.entries[k].layered
     assert layered is not None
     return [
-        [report(design.mechanism.law.sampler, row, draws) for row in layer.sums(positions)]
+        [report(_plain(design).law.sampler, row, draws) for row in layer.sums(positions)]
         for layer, design in zip(layered.layers, designed.layers[k], strict=True)
     ]
 
@@ -208,18 +221,51 @@ def _adding_up(designed: Designed, columns: dict[int, list[Released]], layered: 
     return Answers(found, reports)
 
 
-def _drawn(asked: Asked, designs: Sequence[Design], positions: Ints, draws: Draws) -> Ints:
-    """The output that each group's mechanism reports for its true position: one fresh draw for each."""
-    outputs = np.empty(len(positions), dtype=np.int64)
+def _in_order(plan: Plan, drawn: Sequence[dict[str, Ints]]) -> list[dict[str, Ints]]:
+    """What is published of what was drawn: the quantiles of one column are put in order, all else is as it is."""
+    found, columns = list(drawn), dict[str, list[int]]()
+    for k in sorted(range(len(drawn)), key=lambda k: plan.statistics[k].at or Fraction(0)):
+        if plan.statistics[k].at is not None:
+            columns.setdefault(plan.statistics[k].of, []).append(k)
+    for members in columns.values():
+        rising = np.sort([own for k in members for own in drawn[k].values()], axis=0)
+        for k, outputs in zip(members, rising, strict=True):
+            found[k] = dict.fromkeys(drawn[k], outputs)
+    return found
+
+
+def _drawn(asked: Asked, designs: Sequence[Design], truths: Ints | ValueCounts, draws: Draws) -> Ints:
+    """The output that each group's mechanism reports for its true position, or records: fresh draws for each."""
+    outputs = np.empty(len(asked.plan.groups), dtype=np.int64)
     for design, members in zip(designs, asked.members, strict=True):
-        outputs[members] = report(design.mechanism.law.sampler, positions[members], draws)
+        if isinstance(design.mechanism, QuantileMechanism):
+            assert isinstance(truths, ValueCounts)
+            outputs[members] = _drawn_from_records(design.mechanism, truths, members, draws)
+        else:
+            assert not isinstance(truths, ValueCounts)
+            outputs[members] = report(design.mechanism.law.sampler, truths[members], draws)
     return outputs
 
 
-def _spoken(designed: Designed, k: int, cells: dict[str, Ints]) -> list[Released]:
-    """Outputs as values, one column of expected errors, and intervals on request."""
+def _drawn_from_records(made: QuantileMechanism, truths: ValueCounts, members: Ints, draws: Draws) -> Ints:
+    """In blocks of groups, so that the histograms of all of them are never written out at once."""
+    outputs = np.empty(len(members), dtype=np.int64)
+    rows = max(1, BLOCK_OF_COUNTS // (made.query.width + 1))
+    for start in range(0, len(members), rows):
+        block = members[start : start + rows]
+        outputs[start : start + rows] = made.law.report(made.query, truths.histograms(block), draws)
+    return outputs
+
+
+def answer_query(mechanism: AnyMechanism) -> Query:
+    """The possible answers, and what is reported for each."""
+    return mechanism.query.answer if isinstance(mechanism.query, Quantile) else mechanism.query
+
+
+def _spoken(designed: Designed, k: int, drawn: dict[str, Ints], cells: dict[str, Ints]) -> list[Released]:
+    """Outputs as values, one column of expected errors, and intervals of what was drawn on request."""
     asked, statistic = designed.asked, designed.asked.plan.statistics[k]
-    reported = [design.mechanism.query.reported for design in designed.designs[k]]
+    reported = [answer_query(design.mechanism).reported for design in designed.designs[k]]
     values = [_by_size(asked, reported, outputs) for outputs in cells.values()]
     if statistic.consistent:
         cells_drawn, sizes = np.array(values), asked.plan.groups.sizes
@@ -234,9 +280,9 @@ def _spoken(designed: Designed, k: int, cells: dict[str, Ints]) -> list[Released
         low, high = _derived_intervals(designed, k, derived, list(cells.values()))
         columns += [Released(f"{statistic.name}_low", low), Released(f"{statistic.name}_high", high)]
     elif asked.plan.has_interval(statistic):
-        for (name, outputs), published in zip(cells.items(), values, strict=True):
+        for (name, outputs), published in zip(drawn.items(), values, strict=True):
             low, high = _intervals(designed, k, outputs)
-            if statistic.consistent:  # the published cell may lie outside the interval of the drawn one
+            if statistic.consistent or statistic.at is not None:  # it may lie outside the interval of the drawn one
                 low, high = np.minimum(low, published), np.maximum(high, published)
             columns += [Released(f"{name}_low", low), Released(f"{name}_high", high)]
     return columns
@@ -249,7 +295,7 @@ def _error_column(designed: Designed, k: int, derived: Derived | None, drawn: Se
         designed.designs[k], designed.expected[k], designed.asked.members, strict=True
     ):
         own = [outputs[members] for outputs in drawn]
-        found[members] = expected.error if derived is None else derived.errors(design.mechanism, expected, own)
+        found[members] = expected.error if derived is None else derived.errors(_plain(design), expected, own)
     return found
 
 
@@ -267,9 +313,9 @@ def _intervals(designed: Designed, k: int, outputs: Ints) -> tuple[NDArray[Any],
     assert asked.plan.interval is not None
     low, high = np.empty(len(outputs)), np.empty(len(outputs))
     for design, request, members in zip(designed.designs[k], asked.requests[k], asked.members, strict=True):
-        prior = prior_of(request.wishes, request.query)
+        prior = prior_of(request.wishes, answer_query(design.mechanism))
         low[members], high[members] = intervals(design.mechanism, outputs[members], asked.plan.interval, prior)
-    whole = all(design.mechanism.query.reported.dtype.kind == "i" for design in designed.designs[k])
+    whole = all(answer_query(design.mechanism).reported.dtype.kind == "i" for design in designed.designs[k])
     return (low.astype(np.int64), high.astype(np.int64)) if whole else (low, high)
 
 
@@ -282,8 +328,14 @@ def _derived_intervals(
     low, high = np.empty(len(asked.plan.groups)), np.empty(len(asked.plan.groups))
     for design, request, members in zip(designed.designs[k], asked.requests[k], asked.members, strict=True):
         prior, own = prior_of(request.wishes, derived.query), [outputs[members] for outputs in drawn]
-        low[members], high[members] = derived.interval(design.mechanism, own, asked.plan.interval, prior)
+        low[members], high[members] = derived.interval(_plain(design), own, asked.plan.interval, prior)
     return low, high
+
+
+def _plain(design: Design) -> Mechanism:
+    """What numbers that others are computed from, and sums, are drawn by."""
+    assert isinstance(design.mechanism, Mechanism)
+    return design.mechanism
 
 
 def keys_and_sizes(plan: Plan) -> list[Released]:
@@ -297,17 +349,29 @@ def keys_and_sizes(plan: Plan) -> list[Released]:
 # --- credible intervals: where the true answer lies, given the released one and a prior over the answers ----
 
 
-def intervals(mechanism: Mechanism, outputs: Ints, level: Fraction, prior: Floats | None) -> tuple[Floats, Floats]:
+def intervals(mechanism: AnyMechanism, outputs: Ints, level: Fraction, prior: Floats | None) -> tuple[Floats, Floats]:
     """The shortest run of answers that holds at least `level` of the posterior, as `credible_set`, for every output.
 
     Post-processing of the draw: it needs the mechanism and the prior, not the data. A run is found once per
     distinct output, in O(answers).
     """
-    weights = as_prior(prior, mechanism.query)
-    answers = mechanism.query.answers.floats()
+    answers = answer_query(mechanism).answers.floats()
     distinct, place = np.unique(outputs, return_inverse=True)
-    ends = np.array([_ends(mechanism.law.likelihood(mechanism.query, int(i)) * weights, level) for i in distinct])
+    ends = np.array([_ends(mass, level) for mass in _joint(mechanism, distinct, prior)])
     return answers[ends[place, 0]], answers[ends[place, 1]]
+
+
+def _joint(mechanism: AnyMechanism, outputs: Ints, prior: Floats | None) -> Iterator[Floats]:
+    """For every output the probabilities of it and each true answer; of a quantile the prior is of the records."""
+    if isinstance(mechanism, QuantileMechanism):
+        reports = mechanism.expecting(prior)
+        for i in outputs:
+            mass = reports.matrix[i] * reports.prior
+            yield mass if mass.sum() > 0 else reports.prior
+        return
+    weights = as_prior(prior, mechanism.query)
+    for i in outputs:
+        yield mechanism.law.likelihood(mechanism.query, int(i)) * weights
 
 
 def _ends(mass: Floats, level: Fraction) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,16 @@ from inbounds.catalog.registry import REGISTRY
 from inbounds.catalog.wide import median_geometric, wide_geometric
 from inbounds.errors import InboundsError
 from inbounds.files import content_of
-from inbounds.loss import ErrorLoss, loss_named
+from inbounds.loss import ErrorLoss, limit_named, loss_named
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.passport import save
+from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism
+from inbounds.mechanism.quantiles.passport import quantile_json
+from inbounds.mechanism.quantiles.reading import read_quantile_mechanism
 from inbounds.mechanism.reading import certified
 from inbounds.numbers import Floats
 from inbounds.properties import canonical
-from inbounds.query import Metric, Query, Reach
+from inbounds.query import Metric, Quantile, Query, Reach
 from inbounds.tables.errors import PlanError, at
 
 DESIGNED_UP_TO = 400
@@ -59,10 +62,14 @@ class Wishes:
     prior: tuple[Any, ...] | None = None
     aim: str = "average"
     mechanism: str = "optimal"
+    at_most: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         with at("loss"):
             loss_named(self.loss)
+        with at("at_most"):
+            if any(limit_named(text) for text in self.at_most) and self.mechanism != "optimal":
+                raise ValueError("limits are for designs; leave mechanism out")
         with at("properties"):
             object.__setattr__(self, "properties", tuple(canonical(p, ordered=True) for p in self.properties))
         if self.aim not in ("average", "worst"):
@@ -83,7 +90,7 @@ ADDING = Wishes(mechanism=NOISE)
 class Request:
     """What determines a mechanism."""
 
-    query: Query
+    query: Query | Quantile
     epsilon: Fraction
     wishes: Wishes
 
@@ -91,23 +98,37 @@ class Request:
     def digest(self) -> str:
         """sha256 of the request as canonical JSON."""
         query, wishes = self.query, self.wishes
-        scale = query.answers
         content = {
             "edition": EDITION,
-            "answers": [query.kind, str(scale.start), str(scale.unit), len(scale), str(query.neighbours)],
+            **(_quantile_facts(query) if isinstance(query, Quantile) else _query_facts(query)),
             "epsilon": str(self.epsilon),
             "wishes": [wishes.loss, list(wishes.properties), _said(wishes.prior), wishes.aim, wishes.mechanism],
         }
-        if query.labels is not None:
+        if wishes.at_most:
+            content["at_most"] = list(wishes.at_most)
+        if isinstance(query, Query) and query.labels is not None:
             content["labels"] = list(query.labels)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _query_facts(query: Query) -> dict[str, Any]:
+    scale = query.answers
+    return {"answers": [query.kind, str(scale.start), str(scale.unit), len(scale), str(query.neighbours)]}
+
+
+def _quantile_facts(query: Quantile) -> dict[str, Any]:
+    return {"quantile": quantile_json(query)}
+
+
+AnyMechanism = Mechanism | QuantileMechanism
+"""Of a query with one answer, or of a quantile of records."""
 
 
 @dataclass(frozen=True)
 class Design:
     """A mechanism and the digest of its passport."""
 
-    mechanism: Mechanism
+    mechanism: AnyMechanism
     sha256: str
 
 
@@ -130,7 +151,8 @@ def kept(request: Request, folder: Path) -> Design:
     if path.exists():
         try:
             content = content_of(path, "passport")
-            mechanism = certified(content)
+            own = isinstance(request.query, Quantile)
+            mechanism = read_quantile_mechanism(content) if own else certified(content)
             if mechanism.query == request.query and mechanism.epsilon == request.epsilon:
                 return Design(mechanism, str(content["sha256"]))
         except (InboundsError, OSError):
@@ -139,14 +161,29 @@ def kept(request: Request, folder: Path) -> Design:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # whatever is there is not the mechanism
-        save(mechanism, path)
+        mechanism.save(path)
     except OSError:
         pass  # a cache that cannot be written is only slower
     return Design(mechanism, mechanism.sha256)
 
 
-def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
-    """The mechanism that the wishes ask for: optimal where that can be found, else geometric noise in the range."""
+def designed(query: Query | Quantile, epsilon: Fraction, wishes: Wishes) -> AnyMechanism:
+    """The mechanism that the wishes ask for."""
+    return of_records(query, epsilon, wishes) if isinstance(query, Quantile) else of_answer(query, epsilon, wishes)
+
+
+def of_records(query: Quantile, epsilon: Fraction, wishes: Wishes) -> QuantileMechanism:
+    """Path scores, or the oblivious optimum, by the expected error; any other wish is one about the answer alone."""
+    if replace(wishes, prior=None) == Wishes():
+        from inbounds.design.quantiles import choose
+
+        return choose(query, epsilon, prior_of(wishes, query.answer)).mechanism
+    found = of_answer(query.answer, epsilon, wishes)
+    return QuantileMechanism(query, epsilon, Oblivious(Matrix(found.weights)), found.origin)
+
+
+def of_answer(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
+    """Optimal where that can be found, else geometric noise in the range."""
     if isinstance(query.neighbours, Metric):
         return per_step(query, epsilon, wishes)
     if wishes.mechanism == NOISE:
@@ -157,14 +194,16 @@ def designed(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     from inbounds.design.optimal import is_count, optimal_noise
 
     loss, prior = loss_named(wishes.loss), prior_of(wishes, query)
-    if is_count(query) and isinstance(loss, ErrorLoss) and wishes.aim == "average" and not wishes.properties:
+    plain = not (wishes.properties or wishes.at_most)
+    if is_count(query) and isinstance(loss, ErrorLoss) and wishes.aim == "average" and plain:
         return optimal_noise(query, epsilon, loss, prior)
     return designed_before(query, epsilon, wishes)
 
 
 def designed_before(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     """The same as version 0.1 kept it: counts as matrices too. Its records name those."""
-    if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and not wishes.properties:
+    plain = not (wishes.properties or wishes.at_most)
+    if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and plain:
         return wide(query, epsilon, wishes)
     if len(query.answers) > LARGEST_MATRIX:
         answers = len(query.answers)
@@ -173,7 +212,10 @@ def designed_before(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanis
 
     aim: Any = wishes.aim
     prior = prior_of(wishes, query)
-    return optimal(query, epsilon, loss_named(wishes.loss), prior, wishes.properties, aim, max_seconds=PATIENCE)
+    limits = [limit_named(text) for text in wishes.at_most]
+    return optimal(
+        query, epsilon, loss_named(wishes.loss), prior, wishes.properties, aim, subject_to=limits, max_seconds=PATIENCE
+    )
 
 
 def wide(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
@@ -190,10 +232,10 @@ def wide(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
 def per_step(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     """Geometric noise that costs the same for every step, for numbers that share the cost of one record."""
     assert isinstance(query.neighbours, Metric)
-    if wishes.properties or wishes.mechanism not in ("optimal", "truncated_geometric"):
+    if wishes.properties or wishes.at_most or wishes.mechanism not in ("optimal", "truncated_geometric"):
         raise ValueError(
-            "is computed from sums that are drawn with geometric noise and no other, got properties or a mechanism; "
-            "leave them out for this statistic"
+            "is computed from sums that are drawn with geometric noise and no other, got properties, limits or a "
+            "mechanism; leave them out for this statistic"
         )
     _check_fineness(query.neighbours.unit / query.answers.unit, epsilon)
     return wide_geometric(query, epsilon)

@@ -6,7 +6,7 @@ declared keys go to the engine and join the data there: nothing about any other 
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +22,7 @@ from inbounds.tables.sources import csvfile
 from inbounds.tables.sources import typed as reading
 from inbounds.tables.sources.source import filled, opened, quiet
 from inbounds.tables.statistics import Aggregates
-from inbounds.tables.statistics.kind import Fit
+from inbounds.tables.statistics.kind import Fit, ValueCounts
 from inbounds.tables.texts import fitted
 
 
@@ -33,7 +33,7 @@ class Truths:
     They never leave the process, so they are not shown either.
     """
 
-    positions: tuple[Ints, ...] = field(repr=False)
+    positions: tuple[Ints | ValueCounts, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def open_source(plan: Plan) -> Opened:
 # --- records as whole numbers -----------------------------------------------------------------------------
 
 
-def _raw(plan: Plan, table: Any) -> dict[str, Ints]:
+def _raw(plan: Plan, table: Any) -> dict[str, Any]:
     """For every measure, one whole number per declared group; groups without records have the neutral 0."""
     with _chosen(plan, _joined(plan, table)) as joined:
         return _aggregated(plan, joined)
@@ -105,23 +105,36 @@ def _chosen(plan: Plan, joined: Any) -> Iterator[Any]:
         backend.con.execute(f"drop table if exists temp.{name}")
 
 
-def _aggregated(plan: Plan, joined: Any) -> dict[str, Ints]:
+def _aggregated(plan: Plan, joined: Any) -> dict[str, Any]:
     kinds = [statistic.own for statistic in plan.statistics]
     measures = {
         _measure(k, suffix): value
         for k, statistic in enumerate(plan.statistics)
         for suffix, value in kinds[k].measures(plan.subject(statistic), joined[f"v{k}"]).items()
     }
-    rows = [joined.group_by("group_").agg(rows_=joined.count().cast("int64"), **measures)]
-    rows += [kind.rows(joined, f"v{k}", _measure(k, "")) for k, kind in enumerate(kinds) if kind.rows is not None]
-    found: dict[str, Ints] = {}
-    for expression in rows:
-        arrow = expression.to_pyarrow()
-        groups = arrow["group_"].to_numpy()
-        for name in arrow.column_names:
-            found[name] = np.zeros(len(plan.groups), dtype=np.int64)
-            found[name][groups] = arrow[name].to_numpy()
+    arrow = joined.group_by(GROUP).agg(rows_=joined.count().cast("int64"), **measures).to_pyarrow()
+    groups, found = arrow[GROUP].to_numpy(), dict[str, Any](_values_counted(plan, joined))
+    for name in arrow.column_names:
+        found[name] = np.zeros(len(plan.groups), dtype=np.int64)
+        found[name][groups] = arrow[name].to_numpy()
     return found
+
+
+def _values_counted(plan: Plan, joined: Any) -> dict[str, ValueCounts]:
+    """How many records of each group have each value, once for every column that a statistic asks it of."""
+    found: dict[str, ValueCounts] = {}
+    for k, statistic in enumerate(plan.statistics):
+        if statistic.own.counts_values and (name := _values(statistic)) not in found:
+            steps = joined.group_by(GROUP, f"v{k}").agg(n_=joined.count().cast("int64")).to_pyarrow()
+            groups, values, counts = (steps[part].to_numpy() for part in (GROUP, f"v{k}", "n_"))
+            shape = len(plan.groups), plan.subject(statistic).declared.width + 1
+            found[name] = ValueCounts.of(groups, values, counts, shape)
+    return found
+
+
+def _values(statistic: Statistic) -> str:
+    """What the counted values of a column are called."""
+    return f"values of {statistic.of}"
 
 
 def _measure(k: int, suffix: str) -> str:
@@ -212,8 +225,9 @@ def _declared(plan: Plan, table: Any) -> Any:
 # --- whole numbers as positions ---------------------------------------------------------------------------
 
 
-def _placed(plan: Plan, k: int, raw: dict[str, Ints]) -> list[Ints]:
+def _placed(plan: Plan, k: int, raw: dict[str, Any]) -> Sequence[Ints | ValueCounts]:
     """Positions in the query's answers, as the statistic's kind defines them; always within the range."""
     statistic, prefix = plan.statistics[k], _measure(k, "")
     own = {name.removeprefix(prefix): found for name, found in raw.items() if name.startswith(prefix)}
-    return statistic.own.positions(plan.subject(statistic), Aggregates(raw["rows_"], plan.groups.sizes, own))
+    found = Aggregates(raw["rows_"], plan.groups.sizes, own, raw.get(_values(statistic)))
+    return statistic.own.positions(plan.subject(statistic), found)

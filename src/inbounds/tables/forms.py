@@ -42,6 +42,7 @@ class StatisticForm(TypedDict):
     consistent: NotRequired[bool]
     margins: NotRequired[list[str]]
     wishes: NotRequired[dict[str, Any]]
+    at: NotRequired[str]
 
 
 class PersonForm(TypedDict):
@@ -107,7 +108,7 @@ class MechanismForm(TypedDict):
     """The mechanism that answered a statistic for the groups of a size, or of sizes first..last.
 
     parts: the columns of the numbers that it drew, where the statistic is computed from them. layer: of a statistic
-    that adds up, which of its layers.
+    that adds up, which of its layers. law, quantile: of a statistic that is drawn from records, in place of a query.
     """
 
     statistic: str
@@ -119,6 +120,8 @@ class MechanismForm(TypedDict):
     neighbours: str
     origin: str
     query: NotRequired[dict[str, Any]]
+    law: NotRequired[str]
+    quantile: NotRequired[dict[str, Any]]
     expected_error: float
     constant_error: NotRequired[float]
     parts: NotRequired[list[str]]

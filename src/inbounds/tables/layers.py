@@ -56,10 +56,17 @@ class Layered:
 def layered(plan: Plan, statistic: Statistic, drawn_at: Fraction) -> Layered:
     """The layers of a statistic that adds up, from the plan alone. drawn_at: its epsilon before it is shared."""
     subject = plan.subject(statistic)
-    query = statistic.own.query(subject, int(plan.groups.sizes.max()))
+    query = adding_query(statistic, subject, int(plan.groups.sizes.max()))
     if isinstance(subject.declared, Crossed):
         return _margins(plan, statistic, subject, float(drawn_at))
     return _levels(plan, statistic, subject, float(drawn_at) / _reach(query))
+
+
+def adding_query(statistic: Statistic, subject: Subject[Any], size: int) -> Query:
+    """The query of a number that adds up, about so many people."""
+    query = statistic.own.query(subject, size)
+    assert isinstance(query, Query)
+    return query
 
 
 def _reach(query: Query) -> int:
@@ -69,7 +76,7 @@ def _reach(query: Query) -> int:
 def ranges_of(statistic: Statistic, subject: Subject[Any], sizes: Ints) -> Ints:
     """The largest position of groups of these sizes."""
     distinct, place = np.unique(sizes, return_inverse=True)
-    largest = [len(statistic.own.query(subject, int(size)).answers) - 1 for size in distinct]
+    largest = [len(adding_query(statistic, subject, int(size)).answers) - 1 for size in distinct]
     return np.array(largest, dtype=np.int64)[place]
 
 
@@ -128,4 +135,4 @@ def layer_request(statistic: Statistic, subject: Subject[Any], layer: Layer, dra
     Reports beyond a smaller node's range are cut to it afterwards: cutting twice is cutting once, so that they are
     truncated geometric reports in its own range.
     """
-    return Request(statistic.own.query(subject, layer.size), drawn_at * layer.share, ADDING)
+    return Request(adding_query(statistic, subject, layer.size), drawn_at * layer.share, ADDING)

@@ -12,6 +12,7 @@ from inbounds.numbers import Ints
 from inbounds.query import Reach
 from inbounds.tables.account import AccountLine
 from inbounds.tables.adding.form import KNOWN, MOST, USUAL_INTERVAL, AddingForm, LayerForm, ReportsForm, below
+from inbounds.tables.layers import adding_query
 from inbounds.tables.plan import LEVEL, Plan, Statistic
 from inbounds.tables.statistics.crosstab import Crossed
 
@@ -76,7 +77,7 @@ def reports_form(plan: Plan, entries: Sequence[AccountLine], layered: Mapping[in
 def _adding(plan: Plan, entry: AccountLine, rows: list[list[Ints]]) -> AddingForm:
     assert entry.layered is not None
     subject = plan.subject(entry.statistic)
-    query = entry.statistic.own.query(subject, 1)
+    query = adding_query(entry.statistic, subject, 1)
     reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
     crossed = subject.declared if isinstance(subject.declared, Crossed) else None
     own, shares, weights = entry.layered, entry.layered.shares, entry.layered.weights
@@ -111,7 +112,7 @@ def _sums(plan: Plan, statistic: Statistic, crossed: Crossed | None) -> str:
 
 def layer_error(plan: Plan, entry: AccountLine, share: Fraction) -> float:
     """The mean absolute error of a sum as drawn, far from the ends, to six digits: 2α/(1 - α²) steps."""
-    query = entry.statistic.own.query(plan.subject(entry.statistic), 1)
+    query = adding_query(entry.statistic, plan.subject(entry.statistic), 1)
     reach = query.neighbours.steps if isinstance(query.neighbours, Reach) else 1
     falls = float(np.exp(-float(entry.drawn_at * share / reach)))
     return float(f"{2 * falls / (1 - falls**2) * float(query.answers.unit):.6g}")

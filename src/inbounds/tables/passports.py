@@ -11,12 +11,13 @@ from typing import Any
 
 from inbounds.errors import InboundsError, PassportError
 from inbounds.files import content_of
-from inbounds.mechanism import Mechanism
-from inbounds.mechanism.passport import save
+from inbounds.mechanism.passport import QUANTILE_PASSPORT
+from inbounds.mechanism.quantiles.reading import read_quantile, read_quantile_mechanism
 from inbounds.mechanism.reading import read as read_passport
 from inbounds.mechanism.spelling import read_fraction, read_query
+from inbounds.query import Quantile
 from inbounds.tables.answer import Mechanisms
-from inbounds.tables.designs import ADDING, Wishes, designed, designed_before
+from inbounds.tables.designs import ADDING, AnyMechanism, Wishes, designed, designed_before
 from inbounds.tables.forms import MechanismForm, RecordForm
 from inbounds.tables.reopen import read as read_record
 from inbounds.tables.statistics import KINDS
@@ -39,18 +40,18 @@ def write_passports(mechanisms: Mechanisms, folder: str | PathLike[str]) -> list
             raise ValueError(f"{target} exists and is not this mechanism's passport; give another folder")
     place.mkdir(parents=True, exist_ok=True)
     for target, made in targets.items():
-        save(made, target)
+        made.save(target)
     return list(targets)
 
 
-def _is_passport_of(made: Mechanism, file: Path) -> bool:
+def _is_passport_of(made: AnyMechanism, file: Path) -> bool:
     try:
         return bool(content_of(file, "passport")["sha256"] == made.sha256)
     except (InboundsError, LookupError, TypeError):
         return False
 
 
-def _named(mechanisms: Mechanisms) -> Iterator[tuple[str, Mechanism]]:
+def _named(mechanisms: Mechanisms) -> Iterator[tuple[str, AnyMechanism]]:
     taken = set()
     for statistic, size, made in _shared(mechanisms):
         stem, more = _stem(statistic, size), 1
@@ -60,7 +61,7 @@ def _named(mechanisms: Mechanisms) -> Iterator[tuple[str, Mechanism]]:
         yield name, made
 
 
-def _shared(mechanisms: Mechanisms) -> Iterator[tuple[str, str, Mechanism]]:
+def _shared(mechanisms: Mechanisms) -> Iterator[tuple[str, str, AnyMechanism]]:
     """Every mechanism of a statistic once, with its sizes as the record writes them."""
     sizes: dict[tuple[str, int], list[int]] = {}
     for (statistic, size), made in mechanisms.items():
@@ -85,7 +86,7 @@ def mechanism(
     size: int | None = None,
     folder: str | PathLike[str] | None = None,
     layer: str | None = None,
-) -> Mechanism:
+) -> AnyMechanism:
     """The mechanism that answered a statistic for groups of a size, found by the digest in the release record.
 
     record: the file, or its content. statistic, size: which one; not needed where the record has only one. folder:
@@ -132,29 +133,33 @@ def _got(given: object) -> str:
     return "" if given is None else f", got {given!r}"
 
 
-def _among(folder: Path, sha256: str) -> Mechanism | None:
+def _among(folder: Path, sha256: str) -> AnyMechanism | None:
     """The passport with this digest; reading certifies it anew."""
     for file in sorted(folder.glob("*.json")):
         try:
             content = content_of(file, "passport")
             if isinstance(content, dict) and content.get("sha256") == sha256:
-                return read_passport(content)
+                known = content.get("format") == QUANTILE_PASSPORT.format
+                return read_quantile_mechanism(content) if known else read_passport(content)
         except InboundsError:
             continue  # no passport, or one that was changed
     return None
 
 
-def _designed_again(content: RecordForm, line: MechanismForm) -> Mechanism | None:
-    if "query" not in line:
+def _designed_again(content: RecordForm, line: MechanismForm) -> AnyMechanism | None:
+    if "query" not in line and "quantile" not in line:
         return None  # written before records held the query
     plan = content["plan"]
     (own,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
     try:
-        query, epsilon = read_query(line["query"]), read_fraction(line["epsilon"])
+        query = read_quantile(line["quantile"]) if "quantile" in line else read_query(line["query"])
+        epsilon = read_fraction(line["epsilon"])
         wishes = KINDS[own["kind"]].wishes(_wishes(own.get("wishes", plan["wishes"])))
         wishes = ADDING if "layer" in line else wishes
-        made = (make(query, epsilon, wishes) for make in (designed, designed_before))
-        return next((mechanism for mechanism in made if mechanism.sha256 == line["sha256"]), None)
+        found = designed(query, epsilon, wishes)
+        if found.sha256 != line["sha256"] and not isinstance(query, Quantile):
+            found = designed_before(query, epsilon, wishes)
+        return found if found.sha256 == line["sha256"] else None
     except (ValueError, ArithmeticError):  # a record may say anything
         return None
 
@@ -163,7 +168,8 @@ def _wishes(said: Mapping[str, Any]) -> Wishes:
     prior = said.get("prior")
     fields = {name: said[name] for name in ("loss", "aim", "mechanism") if name in said}
     numbers = None if prior is None else (prior[0], *map(read_fraction, prior[1:]))
-    return Wishes(**fields, properties=tuple(said.get("properties", ())), prior=numbers)
+    properties, at_most = (tuple(said.get(name, ())) for name in ("properties", "at_most"))
+    return Wishes(**fields, properties=properties, prior=numbers, at_most=at_most)
 
 
 def _said(line: MechanismForm) -> str:

@@ -11,12 +11,14 @@ from typing import Any
 
 from inbounds import __version__
 from inbounds._moved import old_name
+from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism.quantiles.passport import quantile_json
 from inbounds.mechanism.spelling import query_json
 from inbounds.query import Query
 from inbounds.tables import condition
 from inbounds.tables.account import AccountLine
 from inbounds.tables.adding.form import ReportsForm
-from inbounds.tables.answer import Designed
+from inbounds.tables.answer import Designed, answer_query
 from inbounds.tables.designs import Design
 from inbounds.tables.forms import AccountForm, MechanismForm, PersonForm, RecordForm
 from inbounds.tables.layout import layer_error
@@ -108,19 +110,21 @@ def _layer_lines(designed: Designed, k: int) -> Iterator[MechanismForm]:
 
 def _line(statistic: str, size: int, groups: int, design: Design, expected: ExpectedError) -> MechanismForm:
     made = design.mechanism
-    return {
+    line: MechanismForm = {
         "statistic": statistic,
         "size": size,
         "groups": groups,
         "sha256": design.sha256,
         "epsilon": str(made.epsilon),
-        "answers": _answers(made.query),
+        "answers": _answers(answer_query(made)),
         "neighbours": str(made.query.neighbours),
         "origin": str(made.origin),
-        "query": query_json(made.query),
         "expected_error": expected.error,
         "constant_error": expected.constant,
     }
+    if isinstance(made, QuantileMechanism):
+        return {**line, "law": made.law.name, "quantile": quantile_json(made.query)}
+    return {**line, "query": query_json(made.query)}
 
 
 def _joined(first: MechanismForm, line: MechanismForm) -> MechanismForm:

@@ -15,9 +15,10 @@ from inbounds.extras import library
 from inbounds.files import canonical, content_of, sha256
 from inbounds.files.form import as_form
 from inbounds.files.intake import from_json, text_of
+from inbounds.mechanism.quantiles.reading import read_quantile
 from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.numbers import whole
-from inbounds.query import Metric, Query
+from inbounds.query import Metric, Quantile, Query
 from inbounds.tables.account import counted_by_unit, drawn, query_of
 from inbounds.tables.columns import Column
 from inbounds.tables.forms import AccountForm, MechanismForm, PlanForm, RecordForm, StatisticForm, TableForm
@@ -151,9 +152,11 @@ def _check_mechanisms(record: RecordForm) -> None:
         if not 0 < read_fraction(made["epsilon"]) <= layers[made.get("layer", "")]:
             raise PassportError("a mechanism spends more than the account allows")
         answered[made["statistic"]] += made["groups"] if made.get("layer", "") == next(iter(layers)) else 0
-        query = read_query(made["query"])
+        query = read_quantile(made["quantile"]) if "quantile" in made else read_query(made["query"])
         _check_parts(made, query, plan)
         _check_person(made, query, plan)
+        if isinstance(query, Quantile):
+            _check_quantile(made, query, plan)
     nodes = plan["hierarchy"]["nodes"] if "hierarchy" in plan else [plan["groups"]]
     if {*answered.values(), nodes[-1]} != {plan["groups"]} or record["table"]["rows"] != sum(nodes):
         raise PassportError("the mechanisms are not those of the plan's groups and statistics")
@@ -177,7 +180,14 @@ def _check_layers(line: AccountForm, drawn_at: Fraction, adds_up: bool) -> dict[
     return layers
 
 
-def _check_parts(line: MechanismForm, query: Query, plan: PlanForm) -> None:
+def _check_quantile(line: MechanismForm, query: Quantile, plan: PlanForm) -> None:
+    """A quantile's neighbours are those of the plan: nothing else is proved by its mechanism."""
+    sizes = [int(size) for size in str(line["size"]).split("..")]
+    if query.public != (plan["sizes"] == "public") or query.size not in range(sizes[0], sizes[-1] + 1):
+        raise PassportError("a mechanism is for groups of other sizes than those of the plan")
+
+
+def _check_parts(line: MechanismForm, query: Query | Quantile, plan: PlanForm) -> None:
     """Sums of a record's v and its w - v cost epsilon together, if each costs epsilon·distance/w; nothing else may."""
     shared = isinstance(query.neighbours, Metric)
     if shared != ("parts" in line):
@@ -199,13 +209,16 @@ def _contribution(plan: PlanForm) -> Contribution:
     return Contribution(whole(said["max_records"], "max_records", 1), min(said["max_groups"], plan["groups"]))
 
 
-def _check_person(line: MechanismForm, query: Query, plan: PlanForm) -> None:
+def _check_person(line: MechanismForm, query: Query | Quantile, plan: PlanForm) -> None:
     """A mechanism whose answers one person moves by several records has neighbours that far apart."""
     if plan["neighbours"] != PERSON:
         return
     (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
     declared: dict[str, Any] = {**plan["columns"].get(own["of"], {})}
-    subject: Subject[Any] = Subject(own["name"], own["of"], Column(**declared) if declared else None, public=False)
+    at = read_fraction(own["at"]) if "at" in own else None
+    subject: Subject[Any] = Subject(
+        own["name"], own["of"], Column(**declared) if declared else None, public=False, at=at
+    )
     size = int(str(line["size"]).partition("..")[0])
     records = 1 if counted_by_unit(own["kind"], _adds_up(own, plan)) else _contribution(plan).records
     if query != query_of(own["kind"], subject, size, records):

@@ -13,12 +13,11 @@ from pathlib import Path
 from inbounds.catalog.response import exponential
 from inbounds.catalog.wide import wide_geometric
 from inbounds.errors import InboundsError
-from inbounds.mechanism import Mechanism
-from inbounds.query import Metric, Reach
+from inbounds.query import Metric, Quantile, Reach
 from inbounds.tables.account import AccountLine, query_of
 from inbounds.tables.answer import Designed, expected_of
 from inbounds.tables.columns import Number
-from inbounds.tables.designs import DESIGNED_UP_TO, Request, kept
+from inbounds.tables.designs import DESIGNED_UP_TO, AnyMechanism, Request, kept
 from inbounds.tables.errors import PlanError
 from inbounds.tables.statistics import ExpectedError, Subject
 from inbounds.tables.texts import number
@@ -131,8 +130,10 @@ def _expected(
         return None
 
 
-def _tried(request: Request, folder: Path) -> Mechanism:
+def _tried(request: Request, folder: Path) -> AnyMechanism:
     """What was asked for, or one that is made at once and is no better, where a design would take long."""
+    if isinstance(request.query, Quantile):
+        return kept(request, folder).mechanism
     query, answers = request.query, len(request.query.answers)
     if answers <= TRIED or isinstance(query.neighbours, Metric):
         return kept(request, folder).mechanism

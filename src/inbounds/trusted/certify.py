@@ -64,6 +64,16 @@ def check_product(law: Wholes, cliques: Iterable[Clique], epsilon: Fraction) -> 
         _check_rows(law[:, start:stop], range(start, stop), ratio_below(epsilon, distance))
 
 
+def check_groups(weights: Ints, groups: Ints, epsilon: Fraction) -> None:
+    """As `check_matrix` for any neighbours: a row of `groups` names answers that are neighbours of each other."""
+    if weights.dtype != np.int64 or weights.ndim != 2 or weights.size == 0:
+        raise NotADistribution("weights must be a two-dimensional array of int64")
+    check_distributions(weights)
+    p = ratio_below(epsilon, Fraction(1))
+    for answers in groups.tolist():
+        _check_rows(weights[:, answers], answers, p)
+
+
 def check_distributions(weights: Ints) -> None:
     """Raise unless every column holds weights that are not negative and sum to exactly 2**62."""
     if (weights < 0).any():
@@ -79,7 +89,7 @@ def _check_rows(block: Ints | Wholes, answers: Sequence[int], p: int) -> None:
     for i, (high, low) in enumerate(zip(highs, lows, strict=True)):
         if not _within_ratio(high, low, p):
             pair = answers[int(block[i].argmax())], answers[int(block[i].argmin())]
-            raise PrivacyViolation(i, pair, _times(high, low), p / 2**EXP_BITS)
+            raise PrivacyViolation(i, pair, times(high, low), p / 2**EXP_BITS)
 
 
 def _within_ratio(high: int, low: int, p: int) -> bool:
@@ -105,7 +115,7 @@ def _all_within_ratio(highs: Ints, lows: Ints, p: int) -> bool:
     return bool(((highs.astype(np.uint64) <= most) | digits[6:].any(axis=0)).all())
 
 
-def _times(high: int, low: int) -> float:
+def times(high: int, low: int) -> float:
     """How many times `high` is `low`, for a message."""
     try:
         return high / low
@@ -155,7 +165,7 @@ def _check_pairs(pairs: Pairs, reach: int, p: int) -> None:
     """Raise where two noise weights, or two tail sums, `reach` apart are further apart than p / 2**128."""
     for d, (high, low) in enumerate(pairs):
         if not _within_ratio(high, low, p):
-            raise PrivacyViolation(d, (d, d + reach), _times(high, low), p / 2**EXP_BITS)
+            raise PrivacyViolation(d, (d, d + reach), times(high, low), p / 2**EXP_BITS)
 
 
 def sliding(best: Callable[[Ints, Ints], Ints], table: Ints, reach: int) -> Ints:

@@ -22,6 +22,12 @@ MOST_CELLS = 1 << 13
 MOST_STEPS = 1 << 16
 """Steps of a noise table that are looked at one by one beyond those written out in its core."""
 
+MOST_SCORED = 1 << 12
+"""Outputs of a score table up to which the tight bound is computed; beyond, the simple one, which costs nothing."""
+
+MOST_DEEPER = 1 << 13
+"""Outputs times entries about the depth of a score table, each of which costs the tight bound anew."""
+
 MOST_DIGITS = 1500
 """Digits of a numerator or a denominator in a file: more than the finest decimal that a plan may hold has."""
 

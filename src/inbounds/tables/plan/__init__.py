@@ -13,7 +13,7 @@ from typing import Any
 from inbounds.files import canonical, sha256
 from inbounds.ledger.people import as_name
 from inbounds.numbers import as_epsilon, whole
-from inbounds.tables.columns import LARGEST, Declared, positive_at
+from inbounds.tables.columns import LARGEST, Declared, exact_at, positive_at
 from inbounds.tables.condition import Condition
 from inbounds.tables.designs import ADDING, Wishes
 from inbounds.tables.errors import Lines, PlanError, at
@@ -22,6 +22,8 @@ from inbounds.tables.keys import Groups, check_apart
 from inbounds.tables.plan.hierarchy import Hierarchy, Nested, nested
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import KINDS, StatisticKind, Subject
+from inbounds.tables.statistics.quantile import QUANTILE, percent_name
+from inbounds.trusted.lengths import MOST_PARTS
 
 CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
@@ -39,7 +41,7 @@ class Statistic:
     epsilon or share: its part of the whole, absolute or as a fraction; without either, the statistics that say
     nothing share what is left equally. consistent: make the cells of a histogram sum to the public group size; a
     record short of the size is then in the cell `other` of its column. margins: the columns of a crosstab whose labels
-    are counted by themselves as well.
+    are counted by themselves as well. at: which quantile, of a `quantile`.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Statistic:
     consistent: bool = False
     wishes: Wishes | None = None
     margins: tuple[str, ...] = ()
+    at: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -64,8 +67,20 @@ class Statistic:
         if len(set(self.margins)) < len(self.margins) or not set(self.margins) <= set(self.own.margins(self.of)):
             known = " and ".join(self.own.margins(self.of)) or "nothing: it is meant for crosstabs"
             raise PlanError(f"must name different columns of {known}", ("margins",))
+        self._check_at()
         if not self.name:
-            object.__setattr__(self, "name", self.own.name(self.of))
+            usual = self.own.name(self.of) if self.at is None else percent_name(self.of, self.at)
+            object.__setattr__(self, "name", usual)
+
+    def _check_at(self) -> None:
+        if (self.at is None) == (self.kind == QUANTILE.word):
+            raise PlanError("must be given for a quantile, and for nothing else", ("at",))
+        if self.at is not None:
+            object.__setattr__(self, "at", exact_at(self.at, "at"))
+            if not (0 <= self.at <= 1 and self.at.denominator <= MOST_PARTS):
+                raise PlanError(
+                    f"must be between 0 and 1, with at most six digits after the point, got {self.at}", ("at",)
+                )
 
     @property
     def own(self) -> StatisticKind[Any]:
@@ -228,7 +243,7 @@ class Plan:
     def subject(self, statistic: Statistic) -> Subject[Any]:
         """A statistic with what the plan declares about what it is computed of."""
         declared = statistic.own.domain.declared(statistic.of, self.columns)
-        return Subject(statistic.name, statistic.of, declared, self.groups.public, statistic.consistent)
+        return Subject(statistic.name, statistic.of, declared, self.groups.public, statistic.consistent, statistic.at)
 
     @property
     def inputs(self) -> tuple[str, ...]:

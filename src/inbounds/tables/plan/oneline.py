@@ -8,6 +8,7 @@ from inbounds.tables.errors import at
 from inbounds.tables.plan import Plan
 from inbounds.tables.plan.reading import plan_from
 from inbounds.tables.statistics import KINDS, LABELS, NUMBERS
+from inbounds.tables.statistics.quantile import QUANTILE
 
 Options = Mapping[str, Any]
 
@@ -20,7 +21,7 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
     max_groups. column: what was given for low, high, step, missing and labels; they describe one column. Columns in
     conditions have the type of what they are compared with.
     """
-    statistics = [{kind: of} for kind, subjects in asked.items() for of in subjects or ()]
+    statistics = [_asked(kind, of) for kind, subjects in asked.items() for of in subjects or ()]
     if not statistics:
         raise ValueError("release needs a plan file, or a statistic such as --count \"answer = 'yes'\"")
     if facts["epsilon"] is None:
@@ -29,7 +30,8 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
     _check_one_column(asked, column)
     columns: dict[str, Any] = {}
     for k, statistic in enumerate(statistics):
-        ((kind, of),) = statistic.items()
+        ((kind, subject),) = statistic.items()
+        of = subject["of"] if isinstance(subject, dict) else subject
         with at("statistics", k, kind):
             where = KINDS[kind].domain.condition(of)
         if where is not None:
@@ -62,6 +64,16 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
     )
 
 
+def _asked(kind: str, of: str) -> dict[str, Any]:
+    """A statistic as a plan writes it; a quantile is a column and its shares, score@0.5,0.9."""
+    if kind != QUANTILE.word:
+        return {kind: of}
+    column, _, shares = of.rpartition("@")
+    if not column:
+        raise ValueError(f"--quantile must be a column and the shares to report, such as score@0.5,0.9, got {of!r}")
+    return {kind: {"of": column, "at": [share.strip() for share in shares.split(",")]}}
+
+
 def _only(given: Options, *names: str) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given}
 
@@ -88,7 +100,9 @@ def _check_one_column(asked: Mapping[str, Sequence[str] | None], column: Options
         (LABELS, "--labels describes one column", "labels"),
     ):
         kinds = [kind for kind in KINDS if kind in asked and KINDS[kind].domain is domain]
-        subjects = {of for kind in kinds for of in asked[kind] or ()}
+        subjects = {
+            of.rpartition("@")[0] if kind == QUANTILE.word else of for kind in kinds for of in asked[kind] or ()
+        }
         if len(subjects) > 1 or any(len(column[name] or ()) > 1 for name in domain.options):
             raise ValueError(f"{said}; columns with different {facts} need a plan: inbounds init FILE")
         idle = [f"--{name}" for name in domain.options if column[name]]

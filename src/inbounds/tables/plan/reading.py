@@ -24,7 +24,7 @@ from inbounds.tables.statistics.crosstab import CROSS
 Values = Mapping[str, Any]
 
 PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy")
-WISHES = ("loss", "properties", "prior", "aim", "mechanism")
+WISHES = ("loss", "properties", "prior", "aim", "mechanism", "at_most")
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
     "groups": ("by", "keys", "size", "maximum", "not_stated", "period"),
@@ -195,11 +195,29 @@ def statistics_from(values: Any, wishes: Wishes) -> tuple[Statistic, ...]:
     found = []
     for k, statistic in enumerate(values):
         with at("statistics", k):
-            found.append(_statistic(statistic, wishes))
+            found += _statistics(statistic, wishes)
     return tuple(found)
 
 
-def _statistic(values: Values, wishes: Wishes) -> Statistic:
+def _statistics(values: Any, wishes: Wishes) -> list[Statistic]:
+    """The statistic that a table of the plan asks for; of several quantiles one each, with its part of the epsilon."""
+    given = values.get("quantile") if isinstance(values, Mapping) else None
+    if given is None:
+        return [_statistic(values, wishes)]
+    with at("quantile"):
+        known("quantile", given, ("of", "at"))
+        if "of" not in given or "at" not in given:
+            raise PlanError("must be { of = a column, at = a share such as 0.9, or several in a list }")
+        shares = given["at"] if isinstance(given["at"], list) else [given["at"]]
+        if not shares or (len(shares) > 1 and values.get("name")):
+            raise PlanError("must have at least one share, and no name where it has several", ("at",))
+        several = [_exact_in(share, "at") for share in shares]
+    own = {name: values[name] for name in values if name != "quantile"}
+    parts = {name: _exact_in(own[name], name) / len(several) for name in ("epsilon", "share") if name in own}
+    return [_statistic({**own, **parts, "quantile": given["of"]}, wishes, share) for share in sorted(several)]
+
+
+def _statistic(values: Values, wishes: Wishes, share: Fraction | None = None) -> Statistic:
     known("statistic", values, FIELDS["statistic"])
     kinds = [kind for kind in KINDS if kind in values]
     if len(kinds) != 1:
@@ -212,7 +230,7 @@ def _statistic(values: Values, wishes: Wishes) -> Statistic:
     if "margins" in values or KINDS[kinds[0]].over_cells:
         rest["margins"] = _margins(values, kinds[0])
     of = _subject(values[kinds[0]], kinds[0])
-    return Statistic(kinds[0], of, wishes=wishes_from(own, wishes) if own else None, **rest)
+    return Statistic(kinds[0], of, wishes=wishes_from(own, wishes) if own else None, at=share, **rest)
 
 
 def _margins(values: Values, kind: str) -> tuple[str, ...]:
@@ -240,9 +258,10 @@ def wishes_from(values: Values, outer: Wishes | None = None) -> Wishes:
     said = {name: values.get(name, getattr(base, name)) for name in WISHES}
     if "prior" in values:
         said["prior"] = _prior(values["prior"])
-    if isinstance(said["properties"], str):
-        raise PlanError("must be a list of names", ("properties",))
-    said["properties"] = tuple(said["properties"])
+    for name, what in (("properties", "names"), ("at_most", "limits such as 'off-by-more-than-2=0.05'")):
+        if isinstance(said[name], str):
+            raise PlanError(f"must be a list of {what}", (name,))
+        said[name] = tuple(said[name])
     with at("mechanism"):
         if said["mechanism"] != "optimal":
             named(said["mechanism"])

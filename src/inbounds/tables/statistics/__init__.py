@@ -6,12 +6,12 @@ from typing import Any
 
 from inbounds.tables.statistics.count import CONDITIONS, COUNT
 from inbounds.tables.statistics.crosstab import CROSSES, CROSSTAB
-from inbounds.tables.statistics.extreme import MAX, MEDIAN, MIN
 from inbounds.tables.statistics.histogram import HISTOGRAM, LABELS
 from inbounds.tables.statistics.kind import Aggregates, Derived, Domain, ExpectedError, StatisticKind, Subject
 from inbounds.tables.statistics.mean import MEAN
 from inbounds.tables.statistics.mode import MODE
 from inbounds.tables.statistics.numbers import NUMBERS
+from inbounds.tables.statistics.quantile import MAX, MEDIAN, MIN, QUANTILE
 from inbounds.tables.statistics.sum import SUM
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 KINDS: Mapping[str, StatisticKind[Any]] = MappingProxyType(
-    {kind.word: kind for kind in (COUNT, HISTOGRAM, CROSSTAB, SUM, MEAN, MIN, MAX, MEDIAN, MODE)}
+    {kind.word: kind for kind in (COUNT, HISTOGRAM, CROSSTAB, SUM, MEAN, MIN, MAX, MEDIAN, QUANTILE, MODE)}
 )
 """Every kind of statistic, by its word."""
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Floats, Ints
-from inbounds.query import Query
+from inbounds.query import Quantile, Query
 from inbounds.tables.columns import Declared
 from inbounds.tables.condition import Condition
 from inbounds.tables.designs import Wishes
@@ -48,7 +50,7 @@ class Subject(Generic[D]):
     """One statistic of a plan with the public facts it may use.
 
     name: its column in the output. of: the condition or column as written. declared: what the plan says about that.
-    public: whether group sizes are public. consistent: whether its cells are made to add up.
+    public: whether group sizes are public. consistent: whether its cells are made to add up. at: which quantile.
     """
 
     name: str
@@ -56,15 +58,43 @@ class Subject(Generic[D]):
     declared: D
     public: bool
     consistent: bool = False
+    at: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class ValueCounts:
+    """How many records of each group have each value: a sparse matrix, groups × values."""
+
+    rows: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, groups: Ints, values: Ints, counts: Ints, shape: tuple[int, int]) -> "ValueCounts":
+        """From one entry for every group and value that occurs, in any order."""
+        from scipy.sparse import coo_array
+
+        return cls(coo_array((counts, (groups, values)), shape=shape).tocsr())
+
+    def histograms(self, members: Ints) -> Ints:
+        """Members × values."""
+        return np.asarray(self.rows[members].toarray(), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Aggregates:
-    """What the engine found: per declared group, the records, the declared size, and the measures by their suffix."""
+    """What the engine found: per declared group, the records, the declared size, and the measures by their suffix.
+
+    values: how many records have each value, where the statistic asks for that.
+    """
 
     rows: Ints = field(repr=False)
     sizes: Ints = field(repr=False)
     measures: Mapping[str, Ints] = field(repr=False)
+    values: ValueCounts | None = field(default=None, repr=False)
+
+    @property
+    def by_value(self) -> ValueCounts:
+        assert self.values is not None
+        return self.values
 
     @property
     def own(self) -> Ints:
@@ -126,9 +156,9 @@ class StatisticKind(Generic[D]):
     """One kind of statistic.
 
     word: its name in plans. domain: what it is computed of. query: the query that answers it in a group of a size,
-    public or at most. measures: what the engine computes per group from the records' numbers, by suffix. rows: an
-    aggregation of its own, where one look at the records is not enough; its column has the given name. positions:
-    from what the engine found to positions in the query's answers, one row per cell, always within the range.
+    public or at most. measures: what the engine computes per group from the records' numbers, by suffix. positions:
+    from what the engine found to positions in the query's answers, one row per cell, always within the range; or to how
+    many records have each value (counts_values), where the answer is drawn from that.
 
     words: what becomes of values outside bounds or labels and of none at all, for one column and all statistics of it
     that share these words. named: its column unless the plan names one. cells: the columns of its answers. check:
@@ -146,11 +176,10 @@ class StatisticKind(Generic[D]):
 
     word: str
     domain: Domain[D]
-    query: Callable[[Subject[D], int], Query]
-    positions: Callable[[Subject[D], Aggregates], list[Ints]]
+    query: Callable[[Subject[D], int], Query | Quantile]
+    positions: Callable[[Subject[D], Aggregates], Sequence[Ints | ValueCounts]]
     words: Callable[[Sequence[tuple["StatisticKind[D]", Subject[D]]], Source], list[str]]
     measures: Callable[[Subject[D], Any], dict[str, Any]] = lambda subject, own: {}
-    rows: Callable[[Any, str, str], Any] | None = None
     named: Callable[[str], str] | None = None
     cells: Callable[[Subject[D]], list[str]] = one_name
     check: Callable[[Subject[D], Groups], None] = nothing_more
@@ -167,6 +196,7 @@ class StatisticKind(Generic[D]):
     over_cells: bool = False
     margins: Callable[[str], Sequence[str]] = lambda of: ()
     margin: Callable[[Subject[D], str], list[str]] = lambda subject, margin: []
+    counts_values: bool = False
 
     def name(self, of: str) -> str:
         """Its column in the output, unless the plan names one."""

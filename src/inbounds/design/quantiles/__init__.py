@@ -1,0 +1,7 @@
+"""The designs of a quantile: permute-and-flip, the best law over the central records, and the choice between them."""
+
+from inbounds.design.quantiles.central import central_records
+from inbounds.design.quantiles.choice import QuantileChoice, choose
+from inbounds.design.quantiles.table import permute_and_flip
+
+__all__ = ["QuantileChoice", "central_records", "choose", "permute_and_flip"]

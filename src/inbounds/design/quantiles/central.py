@@ -1,0 +1,166 @@
+"""central_records: the best law over the central order statistics of a group, for few values and any size."""
+
+import math
+
+import numpy as np
+
+from inbounds.errors import InboundsError, Infeasible, NotConverged
+from inbounds.loss import Prior, as_prior
+from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.quantiles import Central, QuantileMechanism
+from inbounds.mechanism.quantiles.laws import central_columns
+from inbounds.numbers import Floats, Ints, Number, as_epsilon, whole
+from inbounds.query import Quantile
+from inbounds.trusted.bounds import TOTAL
+from inbounds.trusted.multisets import all_multisets, neighbouring
+
+MOST_MULTISETS = 1500
+"""Multisets up to which the central records are chosen by default: a linear program of some seconds."""
+
+SLACKS = tuple(10.0**-digits for digits in (9, 8, 7, 6, 5, 4, 3))
+"""Shares of a probability that are given up for the tolerance of the solver, the first that suffices."""
+
+REFERENCE = "the non-oblivious optimum of 004 §6, on trimmed data"
+
+
+def central_records(
+    query: Quantile, epsilon: Number, *, length: int | None = None, prior: Prior = None
+) -> QuantileMechanism:
+    """The law of least expected absolute error that sees only the `length` records around the quantile, in order.
+
+    min sum_s prior(s) sum_i P[i, s] |i - quantile(s)| over all private P[output, multiset]: a linear program over the
+    multisets of `length` values. length: odd for a median, by default as many as make 1,500 multisets. prior: of the
+    values of independent records, flat by default.
+
+    >>> from inbounds import median
+    >>> central_records(median(0, 2, size=25), 1, length=3)
+    <QuantileMechanism central_records(length=3) for <median of 25 records in 0..2 (3 values)>, epsilon=1>
+    """
+    if not (query.public and query.records == 1):
+        raise ValueError("central records need a public size and one record a person; use permute_and_flip otherwise")
+    bound = as_epsilon(epsilon)
+    count = _default_length(query) if length is None else whole(length, "length", 1)
+    if count > query.size:
+        raise ValueError(f"length must be at most the size {query.size}, got {length}")
+    first = min(max(1, query.rank - count // 2), query.size - count + 1)
+    central_columns(query, count)
+    multisets, groups = all_multisets(count, query.width), neighbouring(count, query.width)
+    truths = (np.cumsum(multisets, axis=1) <= query.rank - first).sum(axis=1)
+    chances = window_chances(multisets, as_prior(prior, query.answer), first, query.size)
+    costs = np.abs(np.arange(query.width + 1)[:, None] - truths) * chances
+    proposal = _solved(costs, groups, math.exp(float(bound)))
+    origin = Origin("central_records", {"length": str(count)}, REFERENCE)
+    for slack in SLACKS:
+        weights = _rounded(proposal, groups, float(bound), slack)
+        try:
+            return QuantileMechanism(query, bound, Central(first, count, Matrix(weights)), origin)
+        except InboundsError:
+            continue
+    raise NotConverged("no whole numbers near the solution keep every ratio; use fewer central records")
+
+
+def _default_length(query: Quantile) -> int:
+    """The most central records, an odd number, that make at most MOST_MULTISETS multisets."""
+    fitting = [k for k in range(1, query.size + 1, 2) if math.comb(k + query.width, query.width) <= MOST_MULTISETS]
+    if not fitting:
+        raise Infeasible("there are too many values for a law over records; use permute_and_flip, or a larger step")
+    return fitting[-1]
+
+
+# --- how likely the central records are -------------------------------------------------------------------
+
+
+def window_chances(multisets: Ints, values: Floats, first: int, size: int) -> Floats:
+    """Pr[the records of rank first, … in order are each multiset], of `size` independent records.
+
+    Between the least value lo and the largest hi of the window, all records are in it. Of the first - 1 before it some
+    are lo, the others less; of those after it some are hi, the others more: n! times a sum over how many, each of
+    products of value^count / count!.
+    """
+    length = int(multisets[0].sum())
+    before, after = first - 1, size - first - length + 1
+    lows, highs = (multisets > 0).argmax(axis=1), multisets.shape[1] - 1 - (multisets[:, ::-1] > 0).argmax(axis=1)
+    with np.errstate(divide="ignore"):
+        logs = np.log(values)
+        less, more = np.log(np.cumsum(values) - values), np.log(np.cumsum(values[::-1])[::-1] - values)
+    found = np.empty(len(multisets))
+    for s, (group, lo, hi) in enumerate(zip(multisets, lows.tolist(), highs.tolist(), strict=True)):
+        if lo == hi:
+            outer = _outer(before, less[lo])[:, None] + _outer(after, more[hi])[None, :]
+            own = length + np.arange(before + 1)[:, None] + np.arange(after + 1)[None, :]
+            found[s] = _log_sum(outer + _term(own, logs[lo]))
+        else:
+            inner = sum(_term(group[t], logs[t]) for t in range(lo + 1, hi))
+            left = _log_sum(_outer(before, less[lo]) + _term(group[lo] + np.arange(before + 1), logs[lo]))
+            right = _log_sum(_outer(after, more[hi]) + _term(group[hi] + np.arange(after + 1), logs[hi]))
+            found[s] = inner + left + right
+    return np.asarray(np.exp(found + math.lgamma(size + 1)))
+
+
+def _term(count: Ints, log: float) -> Floats:
+    """log(value^count / count!), where 0^0 = 1."""
+    from scipy.special import gammaln
+
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(count > 0, count * log, 0.0) - gammaln(np.asarray(count) + 1.0))
+
+
+def _outer(records: int, log: float) -> Floats:
+    """The same for the records beyond: records - e of them, for e = 0, 1, …"""
+    return _term(records - np.arange(records + 1), log)
+
+
+def _log_sum(terms: Floats) -> float:
+    largest = float(terms.max())
+    return largest + math.log(float(np.exp(terms - largest).sum())) if largest > -math.inf else -math.inf
+
+
+# --- the linear program and its whole numbers -------------------------------------------------------------
+
+
+def _solved(costs: Floats, groups: Ints, ratio: float) -> Floats:
+    """min costs·P with columns that sum to one and least[i, group] <= P[i, s] <= ratio · least[i, group]."""
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    outputs, columns = costs.shape
+    cells, floors = outputs * columns, outputs * len(groups)
+    own = (np.arange(outputs)[:, None, None] * columns + groups[None, :, :]).ravel()
+    least = cells + np.repeat(np.arange(floors), groups.shape[1])
+    rows, ones = np.arange(len(own)), np.ones(len(own))
+    above = coo_array(
+        (np.concatenate([ones, -ones, ones, -ratio * ones]), _places(rows, (least, own), (own, least))),
+        shape=(2 * len(own), cells + floors),
+    )
+    sums = coo_array(
+        (np.ones(cells), (np.tile(np.arange(columns), outputs), np.arange(cells))), shape=(columns, cells + floors)
+    )
+    cost = np.concatenate([costs.ravel(), np.zeros(floors)])
+    found = linprog(cost, above.tocsr(), np.zeros(2 * len(own)), sums.tocsr(), np.ones(columns), method="highs-ipm")
+    if found.x is None:
+        raise NotConverged("the linear program of the central records was not solved; use fewer of them")
+    return np.asarray(found.x[:cells].reshape(outputs, columns))
+
+
+def _places(rows: Ints, first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    """Where +1, -1, +1, -ratio stand: two rows of inequalities for each cell of a group."""
+    shifted = rows + len(rows)
+    return np.concatenate([rows, rows, shifted, shifted]), np.concatenate([*first, *second])
+
+
+def _rounded(proposal: Floats, groups: Ints, epsilon: float, slack: float) -> Ints:
+    """Weights near the proposal: raised until neighbours are within a little less than epsilon, then rounded."""
+    P = np.maximum(proposal, 2.0**-50)
+    least = math.exp(-epsilon * (1 - slack))
+    for _ in range(len(groups)):
+        raised = P.copy()
+        floors = P[:, groups].max(axis=2) * least
+        for place in groups.T:
+            np.maximum.at(raised.T, place, floors.T)
+        if (raised <= P * (1 + 1e-15)).all():
+            break
+        P = raised
+    weights: Ints = np.floor(P / P.sum(axis=0) * float(TOTAL - (1 << 12))).astype(np.int64)
+    weights[weights.argmax(axis=0), np.arange(weights.shape[1])] += TOTAL - weights.sum(axis=0)
+    return weights

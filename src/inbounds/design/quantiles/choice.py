@@ -1,0 +1,127 @@
+"""choose: path scores or the oblivious optimum, settled and said before any record is read."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from inbounds.design.optimal import optimal
+from inbounds.design.quantiles.table import permute_and_flip
+from inbounds.loss import Prior, as_prior
+from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism
+from inbounds.mechanism.quantiles.expected import true_answers
+from inbounds.numbers import Floats, Ints, Number, as_epsilon
+from inbounds.query import Quantile
+from inbounds.trusted.lengths import rank
+
+MOST_VALUES = 129
+"""Values up to which the oblivious optimum is considered: where there are more, one record hardly tells where it is."""
+
+REGRET = 1.02
+"""How many times the error of path scores the oblivious optimum may have on any records, unless a prior was given."""
+
+
+FEW = 1 << 10
+"""Records that are laid out one by one when groups are imagined; larger groups are multiples of such."""
+
+
+@dataclass(frozen=True)
+class QuantileChoice:
+    """The mechanism that was chosen for a quantile, what the other was expected to lose, and why.
+
+    errors: expected absolute error of path scores and of the oblivious optimum; of that at least so much, where it
+    needed no design to be ruled out.
+    """
+
+    mechanism: QuantileMechanism
+    errors: tuple[float, float]
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> QuantileChoice:
+    """Path scores or the oblivious optimum: whichever has the less expected error when records are independent.
+
+    prior: of the values, one weight each. With a prior that is all. Without one the values count as equally likely,
+    which nobody claims of real records; the oblivious optimum is then chosen only if it also loses at most 1.02 times
+    as much on records that lie together, wherever and however closely: there path scores lose least.
+
+    >>> from inbounds import median
+    >>> print(choose(median(0, 20, size=300), 4))
+    path scores: expected error 0.00483, the oblivious optimum at least 0.00774
+    """
+    bound = as_epsilon(epsilon)
+    scores = permute_and_flip(query, bound)
+    expected = scores.expecting(prior)
+    own = expected.loss()
+    # Pr[i | t] >= exp(-epsilon) Pr[i | t'] for any two answers: no oblivious report is better than a constant so often
+    least = math.exp(-float(bound)) * expected.constant_loss()
+    if own <= least or len(query.values) > MOST_VALUES:
+        return QuantileChoice(
+            scores, (own, least), f"path scores: expected error {own:.3g}, {_other(least, at_least=True)}"
+        )
+    together = None if prior is not None else _together(query)
+    alike = None if together is None else _errors(scores, together)
+    # of an oblivious report, the errors at both ends of the range add up to exp(-epsilon) · width or more
+    if alike is not None and max(alike[0], alike[query.width]) * REGRET < math.exp(-float(bound)) * query.width / 2:
+        return QuantileChoice(scores, (own, least), _not_everywhere(own, least, at_least=True))
+    other = _oblivious(query, scores, prior)
+    loss = other.expected_error(prior=prior)
+    if loss >= own:
+        return QuantileChoice(scores, (own, loss), f"path scores: expected error {own:.3g}, {_other(loss)}")
+    if together is not None and alike is not None and (_errors(other, together) > REGRET * alike).any():
+        return QuantileChoice(scores, (own, loss), _not_everywhere(own, loss))
+    return QuantileChoice(
+        other, (own, loss), f"the oblivious optimum: expected error {loss:.3g}, path scores {own:.3g}"
+    )
+
+
+def _oblivious(query: Quantile, scores: QuantileMechanism, prior: Prior) -> QuantileMechanism:
+    """The optimum over the true answer alone, for the answers that a given prior of records makes likely."""
+    answers = None
+    if prior is not None:
+        answers = true_answers(as_prior(prior, query.answer), query.at, query.size)
+    best = optimal(query.answer, scores.epsilon, prior=answers)
+    return QuantileMechanism(query, scores.epsilon, Oblivious(Matrix(best.weights)), best.origin)
+
+
+def _together(query: Quantile) -> Ints:
+    """Groups whose records lie together: evenly within 0, 1, 2, 4, … steps of every value (first those that are all
+    equal), or at the value down to the quantile, and evenly up to an end of the range beyond it.
+    """
+    values, count = np.arange(query.width + 1), min(query.size, FEW)
+    spreads = [0, *(1 << b for b in range(query.width.bit_length()))]
+    runs = [_evenly(np.maximum(values - d, 0), np.minimum(values + d, query.width), count) for d in spreads]
+    k = rank(query.at, count)
+    at, none = np.eye(len(values), dtype=np.int64), np.zeros_like(values)
+    runs.append(k * at + _evenly(values, none + query.width, count - k))
+    runs.append((count - k + 1) * at + _evenly(none, values, k - 1))
+    return np.concatenate(runs) * max(1, query.size // FEW)
+
+
+def _evenly(low: Ints, high: Ints, count: int) -> Ints:
+    """Histograms of `count` records spread evenly over low..high, one row for each pair."""
+    shares = (np.arange(count) + 0.5) / max(1, count)
+    places = low[:, None] + np.floor(shares * (high - low + 1)[:, None]).astype(np.int64)
+    return np.array([np.bincount(row, minlength=len(low)) for row in places])
+
+
+def _errors(mechanism: QuantileMechanism, groups: Ints) -> Floats:
+    """The expected error for every group, in steps."""
+    query = mechanism.query
+    distances = np.abs(np.arange(query.width + 1) - query.truths(groups)[:, None])
+    return np.asarray((mechanism.probabilities(groups) * distances).sum(axis=1))
+
+
+def _other(loss: float, *, at_least: bool = False) -> str:
+    return f"the oblivious optimum {'at least ' if at_least else ''}{loss:.3g}"
+
+
+def _not_everywhere(own: float, loss: float, *, at_least: bool = False) -> str:
+    return (
+        f"path scores: expected error {own:.3g} where values are equally likely, {_other(loss, at_least=at_least)}, "
+        "which loses more where records lie together; give a prior of the values if they do not"
+    )

@@ -1,0 +1,181 @@
+"""The ways to answer a quantile: by a score table, by the true answer alone, or by the central records.
+
+All know how to have themselves checked, how to report for the histograms of many groups, and how likely each output
+is for a histogram; none is a mechanism before `QuantileMechanism` has run its check.
+"""
+
+import operator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from inbounds.errors import NotADistribution, TooLarge
+from inbounds.mechanism.law import MATRIX_LIMIT, RATIO_BOUND, Matrix
+from inbounds.numbers import Floats, Ints
+from inbounds.query import Quantile
+from inbounds.trusted.bounds import TOTAL
+from inbounds.trusted.certify import check_groups
+from inbounds.trusted.multisets import how_many, neighbouring, positions, window
+from inbounds.trusted.sample import Draws, report
+from inbounds.trusted.scores import ScoreSampler, check_scores, levels, report_scores
+
+ROWS = 1 << 21
+"""Numbers held at a time while probabilities are computed."""
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Permute-and-flip: output t raises its hand with probability table[level of t] / 2**62, one hand is reported.
+
+    The level is 0 for the truth, else 1 + stride · (length - 1) and as much more as `deeper` says for the depth of the
+    group: see `trusted.scores`.
+    """
+
+    table: tuple[int, ...]
+    stride: int = 1
+    deeper: tuple[int, ...] = ()
+
+    name: ClassVar[str] = "score table"
+
+    def __post_init__(self) -> None:  # plain ints: the checker trusts no other arithmetic
+        object.__setattr__(self, "table", tuple(map(operator.index, self.table)))
+        object.__setattr__(self, "deeper", tuple(map(operator.index, self.deeper)))
+
+    def check(self, query: Quantile, epsilon: Fraction) -> None:
+        check_scores(self.table, self.stride, self.deeper, query.width, epsilon)
+
+    def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
+        """The position that is reported for every group."""
+        return report_scores(self._sampler, self._levels(query, histograms), draws)
+
+    def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
+        """Pr[output] for every group, to float precision: groups × outputs."""
+        weights = np.array(self.table, dtype=np.float64) / TOTAL
+        return flipped(weights[np.minimum(self._levels(query, histograms), len(weights) - 1)])
+
+    def _levels(self, query: Quantile, histograms: Ints) -> Ints:
+        return levels(query.lengths(histograms), self.stride, self.deeper)
+
+    def proof_steps(self, query: Quantile) -> list[str]:
+        """What `check` established, for a reader."""
+        return [
+            f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
+            "until the answer is another",
+            "the largest ratio that permute-and-flip can have between neighbours, as a fraction of whole numbers, is "
+            "at most p/2^128, the sampler's rounding included",
+            RATIO_BOUND,
+        ]
+
+    @cached_property
+    def _sampler(self) -> ScoreSampler:
+        return ScoreSampler.of(self.table)
+
+    def __reduce__(self) -> tuple[type["ScoreTable"], tuple[Any, ...]]:
+        return ScoreTable, (self.table, self.stride, self.deeper)  # copies carry no sampler
+
+
+@dataclass(frozen=True)
+class Oblivious:
+    """A matrix over the true answer: the quantile is computed, and reported as one record could move it anywhere."""
+
+    matrix: Matrix
+
+    name: ClassVar[str] = "oblivious"
+
+    def check(self, query: Quantile, epsilon: Fraction) -> None:
+        self.matrix.check(query.answer, epsilon)
+
+    def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
+        return report(self.matrix.sampler, query.truths(histograms), draws)
+
+    def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
+        return self.matrix.probabilities(query.answer).T[query.truths(histograms)]
+
+    def proof_steps(self, query: Quantile) -> list[str]:
+        return self.matrix.proof_steps(query.answer)
+
+
+@dataclass(frozen=True)
+class Central:
+    """A matrix over the multisets of the records of rank first..first + length - 1: the best law for few values.
+
+    Changing one record of the group changes at most one of these, so multisets that differ in one record are all the
+    neighbours there are.
+    """
+
+    first: int
+    length: int
+    matrix: Matrix = field(repr=False)
+
+    name: ClassVar[str] = "central records"
+
+    def check(self, query: Quantile, epsilon: Fraction) -> None:
+        if not (query.public and query.records == 1):
+            raise ValueError("central records need a public size and one record a person")
+        if not 1 <= self.first <= self.first + self.length - 1 <= query.size:
+            raise ValueError("central records must be among those of the group")
+        columns = central_columns(query, self.length)
+        if self.matrix.weights.shape != (query.width + 1, columns):
+            raise NotADistribution(f"weights must have a row for each value and {columns} columns")
+        check_groups(self.matrix.weights, neighbouring(self.length, query.width), epsilon)
+
+    def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
+        return report(self.matrix.sampler, self._columns(query, histograms), draws)
+
+    def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
+        return np.asarray(self.matrix.weights.T[self._columns(query, histograms)] / TOTAL)
+
+    def proof_steps(self, query: Quantile) -> list[str]:
+        return [
+            f"the central {self.length} of the {query.size} records in order change in one at most when a record does",
+            f"{self.matrix.weights.size} probabilities are whole multiples of 2^-62, each column sums to exactly 1",
+            "among any multisets that differ in one record, and for every output, the largest probability is at most "
+            "p/2^128 times the smallest",
+            RATIO_BOUND,
+        ]
+
+    def _columns(self, query: Quantile, histograms: Ints) -> Ints:
+        return positions(window(query.filled(histograms), self.first, self.length), self.length)
+
+
+QuantileLaw = ScoreTable | Oblivious | Central
+
+
+def central_columns(query: Quantile, length: int) -> int:
+    """How many multisets the central records can be; `TooLarge` where the matrix would be."""
+    columns = how_many(length, query.width)
+    if columns * (query.width + 1) > MATRIX_LIMIT:
+        raise TooLarge(f"{columns} multisets are too many for a matrix; use fewer central records, or a larger step")
+    return columns
+
+
+def flipped(chances: Floats) -> Floats:
+    """Pr[i] = p_i ∫ ∏_{j != i} (1 - u p_j) du for every row of chances p, by Gauss-Legendre quadrature.
+
+    The integrand has degree m - 1, so m // 2 + 1 nodes are exact; of a smooth decay far fewer are exact to float
+    precision, of the order of the root of the degree.
+    """
+    nodes, weights = quadrature(min(chances.shape[1] // 2 + 1, 40 + 5 * int(chances.shape[1] ** 0.5)))
+    found = np.empty_like(chances)
+    rows = max(1, ROWS // (chances.shape[1] * len(nodes)))
+    for start in range(0, len(chances), rows):
+        p = chances[start : start + rows]
+        factors = 1 - nodes[:, None] * p[:, None, :]
+        others = np.exp(np.log(factors).sum(axis=2, keepdims=True)) / factors
+        found[start : start + rows] = p * (weights[:, None] * others).sum(axis=1)
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+@lru_cache(maxsize=64)
+def _nodes(count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return tuple(((nodes + 1) / 2).tolist()), tuple((weights / 2).tolist())
+
+
+def quadrature(count: int) -> tuple[Floats, Floats]:
+    """Nodes and weights of Gauss-Legendre on 0..1."""
+    nodes, weights = _nodes(count)
+    return np.array(nodes), np.array(weights)

@@ -1,0 +1,68 @@
+"""Reading the passport of a quantile's mechanism without belief: the law is certified anew."""
+
+import os
+from typing import Any
+
+from inbounds.errors import InboundsError, PassportError
+from inbounds.files import Json, content_of
+from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.passport import QUANTILE_PASSPORT
+from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, ScoreTable
+from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
+from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_scale, whole_numbers
+from inbounds.query import Quantile
+from inbounds.trusted.extent import MOST_CELLS
+
+
+def load_quantile(path: str | os.PathLike[str]) -> QuantileMechanism:
+    """Read and re-certify a quantile's passport; any doubt is a `PassportError` that says what is wrong."""
+    return read_quantile_mechanism(content_of(path, "quantile passport"))
+
+
+def read_quantile_mechanism(content: Any) -> QuantileMechanism:
+    """A quantile's mechanism from its passport's JSON values, certified anew."""
+    QUANTILE_PASSPORT.opened(content)
+    try:
+        origin = content["origin"]
+        parameters = {read_line(key): read_line(value) for key, value in origin["parameters"].items()}
+        return QuantileMechanism(
+            read_quantile(content["quantile"]),
+            read_fraction(content["epsilon"]),
+            read_quantile_law(content["law"]),
+            Origin(read_line(origin["name"]), parameters, read_line(origin["reference"])),
+        )
+    except InboundsError as reason:
+        raise PassportError(f"the weights are not private: {reason}") from reason
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as reason:
+        raise PassportError(f"the passport is malformed: {reason}") from reason
+
+
+def read_quantile(part: Json) -> Quantile:
+    """The quantile of such values: few enough that checking a score table over them is cheap."""
+    values = read_scale(part["values"])
+    if len(values) > MOST_CELLS:
+        raise ValueError(f"a file must have at most {MOST_CELLS} values")
+    (size,), (missing,), (records,) = (whole_numbers(part[key]) for key in ("size", "missing", "records"))
+    return Quantile(values, read_fraction(part["at"]), size, part["public"], missing, records)
+
+
+def read_quantile_law(part: Json) -> QuantileLaw:
+    if len(part) != 1:
+        raise ValueError("the law of a quantile must be scores, a matrix, or central records")
+    if "scores" in part:
+        scores = part["scores"]
+        (stride,), deeper = whole_numbers(scores["stride"]), scores["deeper"]
+        return ScoreTable(tuple(whole_numbers(scores["table"])), stride, tuple(whole_numbers(deeper) if deeper else ()))
+    if "central" not in part:
+        return Oblivious(_matrix(part))
+    central = part["central"]
+    (first,), (length,) = (whole_numbers(central[key]) for key in ("first", "length"))
+    return Central(first, length, _matrix({"matrix": central["matrix"]}))
+
+
+def _matrix(part: Json) -> Matrix:
+    found = read_law(part)
+    if not isinstance(found, Matrix):
+        raise ValueError("the law of a quantile must be scores, a matrix, or central records")
+    return found

@@ -1,0 +1,185 @@
+"""A quantile of a group's records: asked of the records themselves, not of one number that was made of them.
+
+A `Query` has one true answer, and must assume that one record moves a median anywhere. A `Quantile` knows how far: how
+many records must change until it is another value.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from inbounds.numbers import Ints, Number, exact, whole
+from inbounds.query.cells import Cells, bounds
+from inbounds.query.neighbours import Everyone
+from inbounds.query.query import Query
+from inbounds.trusted.door import Rounding
+from inbounds.trusted.extent import MOST_ROUNDED
+from inbounds.trusted.lengths import MOST_PARTS, changed_lengths, filled, of_persons, open_lengths, rank
+from inbounds.trusted.scale import Scale
+
+MOST_RECORDS = 1 << 40
+"""The largest size that a quantile may declare."""
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """The value that a share `at` of a group's records do not exceed: 0 the minimum, 1/2 the median, 1 the maximum.
+
+    values: the possible ones, in steps. size: how many records the group has; public, and neighbours are groups in
+    which records were changed; or else at most, and neighbours are groups with records added or removed. missing: the
+    position that a record without a value counts as, one short of a public size, and a group without records.
+    records: how many of a group's records may be one person's.
+    """
+
+    values: Scale
+    at: Fraction
+    size: int
+    public: bool
+    missing: int = 0
+    records: int = 1
+
+    def __post_init__(self) -> None:
+        start, unit = self.values.start, self.values.unit
+        if type(self.values) is not Scale or not (type(start) is type(unit) is type(self.at) is Fraction):
+            raise TypeError("a quantile is made of a Scale of plain Fractions, and a Fraction")
+        if type(self.public) is not bool:
+            raise TypeError("public must be true or false")
+        if not all(type(number) is int for number in (self.size, self.missing, self.records)):
+            raise TypeError("size, missing and records must be whole numbers")
+        if not (self.values.regular and 2 <= len(self.values) <= MOST_ROUNDED):
+            raise ValueError(f"values must be at least 2 and at most {MOST_ROUNDED}, evenly spaced; use another step")
+        if not (0 <= self.at <= 1 and self.at.denominator <= MOST_PARTS):
+            raise ValueError(f"at must be between 0 and 1, with at most six digits after the point, got {self.at}")
+        if not 1 <= self.size <= MOST_RECORDS:
+            raise ValueError(f"size must be at least 1 and at most {MOST_RECORDS}, got {self.size}")
+        if not 0 <= self.missing < len(self.values):
+            raise ValueError("missing must be one of the values")
+        if not 1 <= self.records <= MOST_RECORDS:  # a group may hold more than its declared maximum
+            raise ValueError(f"records must be at least 1 and at most {MOST_RECORDS}, got {self.records}")
+
+    def __reduce__(self) -> tuple[type["Quantile"], tuple[Any, ...]]:
+        fields = (self.values, self.at, self.size, self.public, self.missing, self.records)
+        return Quantile, fields  # copies and pickles are checked anew
+
+    @property
+    def width(self) -> int:
+        """The values less one: positions are 0..width."""
+        return len(self.values) - 1
+
+    @property
+    def rank(self) -> int:
+        """Which of `size` records in order it is, from 1."""
+        return rank(self.at, self.size)
+
+    @property
+    def neighbours(self) -> str:
+        """What neighbouring groups are, in words."""
+        how = "changed" if self.public else "added or removed"
+        return f"one record {how}" if self.records == 1 else f"up to {self.records} records {how}"
+
+    @property
+    def longest(self) -> int:
+        """The largest length that a group of the declared size can have."""
+        changed = max(self.rank, self.size - self.rank + 1) if self.public else self.size + 1
+        return -(-changed // self.records)
+
+    @cached_property
+    def answer(self) -> Query:
+        """The same question as a query with one answer, which one record may move anywhere."""
+        return Query("extreme", self.values, Cells.around(self.values), Everyone())
+
+    @cached_property
+    def door(self) -> Rounding:
+        """Where records come in: the nearest value, the nearer end beyond the range."""
+        return Rounding(self.values, self.values.unit, Fraction(0))
+
+    def histogram(self, values: Any) -> Ints:
+        """How many of a group's records have each value.
+
+        Every record is placed by itself, and none is refused: numbers are moved to the nearest value, and what is no
+        number (None, nan) counts as missing.
+        """
+        places = self.door.positions(values, clip=True).ravel()
+        return np.bincount(np.where(places < 0, self.missing, places), minlength=len(self.values)).astype(np.int64)
+
+    def lengths(self, histograms: Ints) -> Ints:
+        """For every group and value, how many persons must change until the quantile is that value."""
+        if self.public:
+            found = changed_lengths(histograms, self.at, self.size, self.missing)
+        else:
+            found = open_lengths(histograms, self.at, self.missing)
+        return of_persons(found, self.records)
+
+    def filled(self, histograms: Ints) -> Ints:
+        """The histograms with the records short of a public size in them."""
+        return filled(histograms, self.size, self.missing) if self.public else histograms
+
+    def truths(self, histograms: Ints) -> Ints:
+        """The true quantile of every group, as its position."""
+        return np.asarray(self.lengths(histograms).argmin(axis=1))
+
+    def __repr__(self) -> str:
+        sizes = f"{'' if self.public else 'at most '}{self.size} records"
+        persons = f", up to {self.records} of them one person's" if self.records > 1 else ""
+        return f"<{self.name} of {sizes} in {self.values!r}{persons}>"
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        named = {Fraction(0): "minimum", Fraction(1, 2): "median", Fraction(1): "maximum"}
+        return named.get(self.at, f"{self.at}-quantile")
+
+
+def quantile(
+    at: Number,
+    low: Number,
+    high: Number,
+    *,
+    size: int | None = None,
+    maximum: int | None = None,
+    step: Number = 1,
+    missing: Number | None = None,
+    records: int = 1,
+) -> Quantile:
+    """The value in low, low + step, …, high that a share `at` of a group's records do not exceed.
+
+    size: how many records the group has, where that is public; neighbours are groups in which one record was changed.
+    maximum: otherwise about how many it has at most; neighbours are groups with one record added or removed. missing:
+    what a record without a value, and a group without records, counts as; low by default. records: how many records
+    of the group may be one person's, who is then the neighbour.
+
+    >>> quantile(0.9, 0, 100, size=30)
+    <9/10-quantile of 30 records in 0..100 (101 values)>
+    """
+    lower, upper = bounds(low, high)
+    unit = exact(step, "step")
+    if not unit > 0 or (upper - lower) % unit:
+        raise ValueError(f"step must be positive and divide high - low, got {step}")
+    if (size is None) == (maximum is None):
+        raise ValueError("give size where the number of records is public, or else maximum")
+    default = lower if missing is None else exact(missing, "missing")
+    if not lower <= default <= upper or (default - lower) % unit:
+        raise ValueError(f"missing must be one of the values, got {missing}")
+    steps = (upper - lower) / unit
+    if steps >= MOST_ROUNDED:
+        raise ValueError(f"step must make at most {MOST_ROUNDED} values between low and high, got {step}")
+    return Quantile(
+        Scale(lower, unit, range(int(steps) + 1)),
+        exact(at, "at"),
+        whole(size if maximum is None else maximum, "size" if maximum is None else "maximum", 1),  # type: ignore[arg-type]
+        maximum is None,
+        int((default - lower) / unit),
+        whole(records, "records", 1),
+    )
+
+
+def median(low: Number, high: Number, **facts: Any) -> Quantile:
+    """The lower median: `quantile` at 1/2, with the same facts.
+
+    >>> median(1, 5, size=25)
+    <median of 25 records in 1..5 (5 values)>
+    """
+    return quantile(Fraction(1, 2), low, high, **facts)

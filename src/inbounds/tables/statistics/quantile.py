@@ -1,0 +1,67 @@
+"""Quantiles of a column of numbers: the least value, the largest, the middle one, and any other.
+
+    the least step that a share `at` of the group's records do not exceed       0 the minimum, 1/2 the lower median
+
+Asked of the records themselves (`Quantile`): how many of them must change, or come and go, until it is another. With
+public sizes a record short of the size counts as `missing`; with a maximum, a group without records.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+from inbounds.query import Quantile, Scale
+from inbounds.tables.columns import Number
+from inbounds.tables.errors import PlanError
+from inbounds.tables.keys import Groups
+from inbounds.tables.statistics.kind import Aggregates, StatisticKind, Subject, ValueCounts
+from inbounds.tables.statistics.numbers import NUMBERS, words
+
+MOST_VALUES = 1 << 14
+"""Values of a column whose quantiles are answered: every one of them may be reported in every group."""
+
+FIXED = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1)}
+"""Which quantile these words mean."""
+
+
+def _query(at: Fraction | None, subject: Subject[Number], size: int) -> Quantile:
+    column, share = subject.declared, subject.at if at is None else at
+    assert share is not None
+    scale = Scale(column.low, column.step, range(column.width + 1))
+    return Quantile(scale, share, size, subject.public, column.default)
+
+
+def _positions(subject: Subject[Number], found: Aggregates) -> list[ValueCounts]:
+    return [found.by_value]
+
+
+def _check(subject: Subject[Number], groups: Groups) -> None:
+    if subject.declared.width >= MOST_VALUES:
+        raise PlanError(f"has more than {MOST_VALUES} possible values; give the column a larger step")
+
+
+def _kind(word: str, at: Fraction | None) -> StatisticKind[Number]:
+    return StatisticKind(
+        word=word,
+        domain=NUMBERS,
+        query=lambda subject, size: _query(at, subject, size),
+        positions=_positions,
+        words=words,
+        check=_check,
+        short=True,
+        empty=True,
+        counts_values=True,
+    )
+
+
+MIN, MEDIAN, MAX = (_kind(word, at) for word, at in FIXED.items())
+QUANTILE = _kind("quantile", None)
+
+
+def percent_name(of: str, at: Fraction) -> str:
+    """What a quantile's column is called unless the plan names one.
+
+    >>> percent_name("score", Fraction(9, 10)), percent_name("score", Fraction(1, 3))
+    ('score_q90', 'score_q1/3')
+    """
+    share: Any = 100 * at
+    return f"{of}_q{share if share.denominator == 1 else at}"

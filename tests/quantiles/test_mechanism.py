@@ -1,0 +1,168 @@
+"""QuantileMechanism: made, drawn, read, saved and believed only after the check."""
+
+import copy
+import json
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import inbounds as ib
+from inbounds.errors import PassportError
+from inbounds.files.envelope import digest
+from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.quantiles import ExpectedReports, QuantileMechanism, ScoreTable
+from inbounds.mechanism.quantiles.expected import true_answers
+from inbounds.trusted.bounds import TOTAL
+
+
+@pytest.fixture
+def mechanism():
+    return ib.permute_and_flip(ib.median(1, 5, size=25), 1)
+
+
+def test_sample_reports_one_of_the_values(mechanism):
+    assert {mechanism.sample([1, 2, 2, 3, 4] * 5) for _ in range(50)} <= {1, 2, 3, 4, 5}
+
+
+def test_any_number_is_a_record_and_what_is_none_counts_as_missing():
+    query = ib.median(0, 10, size=4, missing=7, step="1/2")
+    assert query.histogram([-3, 1e300, 2.7, None, float("nan")]).nonzero()[0].tolist() == [0, 5, 14, 20]
+    assert query.histogram([-3, 1e300, 2.7, None, float("nan")])[14] == 2
+    assert query.histogram([]).sum() == 0
+
+
+def test_records_decide_as_their_probabilities_say(mechanism):
+    groups = np.array([[5, 5, 5, 5, 5], [20, 1, 1, 1, 2]])
+    drawn = mechanism.simulate_histograms(np.repeat(groups, 40_000, axis=0), np.random.default_rng(3))
+    for row, expected in zip(drawn.reshape(2, -1), mechanism.probabilities(groups), strict=True):
+        found = np.bincount(row - 1, minlength=5) / len(row)
+        assert np.abs(found - expected).max() < 0.02  # 6.7 sigma or more: below 1e-9 for ten frequencies
+
+
+def test_a_table_that_is_not_private_makes_no_mechanism():
+    with pytest.raises(ib.TooSteep):
+        QuantileMechanism(ib.median(1, 5, size=25), Fraction(1), ScoreTable((TOTAL, TOTAL // 3)), Origin("mine"))
+
+
+def test_a_mechanism_cannot_be_subclassed():
+    with pytest.raises(TypeError, match="cannot be subclassed"):
+        type("Own", (QuantileMechanism,), {})
+
+
+def test_copies_are_the_same_mechanism(mechanism):
+    for twin in (copy.deepcopy(mechanism), pickle.loads(pickle.dumps(mechanism))):
+        assert twin == mechanism
+        assert twin.sha256 == mechanism.sha256
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        ib.median(1, 5, size=25),
+        ib.quantile("0.9", 0, 100, maximum=40, step="1/2", missing=50, records=3),
+        ib.quantile(0, -5, 5, size=3),
+    ],
+)
+def test_a_passport_is_read_as_it_was_written(query, tmp_path):
+    mechanism = ib.permute_and_flip(query, "0.7")
+    mechanism.save(tmp_path / "q.json")
+    assert ib.load_quantile(tmp_path / "q.json") == mechanism
+    verdict = ib.verify(tmp_path / "q.json")
+    assert verdict.valid
+    assert any("epsilon 0.7" in sentence for sentence in verdict.proved)
+
+
+def _changed(mechanism, path, change):
+    mechanism.save(path)
+    content = json.loads(path.read_text())
+    change(content)
+    content["sha256"] = digest(content)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def _steeper(content):
+    table = content["law"]["scores"]["table"].split()
+    content["law"]["scores"]["table"] = " ".join([table[0], *(str(int(weight) * 99 // 100) for weight in table[1:])])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda content: content.update(epsilon="1/2"), "falls too steeply"),
+        (_steeper, "falls too steeply"),
+        (lambda content: content["quantile"].update(at="3/2"), "between 0 and 1"),
+        (lambda content: content["quantile"].update(public=1), "true or false"),
+        (lambda content: content["quantile"].update(missing="5"), "missing"),
+        (lambda content: content["quantile"]["values"].update(size=9000), "at most 8192 values"),
+        (lambda content: content["law"]["scores"].update(table="4611686018427387904 1 2"), "must fall"),
+        (lambda content: content["law"]["scores"].update(stride="0"), "must rise"),
+        (lambda content: content["law"]["scores"].update(deeper="9"), "must rise"),
+        (lambda content: content.update(law={"noise": {}}), "malformed"),
+        (lambda content: content.pop("epsilon"), "malformed"),
+        (lambda content: content.update(version=2), "version"),
+    ],
+)
+def test_a_changed_passport_is_refused_with_its_reason(mechanism, tmp_path, change, reason):
+    path = _changed(mechanism, tmp_path / "q.json", change)
+    with pytest.raises(PassportError, match=reason):
+        ib.load_quantile(path)
+    assert not ib.verify(path).valid
+
+
+def test_load_says_who_reads_a_quantile(mechanism, tmp_path):
+    mechanism.save(tmp_path / "q.json")
+    with pytest.raises(PassportError, match="load_quantile"):
+        ib.load(tmp_path / "q.json")
+
+
+def test_what_is_expected_is_the_mean_over_all_groups():
+    query = ib.median(0, 2, size=5)
+    mechanism, values = ib.permute_and_flip(query, 1), np.array([0.2, 0.5, 0.3])
+    groups = np.random.default_rng(0).multinomial(5, values, size=200_000)
+    groups, times = np.unique(groups, axis=0, return_counts=True)
+    errors = np.abs(np.arange(3) - query.truths(groups)[:, None])
+    brute = (mechanism.probabilities(groups) * errors).sum(axis=1) @ times / times.sum()
+    assert mechanism.expected_error(prior=values) == pytest.approx(brute, rel=0.02)
+
+
+def test_true_answers_of_independent_records_are_their_order_statistic():
+    values = np.array([0.2, 0.5, 0.3])
+    groups = np.random.default_rng(0).multinomial(7, values, size=400_000)
+    for at in (Fraction(0), Fraction(1, 2), Fraction(1)):
+        found = np.bincount(ib.quantile(at, 0, 2, size=7).truths(groups), minlength=3) / len(groups)
+        assert np.allclose(true_answers(values, at, 7), found, atol=0.006)  # 7 sigma
+
+
+def test_a_reader_learns_from_a_report(mechanism):
+    expected = mechanism.expecting()
+    assert isinstance(expected, ExpectedReports)
+    assert np.allclose(expected.matrix.sum(axis=0), 1)
+    assert expected.posterior(3).sum() == pytest.approx(1)
+    assert mechanism.best_guess(3) == 3
+    assert 3 in mechanism.credible_set(3, 0.9).answers
+    assert expected.loss() < expected.constant_loss()
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({}, "give size"),
+        ({"size": 3, "maximum": 4}, "give size"),
+        ({"size": 0}, "at least 1"),
+        ({"size": 3, "missing": "1/3"}, "missing must be"),
+        ({"size": 3, "step": 3}, "step must"),
+        ({"size": 3, "records": 0}, "at least 1"),
+    ],
+)
+def test_what_is_no_quantile_is_refused(facts, reason):
+    with pytest.raises(ValueError, match=reason):
+        ib.median(1, 5, **facts)
+
+
+@pytest.mark.parametrize("at", ["-1", "1.5", "0.1234567"])
+def test_a_share_is_between_none_and_all(at):
+    with pytest.raises(ValueError, match="at must be"):
+        ib.quantile(at, 1, 5, size=3)

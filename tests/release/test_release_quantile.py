@@ -1,0 +1,116 @@
+"""Quantiles in plans: what may be written, what is drawn, what the record says, and that they are in order."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import inbounds as ib
+from inbounds.errors import PassportError
+from inbounds.mechanism.quantiles import Oblivious, ScoreTable
+from inbounds.tables import PlanError, as_plan, mechanism, preview, release
+from inbounds.tables.plan.oneline import one_line
+from inbounds.tables.reopen import check
+from inbounds.tables.write import own_digest
+
+pytest.importorskip("ibis")
+
+RNG = np.random.default_rng(8)
+GROUPS, SIZE = 40, 30
+FRAME = pa.table({"g": [f"k{i % GROUPS}" for i in range(GROUPS * SIZE)], "x": RNG.integers(0, 11, GROUPS * SIZE)})
+
+
+def plan(*statistics, epsilon=4, sizes=None, **more):
+    return {
+        "groups": {"by": ["g"], "keys": [f"k{i}" for i in range(GROUPS)], **(sizes or {"size": SIZE})},
+        "columns": {"x": {"low": 0, "high": 10}},
+        "statistics": list(statistics),
+        "privacy": {"epsilon": epsilon},
+        **more,
+    }
+
+
+def test_several_shares_are_statistics_of_their_own_that_divide_its_part():
+    found = as_plan(plan({"quantile": {"of": "x", "at": ["0.9", "0.25"]}, "share": "1/2"}, {"median": "x"}), FRAME)
+    assert [statistic.name for statistic in found.statistics] == ["x_q25", "x_q90", "x_median"]
+    assert [statistic.at for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10), None]
+    assert found.epsilons == (1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "said"),
+    [
+        ({"quantile": "x"}, "must be a table with some of: of, at"),
+        ({"quantile": {"of": "x"}}, "must be { of"),
+        ({"quantile": {"of": "x", "at": 2}}, "between 0 and 1"),
+        ({"quantile": {"of": "x", "at": []}}, "at least one share"),
+        ({"quantile": {"of": "x", "at": [0, 1]}, "name": "two"}, "no name where it has several"),
+        ({"quantile": {"of": "x", "at": [0.5, 0.5]}}, "different output columns"),
+        ({"quantile": {"of": "y", "at": 0.5}}, "must name a declared column"),
+    ],
+)
+def test_what_is_no_quantile_is_refused_before_data_is_read(statistic, said):
+    with pytest.raises(PlanError, match=said):
+        as_plan(plan(statistic), FRAME)
+
+
+@pytest.mark.parametrize("sizes", [{"size": SIZE}, {"maximum": SIZE}])
+def test_quantiles_are_near_the_truth_and_in_order(tmp_path, sizes):
+    asked = plan({"quantile": {"of": "x", "at": [0.25, 0.5, 0.75]}}, epsilon=6, sizes=sizes, output={"interval": 0.9})
+    table = release(asked, FRAME, cache=tmp_path).table
+    found = np.array([table[f"x_q{share}"].to_numpy() for share in (25, 50, 75)])
+    assert (np.diff(found, axis=0) >= 0).all()
+    values = FRAME["x"].to_numpy().reshape(SIZE, GROUPS)
+    truth = np.sort(values, axis=0)[[7, 14, 22]]
+    assert np.abs(found - truth).mean() < 1.5  # expected 0.4 for 120 answers; 11 sigma
+    for share, own in zip((25, 50, 75), found, strict=True):
+        assert (table[f"x_q{share}_low"].to_numpy() <= own).all()
+        assert (own <= table[f"x_q{share}_high"].to_numpy()).all()
+
+
+def test_wishes_about_the_answer_are_answered_obliviously(tmp_path):
+    done = release(plan({"median": "x"}, {"max": "x", "loss": "zero-one"}), FRAME, cache=tmp_path)
+    assert isinstance(done.mechanisms["x_median", SIZE].law, ScoreTable)
+    assert isinstance(done.mechanisms["x_max", SIZE].law, Oblivious)
+    assert [line["law"] for line in done.record["mechanisms"]] == ["score table", "oblivious"]
+
+
+def test_the_mechanism_of_a_median_is_found_again_from_its_record(tmp_path):
+    release(plan({"median": "x"}), FRAME, output=tmp_path / "o.csv", cache=tmp_path / "c", mechanisms=tmp_path / "m")
+    found = mechanism(tmp_path / "o.csv.release.json", "x_median")
+    assert found == ib.choose(ib.median(0, 10, size=SIZE), 4).mechanism
+    assert ib.load_quantile(tmp_path / "m" / f"x_median-{SIZE}.json") == found
+    assert check(tmp_path / "o.csv.release.json")
+
+
+@pytest.mark.parametrize("change", [{"public": False}, {"size": "31"}])
+def test_a_record_whose_mechanism_is_for_other_groups_is_refused(tmp_path, change):
+    release(plan({"median": "x"}), FRAME, output=tmp_path / "o.csv", cache=tmp_path / "c")
+    file = tmp_path / "o.csv.release.json"
+    content = json.loads(file.read_text())
+    content["mechanisms"][0]["quantile"].update(change)
+    content["sha256"] = own_digest(content)
+    file.write_text(json.dumps(content))
+    with pytest.raises(PassportError, match="other sizes"):
+        check(file)
+
+
+def test_one_line_asks_for_quantiles_of_a_column():
+    facts = dict.fromkeys(("by", "keys", "size", "maximum", "epsilon", "table", "interval"))
+    facts |= {"size": "20", "epsilon": "1"}
+    column = {"low": ["0"], "high": ["10"], "step": None, "missing": None, "labels": None}
+    found = one_line("t.csv", {"quantile": ["x@0.5,0.9"]}, facts, column)
+    assert [(statistic.of, statistic.at) for statistic in found.statistics] == [
+        ("x", Fraction(1, 2)),
+        ("x", Fraction(9, 10)),
+    ]
+    with pytest.raises(ValueError, match=r"such as score@0\.5,0\.9"):
+        one_line("t.csv", {"quantile": ["x"]}, facts, column)
+
+
+def test_an_expected_error_is_said_before_data_is_read(tmp_path):
+    found = preview(plan({"median": "x"}, {"min": "x"}), FRAME, cache=tmp_path)
+    assert 0 < found.errors["x_median"][0] < 0.5
+    assert found.no_better == ()
