@@ -115,7 +115,9 @@ def write(results: dict[str, Any], target: Path = TARGET) -> None:
         "given to Clarabel, and to HiGHS by its interior point and its simplex method. Processor time, with writing "
         "the program down; ours includes rounding and the check.",
         compared,
-        f"A peer is faster: {'; '.join(faster)}." if faster else "No peer is faster at any of these sizes.",
+        f"A peer is faster: {'; '.join(faster)}."
+        if faster
+        else "No peer is faster where both were measured (–: not measured).",
         "**What this does not say.** Processor time of single runs: short times vary. Losses without any order, such "
         "as random tables, take longer than those shown; properties are on the page of [designing](designing.md).",
         "**Repeat it:** `python bench/sweep.py ours`, the same with `peers`, then with `page`.",

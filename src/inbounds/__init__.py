@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from inbounds.local.reconstruct import Reconstruction, reconstruct
     from inbounds.mechanism.quantiles import QuantileMechanism
     from inbounds.mechanism.quantiles.reading import load_quantile
+    from inbounds.mechanism.unbiased import unbiased_sum
     from inbounds.sideinfo import preround
     from inbounds.tables import release
     from inbounds.verdicts import verify
@@ -86,6 +87,7 @@ _LOADED_ON_USE = {
     "reconstruct": "inbounds.local.reconstruct",
     "refines": "inbounds.design.derive",
     "release": "inbounds.tables",
+    "unbiased_sum": "inbounds.mechanism.unbiased",
     "verify": "inbounds.verdicts",
 }
 _MODULES_ON_USE = {
@@ -177,6 +179,7 @@ __all__ = [
     "refines",
     "release",
     "total",
+    "unbiased_sum",
     "verify",
 ]
 

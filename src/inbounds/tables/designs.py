@@ -79,6 +79,13 @@ class Wishes:
             raise PlanError(f"must be {forms}", ("prior",))
 
 
+NOISE = "geometric noise"
+"""Not for plans to wish for: truncated geometric noise as a table, whatever the range."""
+
+ADDING = Wishes(mechanism=NOISE)
+"""What adds up: its reports can be read without bias, and their likelihood is simple."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What determines a mechanism."""
@@ -179,6 +186,9 @@ def of_answer(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     """Optimal where that can be found, else geometric noise in the range."""
     if isinstance(query.neighbours, Metric):
         return per_step(query, epsilon, wishes)
+    if wishes.mechanism == NOISE:
+        _check_fineness(query.steps, epsilon)
+        return wide_geometric(query, epsilon)
     if wishes.mechanism != "optimal":
         return named(wishes.mechanism)(query, epsilon)
     from inbounds.design.optimal import is_count, optimal_noise
