@@ -239,8 +239,8 @@ def constant_loss(query: Query, loss: LossLike, prior: Prior = None) -> float:
     For absolute loss that answer is the median of the prior; cost O(answers), else O(answers²).
 
     >>> from inbounds.query import count
-    >>> constant_loss(count(4), "absolute")
-    1.2
+    >>> constant_loss(count(3), "absolute")
+    1.0
     """
     weights, judged = as_prior(prior, query), as_loss(loss)
     if judged is absolute and query.ordered:

@@ -14,7 +14,7 @@ from release.places import places
 pandas = pytest.importorskip("pandas")
 
 PLAN = {
-    "groups": {"by": ["g"], "keys": ["a", "b"], "size": 9},
+    "groups": {"by": ["g"], "keys": ["a", "b"], "maximum": 9},
     "columns": {"n": {"low": 0, "high": 10, "missing": 5}},
     "statistics": [{"max": "n"}],
     "privacy": {"epsilon": 1},
@@ -35,7 +35,7 @@ def test_text_that_is_no_number_is_missing_in_a_frame_as_in_a_csv_file(tmp_path)
     for name in ("t.csv", "t.parquet"):
         source = {**PLAN, "source": {"path": str(tmp_path / name)}}
         with closing(open_source(as_plan(source))) as opened:
-            assert opened.aggregate().positions[0].tolist() == [5, 7]
+            assert places(opened) == [[5, 7]]
     assert truths(frame) == truths(frame.astype(object)) == truths(pa.Table.from_pandas(frame)) == [[5, 7]]
 
 
