@@ -12,7 +12,7 @@ import inbounds as ib
 from inbounds.errors import PassportError
 from inbounds.files.envelope import digest
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.quantiles import ExpectedReports, QuantileMechanism, ScoreTable
+from inbounds.mechanism.quantiles import ExpectedReports, Oblivious, QuantileMechanism, ScoreTable
 from inbounds.mechanism.quantiles.expected import true_answers
 from inbounds.trusted.bounds import TOTAL
 
@@ -44,6 +44,20 @@ def test_records_decide_as_their_probabilities_say(mechanism):
 def test_a_table_that_is_not_private_makes_no_mechanism():
     with pytest.raises(ib.TooSteep):
         QuantileMechanism(ib.median(1, 5, size=25), Fraction(1), ScoreTable((TOTAL, TOTAL // 3)), Origin("mine"))
+
+
+def test_a_matrix_that_checks_itself_makes_no_mechanism():
+    own = type("Own", (), {"check": lambda *_: None})
+    with pytest.raises(TypeError, match="must be a Matrix, got Own"):
+        Oblivious(own())
+
+
+@pytest.mark.parametrize("query", [ib.median(0, 1, maximum=10), ib.median(0, 1, size=10)])
+def test_counts_of_any_size_and_type_are_counts(query):
+    mechanism = ib.permute_and_flip(query, 1)
+    most = mechanism.probabilities(np.array([[1 << 50, 0]]))
+    for count, kind in ((2**63 + 5, np.uint64), (2**64 - 1, np.uint64), (2**63 - 1, np.int64), (255, np.uint8)):
+        assert np.allclose(mechanism.probabilities(np.array([[count, 0]], dtype=kind)), most)
 
 
 def test_a_mechanism_cannot_be_subclassed():

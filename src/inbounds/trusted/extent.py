@@ -28,6 +28,9 @@ MOST_SCORED = 1 << 12
 MOST_DEEPER = 1 << 13
 """Outputs times entries about the depth of a score table, each of which costs the tight bound anew."""
 
+MOST_DEPTHS_APART = 32
+"""Different entries about the depth of a score table, for each of which the whole table is gone through."""
+
 MOST_DIGITS = 1500
 """Digits of a numerator or a denominator in a file: more than the finest decimal that a plan may hold has."""
 

@@ -57,7 +57,7 @@ class ScoreTable:
         return flipped(weights[np.minimum(self._levels(query, histograms), len(weights) - 1)])
 
     def _levels(self, query: Quantile, histograms: Ints) -> Ints:
-        return levels(query.lengths(histograms), self.stride, self.deeper)
+        return levels(query.lengths(histograms), self.stride, self.deeper, len(self.table))
 
     def proof_steps(self, query: Quantile) -> list[str]:
         """What `check` established, for a reader."""
@@ -84,6 +84,9 @@ class Oblivious:
     matrix: Matrix
 
     name: ClassVar[str] = "oblivious"
+
+    def __post_init__(self) -> None:
+        _refuse_other_laws(self.matrix)
 
     def check(self, query: Quantile, epsilon: Fraction) -> None:
         self.matrix.check(query.answer, epsilon)
@@ -112,15 +115,21 @@ class Central:
 
     name: ClassVar[str] = "central records"
 
+    def __post_init__(self) -> None:
+        _refuse_other_laws(self.matrix)
+        if not type(self.first) is type(self.length) is int:
+            raise TypeError("first and length must be whole numbers")
+
     def check(self, query: Quantile, epsilon: Fraction) -> None:
         if not (query.public and query.records == 1):
             raise ValueError("central records need a public size and one record a person")
         if not 1 <= self.first <= self.first + self.length - 1 <= query.size:
             raise ValueError("central records must be among those of the group")
         columns = central_columns(query, self.length)
-        if self.matrix.weights.shape != (query.width + 1, columns):
+        weights = self.matrix.matrix(query.answer)
+        if weights.shape != (query.width + 1, columns):
             raise NotADistribution(f"weights must have a row for each value and {columns} columns")
-        check_groups(self.matrix.weights, neighbouring(self.length, query.width), epsilon)
+        check_groups(weights, neighbouring(self.length, query.width), epsilon)
 
     def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
         return report(self.matrix.sampler, self._columns(query, histograms), draws)
@@ -142,6 +151,12 @@ class Central:
 
 
 QuantileLaw = ScoreTable | Oblivious | Central
+
+
+def _refuse_other_laws(matrix: Matrix) -> None:
+    """A `TypeError` unless it is a Matrix itself: what another class checks, and draws by, nobody knows."""
+    if type(matrix) is not Matrix:
+        raise TypeError(f"matrix must be a Matrix, got {type(matrix).__name__}")
 
 
 def central_columns(query: Quantile, length: int) -> int:
