@@ -17,7 +17,8 @@ MOST_ROUNDED = 1 << 20
 """Cells that a file may have real answers rounded into: the edges of all of them are written out when one is drawn."""
 
 MOST_CELLS = 1 << 13
-"""Output cells other than one per answer that a file may declare, unless its law has a row for each."""
+"""Values of a quantile; and output cells other than one per answer that a file may declare, unless its law has a row
+for each."""
 
 MOST_STEPS = 1 << 16
 """Steps of a noise table that are looked at one by one beyond those written out in its core."""

@@ -171,16 +171,21 @@ def flipped(chances: Floats) -> Floats:
     """Pr[i] = p_i ∫ ∏_{j != i} (1 - u p_j) du for every row of chances p, by Gauss-Legendre quadrature.
 
     The integrand has degree m - 1, so m // 2 + 1 nodes are exact; of a smooth decay far fewer are exact to float
-    precision, of the order of the root of the degree.
+    precision, of the order of the root of the degree. Outputs share few chances, so that logarithms are taken of the
+    distinct ones alone, and added up as often as each occurs.
     """
     nodes, weights = quadrature(min(chances.shape[1] // 2 + 1, 40 + 5 * int(chances.shape[1] ** 0.5)))
     found = np.empty_like(chances)
     rows = max(1, ROWS // (chances.shape[1] * len(nodes)))
     for start in range(0, len(chances), rows):
-        p = chances[start : start + rows]
-        factors = 1 - nodes[:, None] * p[:, None, :]
-        others = np.exp(np.log(factors).sum(axis=2, keepdims=True)) / factors
-        found[start : start + rows] = p * (weights[:, None] * others).sum(axis=1)
+        block = chances[start : start + rows]
+        p, place = np.unique(block, return_inverse=True)
+        place = place.reshape(block.shape)
+        factors = 1 - nodes[:, None] * p
+        own = np.arange(len(block))[:, None] * len(p) + place
+        times = np.bincount(own.ravel(), minlength=len(block) * len(p)).reshape(len(block), len(p))
+        products = np.exp(times @ np.log(factors).T)  # groups × nodes
+        found[start : start + rows] = np.take_along_axis(products @ (weights[:, None] * p / factors), place, axis=1)
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 

@@ -84,7 +84,7 @@ class QuantileMechanism:
         if (found < 0).any():
             raise ValueError("histograms must not be negative")
         most = min(int(np.iinfo(found.dtype).max), 1 << 62)  # nobody has so many records, and int64 holds them
-        return np.minimum(found, found.dtype.type(most)).astype(np.int64)
+        return np.asarray(np.minimum(found, found.dtype.type(most)), dtype=np.int64)
 
     # --- usefulness, when records are drawn independently from a prior ------------------------------------
 
