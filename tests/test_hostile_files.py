@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hostile.files import Hostile, hostile_files
+from hostile.files import Hostile, heavy_quantiles, hostile_files
 
 SECONDS = 0.2
 
@@ -77,6 +77,15 @@ def test_hundreds_of_hostile_files_are_read_or_refused_within_the_limits(worker,
     assert count["passport", False] > 0  # some lies are harmless
     assert count["passport", True] > 50
     assert count["plan", True] > 50
+    assert count["quantile", False] > 0
+    assert count["quantile", True] > 10
+
+
+def test_checking_a_quantile_costs_no_more_than_its_file_is_long(worker):
+    """Long tables that say much about the depth, and central records of long windows and many values."""
+    read = [(worker.read(file), len(file.content)) for file in heavy_quantiles()]
+    assert not [found for found, size in read if found["problem"] or found["seconds"] > SECONDS * max(1, size / 1e5)]
+    assert sum(not found["refused"] for found, _ in read) >= 5
 
 
 @pytest.mark.slow

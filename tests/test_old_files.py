@@ -19,6 +19,7 @@ from inbounds.attack import load_multilevel, load_record
 from inbounds.cli import main
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Matrix, Noise
+from inbounds.mechanism.quantiles import Central, Oblivious, ScoreTable
 from inbounds.tables import groups, read_plan
 from inbounds.tables.reopen import check, read, together
 
@@ -286,3 +287,34 @@ def test_the_command_line_adds_up_old_releases(capsys):
     code, said = command(capsys, "compose", "--json", *map(record_of, RELEASES))
     assert code == 0
     assert json.loads(said)["epsilon"] == "12"
+
+
+# --- quantiles, and releases about persons --------------------------------------------------------------------
+
+QUANTILES = Path(__file__).parent / "fixtures" / "quantiles_v1"
+QUANTILE_PASSPORTS = {
+    "scores": (ib.median(1, 5, size=25), Fraction(1), ScoreTable),
+    "scores_of_persons": (
+        ib.quantile("1/10", -1, 4, maximum=9, step="1/2", missing=1, records=3),
+        Fraction(1, 2),
+        ScoreTable,
+    ),
+    "scores_wide": (ib.median(0, 5000, maximum=4), Fraction(2), ScoreTable),
+    "central": (ib.median(0, 2, size=5), Fraction(1), Central),
+    "oblivious": (ib.median(0, 2, size=5), Fraction(1), Oblivious),
+}
+
+
+@pytest.mark.parametrize("name", QUANTILE_PASSPORTS)
+def test_a_quantiles_passport_is_proved_again_and_says_what_it_said(name):
+    path = QUANTILES / f"{name}.json"
+    made, held = ib.load_quantile(path), json.loads(path.read_text("utf-8"))
+    assert (made.query, made.epsilon, type(made.law)) == QUANTILE_PASSPORTS[name]
+    assert made.sha256 == held["sha256"]
+    assert ib.verify(path)
+
+
+def test_a_release_about_persons_is_still_believed():
+    assert check(QUANTILES / "persons.csv.release.json")
+    laws = [line.get("law") for line in read(QUANTILES / "persons.csv.release.json")["mechanisms"]]
+    assert "score table" in laws

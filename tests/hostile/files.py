@@ -16,7 +16,9 @@ from inbounds.accounting.record import Record
 from inbounds.local.collector import Collector
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism import passport as passports
-from inbounds.mechanism.law import Noise, geometric_noise
+from inbounds.mechanism.law import Matrix, Noise, geometric_noise
+from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism
+from inbounds.mechanism.quantiles.passport import passport as passport_of_quantile
 from inbounds.query import with_neighbours
 from inbounds.tables import release
 from inbounds.tables.write import own_digest, record_path
@@ -149,6 +151,7 @@ def signed(content: Any, kind: str) -> Any:
 def json_bases(folder: Path) -> list[tuple[str, Any, dict[str, bytes]]]:
     made = honest_mechanisms()
     bases: list[tuple[str, Any, dict[str, bytes]]] = [("passport", passports.passport(m), {}) for m in made]
+    bases += [("quantile", passport_of_quantile(m), {}) for m in honest_quantiles()]
     bases.append(("record", Record.of(ib.compose(made[0], 3), "1/1000").content(), {}))
     bases.append(("chain", ib.multilevel(ib.count(2), [1, "1/2"]).content(), {}))
     collector = Collector(ib.catalog.truncated_geometric(ib.count(3), 1))
@@ -160,6 +163,44 @@ def json_bases(folder: Path) -> list[tuple[str, Any, dict[str, bytes]]]:
     release(plan, pa.table({"a": [1, 2, 3]})).write(table)
     bases.append(("release", json.loads(record_path(table).read_text()), {"out.csv": table.read_bytes()}))
     return bases
+
+
+def honest_quantiles() -> list[QuantileMechanism]:
+    median = ib.median(0, 2, size=5)
+    oblivious = Oblivious(Matrix(ib.optimal(median.answer, 1).weights))
+    return [
+        ib.permute_and_flip(ib.median(0, 1, size=5), 1),
+        ib.permute_and_flip(ib.quantile("9/10", 0, 20, maximum=30, records=2, step="1/2"), "1/2"),
+        ib.central_records(median, 1, length=3),
+        QuantileMechanism(median, 1, oblivious, Origin("by hand")),
+    ]
+
+
+def heavy_quantiles() -> Iterator[Hostile]:
+    """Passports of quantiles whose check would take long if its cost grew faster than the file."""
+    honest = passport_of_quantile(honest_quantiles()[0])
+    first, half = 2**62, 2**61
+    tables: list[tuple[Any, ...]] = [
+        ([first] + [3 * half // 2] * 1000, 1, [0] * 1000, 2),
+        ([first] + [1] * 4000, 1, [0] * 4000, 2),
+        ([first] + [1] * 4000, 4000, range(4000), 2),
+        ([first] + [1] * 4000, 4000, range(32), 256),
+        ([first, first - 1], 1, [1, 1], 4096),
+        ([first, 1], 1, [0] * 20_000, 8192),
+    ]
+    for table, stride, deeper, values in tables:
+        own = json.loads(json.dumps(honest))
+        own["epsilon"], own["quantile"]["values"]["size"] = "64", values
+        numbers = {"table": table, "stride": [stride], "deeper": deeper}
+        own["law"] = {"scores": {key: " ".join(map(str, part)) for key, part in numbers.items()}}
+        yield Hostile("quantile", "file.json", json.dumps(signed(own, "quantile")).encode(), {})
+    for length, values, columns in ((1200, 2, 1201), (1, 70, 70), (2**40, 2, 5), (2**39, 8192, 5)):
+        own = json.loads(json.dumps(honest))
+        own["quantile"]["values"]["size"], own["quantile"]["size"] = values, str(length)
+        rest = first - (values - 1) * (first // values)
+        rows = [" ".join([str(rest if k == 0 else first // values)] * columns) for k in range(min(values, 70))]
+        own["law"] = {"central": {"first": "1", "length": str(length), "matrix": rows}}
+        yield Hostile("quantile", "file.json", json.dumps(signed(own, "quantile")).encode(), {})
 
 
 def json_file(base: tuple[str, Any, dict[str, bytes]], rng: random.Random) -> Hostile:

@@ -43,6 +43,13 @@ def passport(path: Path) -> None:
         made.sample([answers[0], answers[-1]])
 
 
+def quantile(path: Path) -> None:
+    """As `inbounds verify --json` does, and a draw."""
+    made = ib.load_quantile(path)
+    verify(path).to_json()
+    made.sample([made.query.values[0], None])
+
+
 def collection(path: Path) -> None:
     Collector.load(path, ib.catalog.truncated_geometric(ib.count(3), 1))
 
@@ -70,6 +77,7 @@ def waste(path: Path) -> None:
 READERS = {
     "waste": (waste, PassportError),
     "passport": (passport, PassportError),
+    "quantile": (quantile, PassportError),
     "record": (attack_record.load, PassportError),
     "chain": (chain.load, PassportError),
     "release": (release, PassportError),

@@ -78,7 +78,7 @@ def exact_law(chances: list[Fraction]) -> list[Fraction]:
 
 def law_of(query: Quantile, law: ScoreTable, group: Histogram) -> list[Fraction]:
     """What a score table reports for a group, exactly."""
-    own = levels(query.lengths(np.array([group])), law.stride, law.deeper)[0]
+    own = levels(query.lengths(np.array([group])), law.stride, law.deeper, len(law.table))[0]
     return exact_law([Fraction(law.table[min(level, len(law.table) - 1)], TOTAL) for level in own.tolist()])
 
 

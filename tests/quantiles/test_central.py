@@ -26,6 +26,27 @@ def test_positions_count_every_multiset_once(length, width):
     assert positions(multisets, length).tolist() == list(range(how_many(length, width)))
 
 
+@pytest.mark.parametrize(("length", "width"), [(1, 1500), (1500, 1), (2, 100), (100, 2)])
+def test_many_values_and_many_records_are_numbered_too(length, width):
+    multisets = all_multisets(length, width)
+    assert (multisets.sum(axis=1) == length).all()
+    assert positions(multisets, length).tolist() == list(range(how_many(length, width)))
+
+
+def test_more_multisets_than_whole_numbers_are_refused():
+    with pytest.raises(ib.TooLarge, match="too many multisets"):
+        positions(np.array([[40] * 40]), 1600)
+
+
+@pytest.mark.parametrize("length", [True, 3.0])
+def test_central_records_are_whole_numbers_and_a_matrix(length):
+    matrix = ib.central_records(ib.median(0, 2, size=5), 1, length=1).law.matrix
+    with pytest.raises(TypeError, match="whole numbers"):
+        Central(1, length, matrix)
+    with pytest.raises(TypeError, match="must be a Matrix, got Own"):
+        Central(1, 1, type("Own", (Matrix,), {"check": lambda *_: None})(matrix.weights))
+
+
 def test_neighbours_are_all_multisets_that_differ_in_one_record():
     multisets = [tuple(row) for row in all_multisets(3, 2).tolist()]
     listed = {(multisets[a], multisets[b]) for row in neighbouring(3, 2).tolist() for a in row for b in row if a != b}

@@ -12,7 +12,7 @@ import inbounds as ib
 from inbounds.errors import PassportError
 from inbounds.files.envelope import digest
 from inbounds.mechanism.origin import Origin
-from inbounds.mechanism.quantiles import ExpectedReports, QuantileMechanism, ScoreTable
+from inbounds.mechanism.quantiles import ExpectedReports, Oblivious, QuantileMechanism, ScoreTable
 from inbounds.mechanism.quantiles.expected import true_answers
 from inbounds.trusted.bounds import TOTAL
 
@@ -33,6 +33,46 @@ def test_any_number_is_a_record_and_what_is_none_counts_as_missing():
     assert query.histogram([]).sum() == 0
 
 
+def columns_with_gaps():
+    pandas, arrow, polars = (pytest.importorskip(name) for name in ("pandas", "pyarrow", "polars"))
+    yield [2, None, float("nan"), "x", 2, True, object(), [1, 2], b"3", 1j, pandas.NA]
+    yield pandas.Series([2, None, 2.0])
+    yield pandas.Series(["2", None, "x"])
+    yield pandas.Series([2, None], dtype="Int64")
+    yield pandas.array([2, None], dtype="Int64")
+    yield np.ma.array([2, 1, 2], mask=[0, 1, 0])
+    yield np.array([2, "x", None], dtype=object)
+    yield arrow.array([2, None])
+    yield arrow.chunked_array([[2.5], [None]])
+    yield polars.Series([2, None])
+    yield (2, Fraction(5, 2), 1e400, "1e400", 10**400)
+
+
+def test_no_record_decides_whether_its_group_is_refused():
+    query = ib.median(0, 10, size=4, missing=7)
+    for values in columns_with_gaps():
+        found = query.histogram(values)
+        assert found.sum() == len(values)
+        assert found[7] == (0 if isinstance(values, tuple) else found.sum() - found[2] - found[3])
+        assert found[2] + found[3] >= 1
+
+
+@pytest.mark.parametrize("values", [3, "3", {1: 2}, iter([1]), np.array([1j]), np.array([True]), np.array(3)])
+def test_what_holds_no_records_is_refused_by_its_type(values):
+    with pytest.raises(TypeError):
+        ib.median(0, 10, size=4).histogram(values)
+
+
+def test_every_quantile_that_can_be_asked_has_a_passport_that_is_read(tmp_path):
+    made = ib.permute_and_flip(ib.median(0, 8191, maximum=6), 2)
+    made.save(tmp_path / "wide.json")
+    assert ib.load_quantile(tmp_path / "wide.json") == made
+    with pytest.raises(ib.TooLarge, match="coarser answers"):
+        made.expecting()
+    with pytest.raises(ValueError, match="at most 8192 values"):
+        ib.median(0, 8192, maximum=6)
+
+
 def test_records_decide_as_their_probabilities_say(mechanism):
     groups = np.array([[5, 5, 5, 5, 5], [20, 1, 1, 1, 2]])
     drawn = mechanism.simulate_histograms(np.repeat(groups, 40_000, axis=0), np.random.default_rng(3))
@@ -44,6 +84,20 @@ def test_records_decide_as_their_probabilities_say(mechanism):
 def test_a_table_that_is_not_private_makes_no_mechanism():
     with pytest.raises(ib.TooSteep):
         QuantileMechanism(ib.median(1, 5, size=25), Fraction(1), ScoreTable((TOTAL, TOTAL // 3)), Origin("mine"))
+
+
+def test_a_matrix_that_checks_itself_makes_no_mechanism():
+    own = type("Own", (), {"check": lambda *_: None})
+    with pytest.raises(TypeError, match="must be a Matrix, got Own"):
+        Oblivious(own())
+
+
+@pytest.mark.parametrize("query", [ib.median(0, 1, maximum=10), ib.median(0, 1, size=10)])
+def test_counts_of_any_size_and_type_are_counts(query):
+    mechanism = ib.permute_and_flip(query, 1)
+    most = mechanism.probabilities(np.array([[1 << 50, 0]]))
+    for count, kind in ((2**63 + 5, np.uint64), (2**64 - 1, np.uint64), (2**63 - 1, np.int64), (255, np.uint8)):
+        assert np.allclose(mechanism.probabilities(np.array([[count, 0]], dtype=kind)), most)
 
 
 def test_a_mechanism_cannot_be_subclassed():
@@ -96,7 +150,7 @@ def _steeper(content):
         (lambda content: content["quantile"].update(at="3/2"), "between 0 and 1"),
         (lambda content: content["quantile"].update(public=1), "true or false"),
         (lambda content: content["quantile"].update(missing="5"), "missing"),
-        (lambda content: content["quantile"]["values"].update(size=9000), "at most 8192 values"),
+        (lambda content: content["quantile"]["values"].update(size=9000), "at most 8192, evenly"),
         (lambda content: content["law"]["scores"].update(table="4611686018427387904 1 2"), "must fall"),
         (lambda content: content["law"]["scores"].update(stride="0"), "must rise"),
         (lambda content: content["law"]["scores"].update(deeper="9"), "must rise"),

@@ -15,7 +15,15 @@ from inbounds.mechanism.quantiles import ScoreTable
 from inbounds.mechanism.quantiles.laws import flipped
 from inbounds.query import Quantile, Scale
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below
-from inbounds.trusted.scores import ScoreSampler, check_scores, levels, ratio_bounds, report_scores, step
+from inbounds.trusted.scores import (
+    MOST_OUTPUTS,
+    ScoreSampler,
+    check_scores,
+    levels,
+    ratio_bounds,
+    report_scores,
+    step,
+)
 
 from .small import QUANTILES, added_or_removed, changed, exact_law, histograms, law_of
 
@@ -93,7 +101,7 @@ def test_the_bound_holds_for_any_table_and_any_lengths_with_one_zero(width, fall
     law = ScoreTable(table, stride, data.draw(st.lists(st.integers(0, stride), max_size=3)))
     laws = []
     for lengths in drawn_lengths(data, width):
-        own = levels(np.array([lengths]), law.stride, law.deeper)[0].tolist()
+        own = levels(np.array([lengths]), law.stride, law.deeper, len(law.table))[0].tolist()
         laws.append(exact_law([Fraction(table[min(level, len(table) - 1)], TOTAL) for level in own]))
     bound = bound_of(law, width)
     assert max(max(a / b, b / a) for a, b in zip(*laws, strict=True)) <= bound
@@ -150,7 +158,7 @@ def test_the_depth_is_how_many_records_may_change_before_the_answer_does(at):
     query = of_values(width, at, size, public=True)
     groups = histograms(size, width)
     truth = dict(zip(groups, query.truths(np.array(groups)).tolist(), strict=True))
-    found = levels(query.lengths(np.array(groups)), 1, (1,))
+    found = levels(query.lengths(np.array(groups)), 1, (1,), 100)
     plain = query.lengths(np.array(groups))
     for group, level, length in zip(groups, found, plain, strict=True):
         depth, reached = -1, {group}
@@ -159,10 +167,22 @@ def test_the_depth_is_how_many_records_may_change_before_the_answer_does(at):
         assert (level == np.where(length == 0, 0, length + depth)).all()
 
 
+@pytest.mark.parametrize("stride", [1, 3, MOST_OUTPUTS - 1])
+def test_cutting_lengths_off_at_the_end_of_the_table_moves_no_output_and_never_overflows(stride):
+    size, deeper = 4, (0, stride)
+    lengths = np.array([[0, 1, 5, 1 << 41], [3, 7, 0, 4], [1 << 41, 0, 1 << 45, 1 << 61]])
+    found = np.minimum(levels(lengths, stride, deeper, size), size - 1)
+    for row, own in zip(found.tolist(), lengths.tolist(), strict=True):
+        depth = min(length for length in own if length) - 1
+        below = sum(deeper[:depth]) + max(0, depth - 2) * deeper[-1]
+        exact = [0 if length == 0 else 1 + stride * (length - 1) + below for length in own]
+        assert row == [min(level, size - 1) for level in exact]
+
+
 def test_depths_beyond_those_listed_add_the_last_one():
     lengths = np.array([[0, 6, 9]])
-    assert levels(lengths, 4, (1, 3)).tolist() == [[0, 1 + 20 + 13, 1 + 32 + 13]]
-    assert levels(lengths, 4, ()).tolist() == [[0, 21, 33]]
+    assert levels(lengths, 4, (1, 3), 100).tolist() == [[0, 1 + 20 + 13, 1 + 32 + 13]]
+    assert levels(lengths, 4, (), 100).tolist() == [[0, 21, 33]]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +194,10 @@ def test_what_is_no_table_is_refused(table):
         check_scores(table, 1, (), 3, Fraction(64))
 
 
-@pytest.mark.parametrize(("stride", "deeper"), [(0, ()), (2, (3,)), (2, (-1,)), (True, ()), (1, (1,) * (1 << 13))])
+LEVELS = [(0, ()), (2, (3,)), (2, (-1,)), (True, ()), (1, (1,) * (1 << 13)), (99, tuple(range(33)))]
+
+
+@pytest.mark.parametrize(("stride", "deeper"), LEVELS)
 def test_what_are_no_levels_is_refused(stride, deeper):
     with pytest.raises(NotADistribution):
         check_scores((TOTAL, TOTAL - 1), stride, deeper, 3, Fraction(64))

@@ -153,7 +153,7 @@ def test_record_and_passports_prove_that_both_sums_cost_epsilon_once(frame, tmp_
     assert ib.tables.mechanism(tmp_path / "t.csv.release.json", "x_mean", 20).sha256 == line["sha256"]
 
 
-@pytest.mark.parametrize("lie", ["narrower", "no parts", "three parts"])
+@pytest.mark.parametrize("lie", ["narrower", "no parts", "three parts", "the same part twice", "other parts"])
 def test_a_record_whose_sums_cost_more_than_it_says_is_refused(frame, tmp_path, lie):
     from inbounds.tables.write import own_digest
 
@@ -165,6 +165,10 @@ def test_a_record_whose_sums_cost_more_than_it_says_is_refused(frame, tmp_path, 
         line["query"]["neighbours"]["metric"] = "9"
     elif lie == "no parts":
         del line["parts"]
+    elif lie == "the same part twice":
+        line["parts"] = line["parts"][:1] * 2
+    elif lie == "other parts":
+        line["parts"] = ["one", "two"]
     else:
         line["parts"].append("more")
     record["sha256"] = own_digest(record)

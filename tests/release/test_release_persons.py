@@ -1,6 +1,7 @@
 """Persons with several records: what one of them can change, by brute force, and that nobody else's records move."""
 
 import csv
+import datetime as dt
 import json
 import math
 import random
@@ -9,6 +10,7 @@ from collections import Counter
 from contextlib import closing
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +21,12 @@ from inbounds.catalog.geometric import truncated_geometric
 from inbounds.errors import PassportError
 from inbounds.files import canonical, sha256
 from inbounds.mechanism.quantiles import QuantileMechanism, ScoreTable
+from inbounds.mechanism.quantiles.reading import read_quantile
+from inbounds.mechanism.spelling import read_query
 from inbounds.query import Everyone, Metric, Quantile, Reach
-from inbounds.tables import PlanError, SourceError, as_plan, engine, open_source, preview, release
+from inbounds.tables import PlanError, SourceError, as_plan, engine, open_source, preview, release, reopen
 from inbounds.tables.account import query_of
-from inbounds.tables.answer import Asked
+from inbounds.tables.answer import Asked, Designed
 from inbounds.tables.reopen import check, together
 from inbounds.tables.schema import read_columns
 from inbounds.tables.sources.source import filled, quiet
@@ -168,7 +172,7 @@ def kept(source, table, records, groups):
     content = plan([{"sum": "x"}], records, groups, **({"source": source} if source else {}))
     content["columns"]["x"] = {"low": 0, "high": 1000}
     with closing(open_source(as_plan(content, table))) as opened, quiet():
-        records = filled(opened.plan.source, opened.table, read_columns(opened.plan))
+        records = filled(opened.plan.source, opened.table, read_columns(opened.plan), opened.plan.people.id)
         found = engine._joined(opened.plan, records).to_pyarrow()
     return Counter(zip(found["group_"].to_pylist(), found["v0"].to_pylist(), strict=True))
 
@@ -280,6 +284,51 @@ def test_records_without_an_id_count_for_nobody(stored, name):
     rows = [{"person": person, "g": "a", "x": 5.0, "c": "p"} for person in (None, "", None)]
     rows += [{"person": "A", "g": "a", "x": 7.0, "c": "p"}]
     assert kept(*stored(name, rows), 3, 1) == {(0, 7): 1}
+
+
+def pandas_objects(ids):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame({"person": pandas.Series(ids, dtype=object), "g": "a", "x": 1.0, "c": "p"})
+
+
+@pytest.mark.parametrize(
+    ("ids", "persons"),
+    [
+        (["a\ud800", "a\ud801", "a?", "b"], 2),
+        ([b"a", b"b", "b'a'"], 1),
+        ([True, "True", 1.5, "1.5", 7, "8"], 4),
+        ([dt.datetime(2020, 1, 1, 1), dt.datetime(2020, 1, 1, 2), "2020-01-01"], 1),
+        ([UUID(int=1), UUID(int=2), None], 2),
+    ],
+)
+def test_objects_that_only_look_like_an_id_count_for_nobody(ids, persons):
+    assert kept({}, pandas_objects(ids), 1, 1).total() == persons
+
+
+def test_ids_of_a_frame_that_are_no_utf8_count_for_nobody():
+    for form in (pa.string(), pa.large_string()):
+        held = pa.array([b"a\xff", b"a\xfe", "a\ufffd".encode(), b"a"], pa.large_binary())
+        held = held if form == pa.large_string() else held.cast(pa.binary())
+        ids = pa.Array.from_buffers(form, 4, held.buffers())
+        same = {"g": ["a"] * 4, "x": [1.0] * 4, "c": ["p"] * 4}
+        assert kept({}, pa.table({"person": ids, **same}), 1, 1).total() == 2
+        coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3]), ids)
+        assert kept({}, pa.table({"person": coded, **same}), 1, 1).total() == 2
+
+
+@pytest.mark.parametrize(
+    ("declared", "ids", "persons"),
+    [
+        ("INTEGER", ["9223372036854775808", "9223372036854775809", 1, 2], 2),
+        ("INTEGER", [1, 1.5, "x", b"x"], 2),
+        ("TEXT", ["1", b"1", "01", b""], 2),
+    ],
+)
+def test_cells_of_sqlite_that_are_neither_text_nor_whole_count_for_nobody(tmp_path, declared, ids, persons):
+    with closing(sqlite3.connect(tmp_path / "t.sqlite")) as file, file:
+        file.execute(f"create table t (person {declared}, g TEXT, x REAL, c TEXT)")
+        file.executemany("insert into t values (?, 'a', 1.0, 'p')", [(own,) for own in ids])
+    assert kept({"path": str(tmp_path / "t.sqlite"), "table": "t"}, None, 1, 1).total() == persons
 
 
 def test_nothing_of_the_choice_is_left_in_the_engine():
@@ -405,6 +454,42 @@ def test_the_promise_about_persons_stands_in_record_and_report_and_is_verified(t
     assert "one person may be added or removed" in said.said
     done.report(tmp_path / "t.html")
     assert "one person may be added or removed" in " ".join((tmp_path / "t.html").read_text().split())
+
+
+@pytest.mark.parametrize(("maximum", "records"), [(1, 4), (2, 3), (3, 2)])
+def test_a_person_with_more_records_than_the_declared_maximum_costs_no_more_than_epsilon(tmp_path, maximum, records):
+    """A maximum is declared, not enforced: all r records of a person may be in a group."""
+    asked = as_plan(plan([{"median": "x"}], records, 1, maximum), frame([]))
+    made = Designed.of(Asked.of(asked), tmp_path).designs[0][0].mechanism
+    assert made.query.records == records
+    groups = [np.array(counts) for counts in product(range(records + 1), repeat=4) if sum(counts) <= records]
+    others = np.array([[10, 0, 0, 0], [0, 3, 0, 0], [2, 0, 0, 1], [0, 0, 0, 0]])
+    alone = made.probabilities(others)
+    for person in groups:
+        assert np.abs(np.log(made.probabilities(others + person) / alone)).max() <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("statistic", "lie"),
+    [({"median": "x"}, {"quantile": {"records": "1"}}), ({"count": "true"}, {"query": {"neighbours": {"reach": 1}}}),
+     ({"sum": "x"}, {"query": {"neighbours": {"reach": 3}}}), ({"histogram": "c"}, {"epsilon": "1/2"})],
+)  # fmt: skip
+def test_the_cost_of_a_person_is_added_up_anew(tmp_path, monkeypatch, statistic, lie):
+    """Even if the plan's own rule were as wrong as the record."""
+    release(plan([statistic]), frame([]), cache=tmp_path, output=tmp_path / "t.csv", anyway=True)
+    path = tmp_path / "t.csv.release.json"
+    record = json.loads(path.read_text())
+    made = record["mechanisms"][0]
+    for key, part in lie.items():
+        made[key] = {**made[key], **part} if isinstance(part, dict) else part
+    wrong = read_quantile(made["quantile"]) if "quantile" in made else read_query(made["query"])
+    monkeypatch.setattr(reopen, "query_of", lambda *_: wrong)
+    monkeypatch.setattr(reopen, "drawn", lambda kind, public, neighbours, spent, person: (spent / 2, ""))
+    record["account"][0]["drawn_at"] = "1/2"
+    record["sha256"] = own_digest(record)
+    path.write_text(json.dumps(record))
+    with pytest.raises(PassportError, match="promises less than one person's records need"):
+        check(path)
 
 
 @pytest.mark.parametrize("lie", ["person", "reach", "max_records", "max_groups"])

@@ -97,6 +97,33 @@ def test_a_record_whose_mechanism_is_for_other_groups_is_refused(tmp_path, chang
         check(file)
 
 
+@pytest.mark.parametrize("lie", ["no groups", "less than none", "a range", "another size", "the same twice"])
+def test_a_record_whose_groups_or_sizes_are_not_the_plans_is_refused(tmp_path, lie):
+    release(plan({"median": "x"}, {"count": "true"}), FRAME, output=tmp_path / "o.csv", cache=tmp_path / "c")
+    file = tmp_path / "o.csv.release.json"
+    content = json.loads(file.read_text())
+    median, count = content["mechanisms"]
+    more = {"no groups": (0, GROUPS), "less than none": (-1, GROUPS + 1), "the same twice": (1, GROUPS - 1)}.get(lie)
+    if more is not None:
+        content["mechanisms"] = [{**count, "groups": n} for n in more] + [median]
+    elif lie == "a range":
+        median["size"] = f"1..{SIZE}"
+    else:
+        count["size"] = SIZE - 1
+    content["sha256"] = own_digest(content)
+    file.write_text(json.dumps(content))
+    with pytest.raises(PassportError, match=r"sizes|not a whole release record"):
+        check(file)
+
+
+def test_a_thousand_values_are_answered_and_too_many_are_refused_before_anything_is_read():
+    column = {"x": {"low": 0, "high": 1000}}
+    found = preview(plan({"median": "x"}, columns=column), FRAME)
+    assert 0 < found.errors["x_median"][0] < 100
+    with pytest.raises(PlanError, match="more than 2048 possible values; give the column a larger step"):
+        as_plan(plan({"median": "x"}, columns={"x": {"low": 0, "high": 2048}}), FRAME)
+
+
 def test_one_line_asks_for_quantiles_of_a_column():
     facts = dict.fromkeys(("by", "keys", "size", "maximum", "epsilon", "table", "interval"))
     facts |= {"size": "20", "epsilon": "1"}

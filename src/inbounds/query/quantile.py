@@ -16,7 +16,8 @@ from inbounds.query.cells import Cells, bounds
 from inbounds.query.neighbours import Everyone
 from inbounds.query.query import Query
 from inbounds.trusted.door import Rounding
-from inbounds.trusted.extent import MOST_ROUNDED
+from inbounds.trusted.extent import MOST_CELLS
+from inbounds.trusted.incoming import records
 from inbounds.trusted.lengths import MOST_PARTS, changed_lengths, filled, of_persons, open_lengths, rank
 from inbounds.trusted.scale import Scale
 
@@ -49,8 +50,8 @@ class Quantile:
             raise TypeError("public must be true or false")
         if not all(type(number) is int for number in (self.size, self.missing, self.records)):
             raise TypeError("size, missing and records must be whole numbers")
-        if not (self.values.regular and 2 <= len(self.values) <= MOST_ROUNDED):
-            raise ValueError(f"values must be at least 2 and at most {MOST_ROUNDED}, evenly spaced; use another step")
+        if not (self.values.regular and 2 <= len(self.values) <= MOST_CELLS):
+            raise ValueError(f"values must be at least 2 and at most {MOST_CELLS}, evenly spaced; use a larger step")
         if not (0 <= self.at <= 1 and self.at.denominator <= MOST_PARTS):
             raise ValueError(f"at must be between 0 and 1, with at most six digits after the point, got {self.at}")
         if not 1 <= self.size <= MOST_RECORDS:
@@ -100,9 +101,10 @@ class Quantile:
         """How many of a group's records have each value.
 
         Every record is placed by itself, and none is refused: numbers are moved to the nearest value, and what is no
-        number (None, nan) counts as missing.
+        number (None, nan, a gap of a column or a masked array, a text) counts as missing. Only a type that holds no
+        numbers at all is refused.
         """
-        places = self.door.positions(values, clip=True).ravel()
+        places = self.door.positions(records(values), clip=True).ravel()
         return np.bincount(np.where(places < 0, self.missing, places), minlength=len(self.values)).astype(np.int64)
 
     def lengths(self, histograms: Ints) -> Ints:
@@ -164,8 +166,10 @@ def quantile(
     if not lower <= default <= upper or (default - lower) % unit:
         raise ValueError(f"missing must be one of the values, got {missing}")
     steps = (upper - lower) / unit
-    if steps >= MOST_ROUNDED:
-        raise ValueError(f"step must make at most {MOST_ROUNDED} values between low and high, got {step}")
+    if steps >= MOST_CELLS:
+        raise ValueError(
+            f"step must make at most {MOST_CELLS} values between low and high, got {step}; use a larger one"
+        )
     return Quantile(
         Scale(lower, unit, range(int(steps) + 1)),
         exact(at, "at"),

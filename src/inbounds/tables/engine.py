@@ -56,7 +56,8 @@ class Opened:
                 csvfile.check_quotes(self.plan.source)
         with quiet():
             try:
-                raw = _raw(self.plan, filled(self.plan.source, self.table, read_columns(self.plan)))
+                wanted = read_columns(self.plan)
+                raw = _raw(self.plan, filled(self.plan.source, self.table, wanted, self.plan.people.id))
             except Exception:  # the engine's words may quote a record, so not even the chain of causes is kept
                 raw = None
         if raw is None:

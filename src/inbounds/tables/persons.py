@@ -12,7 +12,9 @@ and however the table is stored. So with a person added or removed, all others k
 records come or go, at most r in one group. For all that matters the choice is random: no value and no group is
 preferred.
 
-An id is compared byte by byte; a record without one, or with an empty one, counts for nobody and is left out.
+An id is compared byte by byte; a record without one, or with an empty one, counts for nobody and is left out. So does
+one whose id only looks like another's once it is read: a text of a frame that is no UTF-8, an object that is no text,
+whole number or UUID, a cell of SQLite that is neither text nor a whole number, such as one beyond 64 bits.
 """
 
 import hashlib
@@ -44,7 +46,10 @@ def check_person(name: str, kind: Any, engine: str) -> None:
 def person(column: Any) -> Any:
     """An id as the digits of its bytes; missing where it is empty."""
     texts = plain(column) if column.type().is_string() else column.cast("string")
-    return (texts.notnull() & (texts != "")).ifelse(in_digits(texts), None)
+    named = texts.notnull() & (texts != "")
+    if column.get_backend().name == "sqlite":  # a cell there has a type of its own
+        named &= column.typeof().isin(["integer", "text"])
+    return named.ifelse(in_digits(texts), None)
 
 
 def bounded(records: Any, numbers: Sequence[str], most_records: int, most_groups: int) -> Any:

@@ -18,7 +18,7 @@ from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism.quantiles.reading import read_quantile
 from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.numbers import whole
-from inbounds.query import Metric, Quantile, Query
+from inbounds.query import Metric, Quantile, Query, Reach
 from inbounds.tables.account import counted_by_unit, drawn, query_of
 from inbounds.tables.columns import Column
 from inbounds.tables.forms import AccountForm, MechanismForm, PlanForm, RecordForm, StatisticForm, TableForm
@@ -26,6 +26,7 @@ from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON, Contribution
 from inbounds.tables.record import FORMAT, RECORD_BEFORE, VERSION, promised, record_of
 from inbounds.tables.report import page
 from inbounds.tables.statistics import KINDS, Subject
+from inbounds.tables.statistics.pair import ABOVE, BELOW
 from inbounds.tables.texts import number
 from inbounds.tables.write import neutral, own_digest, restored, spaced_digest
 
@@ -150,15 +151,29 @@ def _check_mechanisms(record: RecordForm) -> None:
         layers = allowed[made["statistic"]]
         if not 0 < read_fraction(made["epsilon"]) <= layers[made.get("layer", "")]:
             raise PassportError("a mechanism spends more than the account allows")
-        answered[made["statistic"]] += made["groups"] if made.get("layer", "") == next(iter(layers)) else 0
+        groups = whole(made["groups"], "groups", 1)
+        answered[made["statistic"]] += groups if made.get("layer", "") == next(iter(layers)) else 0
         query = read_quantile(made["quantile"]) if "quantile" in made else read_query(made["query"])
         _check_parts(made, query, plan)
-        _check_person(made, query, plan)
+        _check_person(made, query, record)
         if isinstance(query, Quantile):
             _check_quantile(made, query, plan)
     nodes = plan["hierarchy"]["nodes"] if "hierarchy" in plan else [plan["groups"]]
     if {*answered.values(), nodes[-1]} != {plan["groups"]} or record["table"]["rows"] != sum(nodes):
         raise PassportError("the mechanisms are not those of the plan's groups and statistics")
+    _check_sizes([m for m in record["mechanisms"] if m.get("layer", "") == next(iter(allowed[m["statistic"]]))])
+
+
+def _check_sizes(mechanisms: list[MechanismForm]) -> None:
+    """All statistics are of the same groups: the same least and largest size, and no size answered twice."""
+    sizes: dict[str, list[list[int]]] = {}
+    for made in mechanisms:
+        ends = [whole(int(end), "size", 1) for end in str(made["size"]).split("..")]
+        if len(ends) > 2 or sorted(set(ends)) != ends or ends in sizes.setdefault(made["statistic"], []):
+            raise PassportError("the mechanisms are not for the sizes of the plan's groups")
+        sizes[made["statistic"]].append(ends)
+    if len({(min(own)[0], max(ends[-1] for ends in own)) for own in sizes.values()}) > 1:
+        raise PassportError("the mechanisms are not for the sizes of the plan's groups")
 
 
 def _adds_up(statistic: StatisticForm, plan: PlanForm) -> bool:
@@ -181,8 +196,7 @@ def _check_layers(line: AccountForm, drawn_at: Fraction, adds_up: bool) -> dict[
 
 def _check_quantile(line: MechanismForm, query: Quantile, plan: PlanForm) -> None:
     """A quantile's neighbours are those of the plan: nothing else is proved by its mechanism."""
-    sizes = [int(size) for size in str(line["size"]).split("..")]
-    if query.public != (plan["sizes"] == "public") or query.size not in range(sizes[0], sizes[-1] + 1):
+    if query.public != (plan["sizes"] == "public") or str(line["size"]) != str(query.size):
         raise PassportError("a mechanism is for groups of other sizes than those of the plan")
 
 
@@ -193,10 +207,11 @@ def _check_parts(line: MechanismForm, query: Query | Quantile, plan: PlanForm) -
         raise PassportError("a mechanism promises less than the numbers that were drawn by it need")
     if not shared:
         return
-    (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
+    own = _statistic(line, plan)
     column = plan["columns"][own["of"]]
     width = read_fraction(column["high"]) - read_fraction(column["low"])
-    if len(line["parts"]) != 2 or own["kind"] != "mean" or query.neighbours != Metric(width):
+    parts = [f"{own['name']}_{part}" for part in (ABOVE, BELOW)]
+    if line["parts"] != parts or own["kind"] != "mean" or query.neighbours != Metric(width):
         raise PassportError("a mechanism promises less than the numbers that were drawn by it need")
 
 
@@ -205,23 +220,57 @@ def _contribution(plan: PlanForm) -> Contribution:
     said = plan.get("person")
     if said is None:
         return Contribution()
-    return Contribution(whole(said["max_records"], "max_records", 1), min(said["max_groups"], plan["groups"]))
+    groups = min(whole(said["max_groups"], "max_groups", 1), plan["groups"])
+    return Contribution(whole(said["max_records"], "max_records", 1), groups)
 
 
-def _check_person(line: MechanismForm, query: Query | Quantile, plan: PlanForm) -> None:
-    """A mechanism whose answers one person moves by several records has neighbours that far apart."""
+def _statistic(line: MechanismForm, plan: PlanForm) -> StatisticForm:
+    """The statistic that a mechanism answered."""
+    (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
+    return own
+
+
+def _check_person(line: MechanismForm, query: Query | Quantile, record: RecordForm) -> None:
+    """A mechanism is the one of its statistic for persons, and one person costs no more than the statistic spends.
+
+    The cost is added up anew, not looked up: r records in each of c groups, of which the mechanism covers so many at
+    once, cost c · ceil(r / covered) times the epsilon of a draw.
+    """
+    plan = record["plan"]
     if plan["neighbours"] != PERSON:
         return
-    (own,) = [statistic for statistic in plan["statistics"] if statistic["name"] == line["statistic"]]
+    own, person = _statistic(line, plan), _contribution(plan)
+    (spent,) = [read_fraction(entry["spent"]) for entry in record["account"] if entry["statistic"] == own["name"]]
+    times = person.groups * -(-person.records // _covered_at_once(query, own, plan))
+    if read_fraction(line["epsilon"]) * times > spent:
+        raise PassportError("a mechanism promises less than one person's records need")
     declared: dict[str, Any] = {**plan["columns"].get(own["of"], {})}
     at = read_fraction(own["at"]) if "at" in own else None
     subject: Subject[Any] = Subject(
         own["name"], own["of"], Column(**declared) if declared else None, public=False, at=at
     )
     size = int(str(line["size"]).partition("..")[0])
-    records = 1 if counted_by_unit(own["kind"], _adds_up(own, plan)) else _contribution(plan).records
+    records = 1 if counted_by_unit(own["kind"], _adds_up(own, plan)) else person.records
     if query != query_of(own["kind"], subject, size, records):
         raise PassportError("a mechanism promises less than one person's records need")
+
+
+def _covered_at_once(query: Query | Quantile, own: StatisticForm, plan: PlanForm) -> int:
+    """How many records of one person may come or go in a group within one epsilon of the mechanism.
+
+    Of a number by itself, as many as its neighbours are apart; where records touch several numbers, one.
+    """
+    if isinstance(query, Quantile):
+        return query.records
+    if own["kind"] in ("histogram", "mean"):
+        return 1
+    if isinstance(query.neighbours, Reach) and query.neighbours.steps < len(query.answers) - 1:
+        most = Fraction(1)
+        if own["kind"] == "sum":
+            column = plan["columns"][own["of"]]
+            most = max(abs(read_fraction(column["low"])), abs(read_fraction(column["high"])))
+        return max(1, query.neighbours.steps * query.answers.unit // most)
+    return _contribution(plan).records  # any answer may become any other
 
 
 def statistic_of(record: RecordForm, column: str) -> str:

@@ -17,7 +17,8 @@ MOST_ROUNDED = 1 << 20
 """Cells that a file may have real answers rounded into: the edges of all of them are written out when one is drawn."""
 
 MOST_CELLS = 1 << 13
-"""Output cells other than one per answer that a file may declare, unless its law has a row for each."""
+"""Values of a quantile; and output cells other than one per answer that a file may declare, unless its law has a row
+for each."""
 
 MOST_STEPS = 1 << 16
 """Steps of a noise table that are looked at one by one beyond those written out in its core."""
@@ -27,6 +28,9 @@ MOST_SCORED = 1 << 12
 
 MOST_DEEPER = 1 << 13
 """Outputs times entries about the depth of a score table, each of which costs the tight bound anew."""
+
+MOST_DEPTHS_APART = 32
+"""Different entries about the depth of a score table, for each of which the whole table is gone through."""
 
 MOST_DIGITS = 1500
 """Digits of a numerator or a denominator in a file: more than the finest decimal that a plan may hold has."""

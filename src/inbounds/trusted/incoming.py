@@ -105,12 +105,49 @@ def read(answers: Any) -> NDArray[Any]:
 
 def _objects(answers: Any) -> NDArray[Any]:
     """As they are: in a list of ints and floats the ints must not become floats, nor short floats long ones."""
-    given = np.array(_listed(answers), dtype=object)
+    return _narrowed(np.array(_listed(answers), dtype=object))
+
+
+def _narrowed(given: NDArray[Any]) -> NDArray[Any]:
+    """Objects as int64 where all are ints that fit, as float64 where all are floats, else as they are."""
     types = set(map(type, given.ravel().tolist()))
     if types == {int}:
         fitting = _attempted(lambda values: values.astype(np.int64), given)
         return given if fitting is None else fitting
     return given.astype(np.float64) if types == {float} else given
+
+
+def records(values: Any) -> NDArray[Any]:
+    """Records of a group, one by one: a number as it is, None for whatever is none.
+
+    Only what holds them is refused, by its type: a table, a single value, an array of no numbers.
+    """
+    kind = kind_of(values)
+    if kind is not None and getattr(getattr(values, "dtype", None), "kind", "") in ("i", "u", "f"):
+        return np.asarray(values.to_numpy())
+    if kind is not None:
+        listed = values.to_pylist() if kind == "arrow" else values.to_list()
+    elif isinstance(values, list | tuple):
+        listed = list(values)
+    elif isinstance(values, np.ma.MaskedArray):
+        listed = values.ravel().tolist()
+    else:
+        given = numbers(read(values))
+        if given.ndim == 0:
+            raise TypeError("values must be a list, an array or a column of numbers")
+        if given.dtype.kind != "O":
+            return given
+        listed = given.ravel().tolist()
+    found = _narrowed(np.fromiter(listed, dtype=object, count=len(listed)))
+    return found if found.dtype.kind != "O" else np.fromiter(map(_number_or_none, listed), object, len(listed))
+
+
+def _number_or_none(value: Any) -> Any:
+    try:
+        fraction(value)
+    except Exception:  # whatever it is, one record must not decide whether a group is answered
+        return None
+    return value
 
 
 def _listed(answers: Any) -> Any:

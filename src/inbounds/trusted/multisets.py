@@ -11,6 +11,7 @@ from math import comb
 
 import numpy as np
 
+from inbounds.errors import TooLarge
 from inbounds.numbers import Ints, Sealed
 
 
@@ -33,22 +34,26 @@ def positions(histograms: Ints, length: int) -> Ints:
     sum_{v < h_t} C(left - v + w - t - 1, w - t - 1), which the hockey-stick identity sums to a difference of two.
     """
     width = histograms.shape[1] - 1
-    table = _binomials(length + width)
+    table = _binomials(length, width).array
     left = length - np.cumsum(histograms, axis=1) + histograms
     rest = width - np.arange(width + 1)
-    before = table[left + rest, rest] - table[left - histograms + rest, rest]
+    before = table[left, rest] - table[left - histograms, rest]
     return np.asarray(before[:, :-1].sum(axis=1))
 
 
 def all_multisets(length: int, width: int) -> Ints:
     """Every histogram of `length` records on 0..width, in the order of `positions`."""
-    if width == 0:
-        return np.full((1, 1), length, dtype=np.int64)
-    parts = []
-    for here in range(length + 1):
-        rest = all_multisets(length - here, width - 1)
-        parts.append(np.column_stack([np.full(len(rest), here, dtype=np.int64), rest]))
-    return np.concatenate(parts)
+    left, grown = np.array([length]), list[tuple[Ints, Ints]]()
+    for _ in range(width):  # every beginning, once for each number of records that its next value may have
+        beginning = np.repeat(np.arange(len(left)), left + 1)
+        here = np.arange(len(beginning)) - (np.cumsum(left + 1) - left - 1)[beginning]
+        grown.append((here, beginning))
+        left = left[beginning] - here
+    columns, place = [left], np.arange(len(left))
+    for here, beginning in reversed(grown):
+        columns.append(here[place])
+        place = beginning[place]
+    return np.stack(columns[::-1], axis=1)
 
 
 def neighbouring(length: int, width: int) -> Ints:
@@ -58,12 +63,17 @@ def neighbouring(length: int, width: int) -> Ints:
     return np.stack(rows, axis=1)
 
 
-def _binomials(size: int) -> Ints:
-    return _sealed_binomials(size).array
-
-
 @lru_cache(maxsize=16)
-def _sealed_binomials(size: int) -> Sealed:
-    """C[n, k] for n, k <= size, cut off where none is needed: positions stay far below 2**62."""
-    table = [[min(comb(n, k), 1 << 62) for k in range(size + 1)] for n in range(size + 1)]
-    return Sealed.of(np.array(table, dtype=np.int64))
+def _binomials(length: int, width: int) -> Sealed:
+    """C(left + rest, rest) for left <= length, rest <= width: each row the running sums of the one before (Pascal).
+
+    All are at most how_many(length, width), and its matrix is far larger than this table.
+    """
+    if how_many(length, width) >= 1 << 62:
+        raise TooLarge("there are too many multisets to number them; use fewer central records, or a larger step")
+    short, long = sorted((length, width))
+    rows = [np.ones(long + 1, dtype=np.int64)]
+    for _ in range(short):
+        rows.append(np.cumsum(rows[-1]))
+    table = np.stack(rows)  # C(i + j, j) is the same with i and j exchanged
+    return Sealed.of(np.ascontiguousarray(table if short == length else table.T))

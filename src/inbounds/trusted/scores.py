@@ -27,7 +27,7 @@ from inbounds.errors import NotADistribution, TooSteep
 from inbounds.numbers import Ints, Sealed
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, TOTAL_BITS, ratio_below
 from inbounds.trusted.certify import times
-from inbounds.trusted.extent import MOST_DEEPER, MOST_SCORED
+from inbounds.trusted.extent import MOST_DEEPER, MOST_DEPTHS_APART, MOST_SCORED
 from inbounds.trusted.sample import BLOCK, Draws, Words
 
 MOST_OUTPUTS = 1 << 24
@@ -40,8 +40,13 @@ Ratio = tuple[int, int]
 # --- levels -----------------------------------------------------------------------------------------------
 
 
-def levels(lengths: Ints, stride: int, deeper: Sequence[int]) -> Ints:
-    """Where in the table each output of each group stands."""
+def levels(lengths: Ints, stride: int, deeper: Sequence[int], size: int) -> Ints:
+    """Where in a table of so many weights each output of each group stands.
+
+    A length of `size` is beyond the table already, 1 + stride · (size - 1) >= size, and so is every depth that makes
+    the others as long: cutting lengths off there moves no output to another weight, and no product overflows.
+    """
+    lengths = np.minimum(lengths, size)
     others = np.where(lengths == 0, np.iinfo(np.int64).max, lengths)
     depth = others.min(axis=1) - 1
     if deeper:
@@ -80,6 +85,8 @@ def _check_form(table: Sequence[int], stride: int, deeper: Sequence[int], width:
         raise NotADistribution(f"a score table must have at least 2 and at most {MOST_OUTPUTS} outputs")
     if width <= MOST_SCORED and width * len(deeper) > MOST_DEEPER:
         raise NotADistribution(f"a score table over {width + 1} outputs must say less about the depth")
+    if len(set(deeper)) > MOST_DEPTHS_APART:
+        raise NotADistribution(f"the depth must add at most {MOST_DEPTHS_APART} different numbers of levels")
 
 
 def ratio_bounds(table: Sequence[int], stride: int, deeper: Sequence[int], width: int) -> Iterator[Ratio]:
@@ -97,8 +104,9 @@ def ratio_bounds(table: Sequence[int], stride: int, deeper: Sequence[int], width
     yield _stays(R, R, table[1], width)
     yield _moves(R, table[1], width)
     level, last = 1, len(table) - 1
+    steps = {more: (step(table, stride + more), step(table, stride - more)) for more in set(deeper)}
     for more in deeper:
-        Q, S, before = step(table, stride + more), step(table, stride - more), table[min(level, last)]
+        (Q, S), before = steps[more], table[min(level, last)]
         level += more
         yield _stays(Q, S, table[min(level, last)], width)
         yield _stays(S, Q, before, width)

@@ -15,6 +15,7 @@ import numpy as np
 
 from inbounds.loss import LossLike, as_loss
 from inbounds.mechanism import bayes
+from inbounds.mechanism.law import refuse_beyond_limit
 from inbounds.mechanism.quantiles.laws import QuantileLaw
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Quantile, Query
@@ -23,7 +24,7 @@ from inbounds.trusted.lengths import rank
 GROUPS = 1600
 """Groups that are drawn, for all true answers together."""
 
-PER_ANSWER = (4, 400)
+PER_ANSWER = (2, 400)
 """The fewest and the most groups that are drawn for one true answer."""
 
 UNLIKELY = 1e-9
@@ -68,7 +69,8 @@ class ExpectedReports:
 
 
 def expected(query: Quantile, law: QuantileLaw, values: Floats, size: int) -> ExpectedReports:
-    """values: the probability of each value, of `size` independent records."""
+    """values: the probability of each value, of `size` independent records. `TooLarge` beyond the largest matrix."""
+    refuse_beyond_limit(query.answer)
     chances = true_answers(values, query.at, size)
     matrix = np.zeros((len(values), len(values)))
     rng = np.random.default_rng(size)

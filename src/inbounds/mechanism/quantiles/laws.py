@@ -57,7 +57,7 @@ class ScoreTable:
         return flipped(weights[np.minimum(self._levels(query, histograms), len(weights) - 1)])
 
     def _levels(self, query: Quantile, histograms: Ints) -> Ints:
-        return levels(query.lengths(histograms), self.stride, self.deeper)
+        return levels(query.lengths(histograms), self.stride, self.deeper, len(self.table))
 
     def proof_steps(self, query: Quantile) -> list[str]:
         """What `check` established, for a reader."""
@@ -84,6 +84,9 @@ class Oblivious:
     matrix: Matrix
 
     name: ClassVar[str] = "oblivious"
+
+    def __post_init__(self) -> None:
+        _refuse_other_laws(self.matrix)
 
     def check(self, query: Quantile, epsilon: Fraction) -> None:
         self.matrix.check(query.answer, epsilon)
@@ -112,15 +115,21 @@ class Central:
 
     name: ClassVar[str] = "central records"
 
+    def __post_init__(self) -> None:
+        _refuse_other_laws(self.matrix)
+        if not type(self.first) is type(self.length) is int:
+            raise TypeError("first and length must be whole numbers")
+
     def check(self, query: Quantile, epsilon: Fraction) -> None:
         if not (query.public and query.records == 1):
             raise ValueError("central records need a public size and one record a person")
         if not 1 <= self.first <= self.first + self.length - 1 <= query.size:
             raise ValueError("central records must be among those of the group")
         columns = central_columns(query, self.length)
-        if self.matrix.weights.shape != (query.width + 1, columns):
+        weights = self.matrix.matrix(query.answer)
+        if weights.shape != (query.width + 1, columns):
             raise NotADistribution(f"weights must have a row for each value and {columns} columns")
-        check_groups(self.matrix.weights, neighbouring(self.length, query.width), epsilon)
+        check_groups(weights, neighbouring(self.length, query.width), epsilon)
 
     def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
         return report(self.matrix.sampler, self._columns(query, histograms), draws)
@@ -144,6 +153,12 @@ class Central:
 QuantileLaw = ScoreTable | Oblivious | Central
 
 
+def _refuse_other_laws(matrix: Matrix) -> None:
+    """A `TypeError` unless it is a Matrix itself: what another class checks, and draws by, nobody knows."""
+    if type(matrix) is not Matrix:
+        raise TypeError(f"matrix must be a Matrix, got {type(matrix).__name__}")
+
+
 def central_columns(query: Quantile, length: int) -> int:
     """How many multisets the central records can be; `TooLarge` where the matrix would be."""
     columns = how_many(length, query.width)
@@ -156,16 +171,21 @@ def flipped(chances: Floats) -> Floats:
     """Pr[i] = p_i ∫ ∏_{j != i} (1 - u p_j) du for every row of chances p, by Gauss-Legendre quadrature.
 
     The integrand has degree m - 1, so m // 2 + 1 nodes are exact; of a smooth decay far fewer are exact to float
-    precision, of the order of the root of the degree.
+    precision, of the order of the root of the degree. Outputs share few chances, so that logarithms are taken of the
+    distinct ones alone, and added up as often as each occurs.
     """
     nodes, weights = quadrature(min(chances.shape[1] // 2 + 1, 40 + 5 * int(chances.shape[1] ** 0.5)))
     found = np.empty_like(chances)
     rows = max(1, ROWS // (chances.shape[1] * len(nodes)))
     for start in range(0, len(chances), rows):
-        p = chances[start : start + rows]
-        factors = 1 - nodes[:, None] * p[:, None, :]
-        others = np.exp(np.log(factors).sum(axis=2, keepdims=True)) / factors
-        found[start : start + rows] = p * (weights[:, None] * others).sum(axis=1)
+        block = chances[start : start + rows]
+        p, place = np.unique(block, return_inverse=True)
+        place = place.reshape(block.shape)
+        factors = 1 - nodes[:, None] * p
+        own = np.arange(len(block))[:, None] * len(p) + place
+        times = np.bincount(own.ravel(), minlength=len(block) * len(p)).reshape(len(block), len(p))
+        products = np.exp(times @ np.log(factors).T)  # groups × nodes
+        found[start : start + rows] = np.take_along_axis(products @ (weights[:, None] * p / factors), place, axis=1)
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 

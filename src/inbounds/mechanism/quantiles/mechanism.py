@@ -83,7 +83,8 @@ class QuantileMechanism:
             raise ValueError(f"histograms must be whole numbers, groups × {self.query.width + 1} values")
         if (found < 0).any():
             raise ValueError("histograms must not be negative")
-        return found.astype(np.int64)
+        most = min(int(np.iinfo(found.dtype).max), 1 << 62)  # nobody has so many records, and int64 holds them
+        return np.asarray(np.minimum(found, found.dtype.type(most)), dtype=np.int64)
 
     # --- usefulness, when records are drawn independently from a prior ------------------------------------
 

@@ -12,7 +12,6 @@ from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, S
 from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
 from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_scale, whole_numbers
 from inbounds.query import Quantile
-from inbounds.trusted.extent import MOST_CELLS
 
 
 def load_quantile(path: str | os.PathLike[str]) -> QuantileMechanism:
@@ -39,10 +38,8 @@ def read_quantile_mechanism(content: Any) -> QuantileMechanism:
 
 
 def read_quantile(part: Json) -> Quantile:
-    """The quantile of such values: few enough that checking a score table over them is cheap."""
+    """The quantile of such values."""
     values = read_scale(part["values"])
-    if len(values) > MOST_CELLS:
-        raise ValueError(f"a file must have at most {MOST_CELLS} values")
     (size,), (missing,), (records,) = (whole_numbers(part[key]) for key in ("size", "missing", "records"))
     return Quantile(values, read_fraction(part["at"]), size, part["public"], missing, records)
 

@@ -7,7 +7,9 @@ about the column, nor whether the table can be read.
 """
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
+from uuid import UUID
 
 from inbounds.tables.errors import SourceError
 from inbounds.tables.texts import day
@@ -35,11 +37,17 @@ def arrow_types(frame: Any, wanted: Sequence[str]) -> Any:
     return _from_arrow(_spoken_types(frame), wanted)
 
 
-def arrow_table(frame: Any, wanted: Sequence[str]) -> Any:
-    """A pandas, Polars or Arrow frame as a PyArrow table of the wanted columns that it has."""
+def arrow_table(frame: Any, wanted: Sequence[str], person: str = "") -> Any:
+    """A pandas, Polars or Arrow frame as a PyArrow table of the wanted columns that it has.
+
+    person: the column of ids, if any. There a text that is no UTF-8 is missing: with question marks in it, two
+    persons could become one.
+    """
     import pyarrow
 
-    return _from_pandas(frame, wanted) if _is_pandas(frame) else _from_arrow(pyarrow.table(frame), wanted)
+    if _is_pandas(frame):
+        return _from_pandas(frame, wanted, person)
+    return _from_arrow(pyarrow.table(frame), wanted, person)
 
 
 def _is_pandas(frame: Any) -> bool:
@@ -79,7 +87,7 @@ def _handed(names: Sequence[str], wanted: Sequence[str]) -> Sequence[str]:
 # --- pandas -----------------------------------------------------------------------------------------------
 
 
-def _from_pandas(frame: Any, wanted: Sequence[str]) -> Any:
+def _from_pandas(frame: Any, wanted: Sequence[str], person: str = "") -> Any:
     import pyarrow
 
     if {name for name in frame.index.names if name is not None} & set(wanted):
@@ -88,10 +96,10 @@ def _from_pandas(frame: Any, wanted: Sequence[str]) -> Any:
     _check_once(names, wanted)
     idle = pyarrow.nulls(len(frame))  # nobody reads it
     columns = {n: frame.iloc[:, names.index(n)] for n in _handed(names, wanted)}
-    return pyarrow.table({n: _array(n, column) if n in wanted else idle for n, column in columns.items()})
+    return pyarrow.table({n: _array(n, column, n == person) if n in wanted else idle for n, column in columns.items()})
 
 
-def _array(name: str, column: Any) -> Any:
+def _array(name: str, column: Any, is_person: bool) -> Any:
     """One column as Arrow; its own type decides how."""
     import pyarrow
 
@@ -100,18 +108,18 @@ def _array(name: str, column: Any) -> Any:
         if str(kind).startswith(start):
             raise SourceError(f"has the column {name!r} of type {kind}, which no engine reads; give it {way}", WHERE)
     if str(kind) == "category":
-        return _texts(column.cat.categories).take(pyarrow.array(column.cat.codes, mask=column.cat.codes < 0))
+        return _texts(column.cat.categories, is_person).take(pyarrow.array(column.cat.codes, mask=column.cat.codes < 0))
     if kind.kind == "O" and not _in_arrow(kind):
-        return _texts(column)
+        return _texts(column, is_person)
     made = pyarrow.array(column, from_pandas=True)
-    return _plain(made if isinstance(made, pyarrow.ChunkedArray) else pyarrow.chunked_array([made]))
+    return _plain(made if isinstance(made, pyarrow.ChunkedArray) else pyarrow.chunked_array([made]), is_person)
 
 
 def _in_arrow(kind: Any) -> bool:
     return hasattr(kind, "pyarrow_dtype") or getattr(kind, "storage", "") == "pyarrow"
 
 
-def _texts(values: Any) -> Any:
+def _texts(values: Any, is_person: bool) -> Any:
     """Each value as its text; what is missing, or has no text, is missing.
 
     A gap makes whole categories floats, so those are written as the whole numbers they were.
@@ -119,19 +127,29 @@ def _texts(values: Any) -> Any:
     import pyarrow
 
     whole = values.dtype.kind == "f"
-    return pyarrow.array([_bytes(value, whole) for value in values], pyarrow.string())
+    return pyarrow.array([_bytes(value, whole, is_person) for value in values], pyarrow.string())
 
 
-def _bytes(value: Any, whole: bool) -> bytes | None:
-    """Letters that UTF-8 does not have become question marks; a value that cannot even say its text has none."""
+def _bytes(value: Any, whole: bool, is_person: bool) -> bytes | None:
+    """Letters that UTF-8 does not have become question marks; a value that cannot even say its text has none.
+
+    A person is named by a text, a whole number or a UUID that UTF-8 can write, else by nothing.
+    """
     try:
         if _is_absent(value):
             return None
         if whole and value.is_integer():
             value = int(value)
+        if is_person:
+            return str(value).encode("utf-8") if _names_somebody(value) else None
         return (day(value) or str(value)).encode("utf-8", "replace")
     except Exception:  # whatever it is, one record must not decide whether a frame is read
         return None
+
+
+def _names_somebody(value: Any) -> bool:
+    """Two different values of these types never have the same text, except a number and its own digits."""
+    return isinstance(value, str | int | Integral | UUID) and not isinstance(value, bool)
 
 
 def _is_absent(value: Any) -> bool:
@@ -143,13 +161,13 @@ def _is_absent(value: Any) -> bool:
 # --- everything else that speaks Arrow --------------------------------------------------------------------
 
 
-def _from_arrow(table: Any, wanted: Sequence[str]) -> Any:
+def _from_arrow(table: Any, wanted: Sequence[str], person: str = "") -> Any:
     import pyarrow
 
     names, idle = table.column_names, pyarrow.nulls(table.num_rows)
     _check_once(names, wanted)
     handed = {n: names.index(n) for n in _handed(names, wanted)}
-    return pyarrow.table({n: _plain(table.column(k)) if n in wanted else idle for n, k in handed.items()})
+    return pyarrow.table({n: _plain(table.column(k), n == person) if n in wanted else idle for n, k in handed.items()})
 
 
 def _spoken_types(frame: Any) -> Any:
@@ -173,14 +191,14 @@ def _schema(frame: Any) -> Any:
     return pyarrow.RecordBatchReader.from_stream(frame).schema
 
 
-def _plain(column: Any) -> Any:
+def _plain(column: Any, is_person: bool) -> Any:
     """Categories as their values, a column of nothing as text, numbers of types that engines lack as floats."""
     import pyarrow
 
     held = column.type
     if pyarrow.types.is_dictionary(held):
         kind = pyarrow.large_string() if "string" in str(held.value_type) else held.value_type
-        parts = [_lettered(c.dictionary).cast(kind).take(c.indices) for c in column.chunks]
+        parts = [_lettered(c.dictionary, is_person).cast(kind).take(c.indices) for c in column.chunks]
         return pyarrow.chunked_array(parts, kind)
     if pyarrow.types.is_null(held):
         return column.cast(pyarrow.string())
@@ -188,11 +206,14 @@ def _plain(column: Any) -> Any:
         return column.cast(pyarrow.float64())
     if pyarrow.types.is_float16(held):
         return column.cast(pyarrow.float32())
-    return _lettered(column)
+    return _lettered(column, is_person)
 
 
-def _lettered(column: Any) -> Any:
-    """Bytes of a text that are no UTF-8 become question marks; other engines would stop at them."""
+def _lettered(column: Any, is_person: bool) -> Any:
+    """Bytes of a text that are no UTF-8 become question marks; other engines would stop at them.
+
+    Of a person's id the whole text is missing.
+    """
     import pyarrow
 
     if "string" not in str(column.type):
@@ -202,5 +223,7 @@ def _lettered(column: Any) -> Any:
     except pyarrow.ArrowInvalid:
         held = column.cast(pyarrow.large_binary()).to_pylist()
         texts = [None if value is None else value.decode("utf-8", "replace") for value in held]
+        if is_person:
+            texts = [t if t is None or t.encode() == value else None for t, value in zip(texts, held, strict=True)]
         return pyarrow.array(texts, pyarrow.large_string())
     return column

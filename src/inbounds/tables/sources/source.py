@@ -167,13 +167,16 @@ def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
         raise SourceError(f"{failed}: {source.name}", where)
 
 
-def filled(source: Source, table: Any, wanted: Sequence[str]) -> Any:
-    """An opened table with its records: only now is a frame turned into Arrow, and to the types that were seen."""
+def filled(source: Source, table: Any, wanted: Sequence[str], person: str = "") -> Any:
+    """An opened table with its records: only now is a frame turned into Arrow, and to the types that were seen.
+
+    person: the column of ids, if any.
+    """
     import ibis
 
     if source.kind != "frame" or is_ibis(source.frame):
         return table
-    made = ibis.memtable(frames.arrow_table(source.frame, wanted))
+    made = ibis.memtable(frames.arrow_table(source.frame, wanted, person))
     if made.schema() != table.schema():
         raise SourceError("has columns of other types than it declares", ("source",))
     return made

@@ -16,8 +16,8 @@ from inbounds.tables.keys import Groups
 from inbounds.tables.statistics.kind import Aggregates, StatisticKind, Subject, ValueCounts
 from inbounds.tables.statistics.numbers import NUMBERS, words
 
-MOST_VALUES = 1 << 14
-"""Values of a column whose quantiles are answered: every one of them may be reported in every group."""
+MOST_VALUES = 1 << 11
+"""Values of a column whose quantiles are answered: what to expect is worked out for every one of them beforehand."""
 
 FIXED = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1)}
 """Which quantile these words mean."""
