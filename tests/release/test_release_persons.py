@@ -484,7 +484,7 @@ def test_the_cost_of_a_person_is_added_up_anew(tmp_path, monkeypatch, statistic,
         made[key] = {**made[key], **part} if isinstance(part, dict) else part
     wrong = read_quantile(made["quantile"]) if "quantile" in made else read_query(made["query"])
     monkeypatch.setattr(reopen, "query_of", lambda *_: wrong)
-    monkeypatch.setattr(reopen, "drawn", lambda kind, public, neighbours, spent, person: (spent / 2, ""))
+    monkeypatch.setattr(reopen, "drawn", lambda kind, public, neighbours, spent, *_: (spent / 2, ""))
     record["account"][0]["drawn_at"] = "1/2"
     record["sha256"] = own_digest(record)
     path.write_text(json.dumps(record))
