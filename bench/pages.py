@@ -84,7 +84,7 @@ def index(results: dict[str, Result]) -> str:
         "![Times of the peers as multiples of the time of inbounds](summary.png)",
         f"*{caption}*",
         "All peers, all sizes and the spread of repeated runs are on the pages of the parts:",
-        "\n".join(f"- [{PARTS[name].title}]({name}.md)" for name in results),
+        "\n".join([*(f"- [{PARTS[name].title}]({name}.md)" for name in results), "- [Even speed](sweep.md)"]),
         *([f"Skipped: {'; '.join(skipped)}."] if skipped else []),
         "**What this does not say.** How these ratios look on other machines; and short times vary, as the spread "
         "on each page shows. The tasks are those that `inbounds` is made for: answers in a known finite range. "

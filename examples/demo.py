@@ -1,4 +1,4 @@
-"""make demo: a private table of small groups from real data, at two epsilons, beside clamped Laplace noise."""
+"""make demo: a private table of small groups from real data that adds up, at two epsilons, beside clamped Laplace."""
 
 import os
 import sys
@@ -12,27 +12,36 @@ from rich.console import Console
 
 from inbounds.data import adult
 from inbounds.report import terminal
-from inbounds.tables import Release, release
+from inbounds.tables import Release, release, totals
 from inbounds.tables.report import page
 
 SIZE, LOW, HIGH, STEP = 20, 15, 90, 5
+GROUPS, DISTRICTS = 1628, 44
 EPSILONS = ("1", "4")
+HIERARCHY = {"levels": ["district", "group"], "weights": {"district": 1, "group": 8}}
 NAMES = {"high_income": "income over $50,000", "age_mean": "mean age", "age_median": "median age"}
 out = Console(highlight=False, width=min(Console().width, 110))
 
 
 def people() -> pa.Table:
-    """The Adult data in groups of 20 consecutive people; age and whether income is above 50,000 dollars a year."""
+    """The Adult data in groups of 20 consecutive people, in districts of 37 groups; age, and income above $50,000."""
     data = adult()
-    kept = len(data) // SIZE * SIZE
-    group = np.array([f"group {k + 1:04d}" for k in range(kept // SIZE)]).repeat(SIZE)
-    return pa.table({"group": group, "age": data.age[:kept], "high": data.high_income[:kept]})
+    kept = GROUPS * SIZE
+    district, group = (np.array(names).repeat(SIZE) for names in zip(*keys(), strict=True))
+    return pa.table({"district": district, "group": group, "age": data.age[:kept], "high": data.high_income[:kept]})
+
+
+def keys() -> list[tuple[str, str]]:
+    """The groups, each with its district."""
+    each = GROUPS // DISTRICTS
+    return [(f"district {k // each + 1:02d}", f"group {k + 1:04d}") for k in range(GROUPS)]
 
 
 def plan(epsilon: str, mechanism: str = "optimal") -> dict[str, Any]:
     """What is public: the groups, their size, the range of ages; and how epsilon is used."""
     return {
-        "groups": {"by": ["group"], "keys": [f"group {k + 1:04d}" for k in range(1628)], "size": SIZE},
+        **({"hierarchy": HIERARCHY} if mechanism == "optimal" else {}),
+        "groups": {"by": ["district", "group"], "keys": [list(key) for key in keys()], "size": SIZE},
         "columns": {"age": {"low": LOW, "high": HIGH, "step": STEP, "missing": 40}, "high": {"type": "boolean"}},
         "statistics": [{"count": "high", "name": "high_income"}, {"mean": "age"}, {"median": "age"}],
         "privacy": {"epsilon": epsilon},
@@ -48,7 +57,12 @@ def truths(table: pa.Table) -> dict[str, np.ndarray]:
 
 
 def error(done: Release, name: str, truth: np.ndarray) -> float:
-    return float(np.abs(np.asarray(done.table[name]) - truth).mean())
+    return float(np.abs(of_groups(done, name) - truth).mean())
+
+
+def of_groups(done: Release, name: str) -> np.ndarray:
+    """A column in the rows of the groups, which come last."""
+    return np.array(done.table[name].to_pylist()[-GROUPS:], dtype=float)
 
 
 def main() -> None:
@@ -60,6 +74,7 @@ def main() -> None:
     out.print(f"[bold]{len(truth['age_mean'])} groups of {SIZE} people[/] of the Adult data, released privately\n")
     shown(made, truth)
     compared(made, truth, ways)
+    added(made[EPSILONS[-1], "optimal"], truth["high_income"])
     last = made[EPSILONS[-1], "optimal"]
     out.print(f"\n{last.record['statement']}\n", markup=False)
     done = last.write("demo-released.csv", overwrite=True)
@@ -82,7 +97,7 @@ def shown(made: dict[tuple[str, str], Release], truth: dict[str, np.ndarray]) ->
         row = [f"{k + 1:04d}"]
         for name in NAMES:
             row.append(f"{truth[name][k]:.4g}")
-            row += [f"{made[e, 'optimal'].table[name][k].as_py():.4g}" for e in EPSILONS]
+            row += [f"{of_groups(made[e, 'optimal'], name)[k]:.4g}" for e in EPSILONS]
         rows.append(row)
     title = "How many earn over $50,000, mean and median age: the truth, and one release at each epsilon"
     out.print(terminal.columns(title, names, rows))
@@ -104,6 +119,20 @@ def compared(made: dict[tuple[str, str], Release], truth: dict[str, np.ndarray],
     ]
     names = ["epsilon", "statistic", *ways.values(), "saved"]
     out.print(terminal.columns("Mean absolute error over all groups", names, rows, right=2))
+    out.print("[dim]Of inbounds, counts are drawn for districts too, and add up; clamped Laplace's do not.[/]\n")
+
+
+def added(done: Release, truth: np.ndarray) -> None:
+    """Three districts and all of them: the published sum, what its groups sum to, and the truth."""
+    published = np.array(done.table["high_income"].to_pylist()[:DISTRICTS])
+    sums = of_groups(done, "high_income").reshape(DISTRICTS, -1).sum(axis=1)
+    true = truth.reshape(DISTRICTS, -1).sum(axis=1)
+    rows = [[f"district {k + 1:02d}", str(published[k]), f"{sums[k]:g}", str(true[k])] for k in range(3)]
+    rows.append(["all", str(published.sum()), f"{sums.sum():g}", str(true.sum())])
+    title = f"The table adds up (income over $50,000, epsilon {EPSILONS[-1]})"
+    out.print(terminal.columns(title, ["", "published", "sum of its groups", "truth"], rows))
+    (total,) = [own for own in totals(done.record, done.table) if own.column == "high_income"]
+    out.print(f"[dim]Without bias, from the reports: {total}.[/]")
 
 
 def _gain(made: dict[tuple[str, str], Release], e: str, name: str, truth: np.ndarray) -> str:

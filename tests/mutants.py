@@ -44,6 +44,18 @@ QUICK = 0.5
 PATIENCE = 5
 """Seconds that a test may take beyond ten times its own; a fault that never ends is found as well."""
 
+WITHOUT_LONG = [
+    f"--deselect=tests/test_certify.py::{name}"
+    for name in (
+        "test_garbage_is_certified_exactly_or_refused_with_a_reason",
+        "test_a_noise_table_passes_exactly_when_its_written_out_matrix_is_private",
+        "test_the_checker_agrees_with_the_definition_on_weights_near_the_border",
+        "test_what_is_private_with_room_to_spare_is_never_refused",
+        "test_audit_equals_the_largest_log_ratio_over_all_pairs",
+    )
+]
+"""Searches of many seconds, which would make a survivor wait for all of them; the others must do."""
+
 TARGETS = {
     "ledger": {
         "inbounds.ledger.amounts": ["tests/ledger/test_ledger.py"],
@@ -52,28 +64,35 @@ TARGETS = {
         "inbounds.ledger.people": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_release.py"],
         "inbounds.ledger.checking": ["tests/ledger/test_ledger.py"],
         "inbounds.ledger.rows": ["tests/ledger/test_ledger.py"],
-        "inbounds.ledger.store": ["tests/ledger/test_ledger.py"],
+        "inbounds.ledger.store": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_turns.py"],
         "inbounds.ledger.migrations": ["tests/ledger/test_ledger.py"],
         "inbounds.ledger.ledger": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_machine.py"],
-        "inbounds.ledger.sqlite": ["tests/ledger/test_ledger_sqlite.py", "tests/ledger/test_ledger.py"],
+        "inbounds.ledger.sqlite": [
+            "tests/ledger/test_ledger_sqlite.py",
+            "tests/ledger/test_ledger.py",
+            "tests/ledger/test_ledger_locks.py",
+        ],
+        "inbounds.files.held": ["tests/ledger/test_ledger_locks.py"],
         "inbounds.ledger.importing": ["tests/ledger/test_ledger_release.py"],
         "inbounds.tables.booking": ["tests/ledger/test_ledger_release.py"],
     },
     "checkers": {
-        "inbounds.trusted.certify": ["tests/test_certify.py", "tests/test_exact.py"],
-        "inbounds.trusted.bounds": ["tests/test_exact.py", "tests/test_certify.py"],
+        "inbounds.trusted.certify": ["tests/test_certify.py", *WITHOUT_LONG],
+        "inbounds.trusted.bounds": ["tests/test_exact.py", "tests/test_certify.py", *WITHOUT_LONG],
     },
 }
 
 EQUIVALENT: dict[str, str] = {
     "inbounds.trusted.bounds:8 + 1 in r = 8": "one squaring more: still at or below exp, within the error stated",
     "inbounds.trusted.bounds:64 + 1 in EXP_BITS + 64": "one guard bit more: nearer to exp, still at or below it",
+    "inbounds.files.held:1 + 1 in 1 << 20": "how many bytes are read at once",
+    "inbounds.files.held:20 + 1 in 1 << 20": "how many bytes are read at once",
     "inbounds.ledger.people:Or in self.left is None or self.budget is None": "both are None where there is no cap",
     "inbounds.ledger.ledger:16 + 1 in secrets.token_hex(16)": "an id of more bytes is as good",
     "inbounds.ledger.rows:0 + 1 in row[0]": "where no people are found, their rule is missing like their name",
     "inbounds.ledger.rows:10000 + 1 in PAGE = 10000": "how many entries are read at once",
     "inbounds.ledger.sqlite:Lt in sqlite3.sqlite_version_info < OLDEST": "a version has three numbers, OLDEST two",
-    "inbounds.ledger.sqlite:100 + 1 in file.read(100)": "one byte more than anybody looks at",
+    "inbounds.ledger.sqlite:100 + 1 in HEADER = 100": "one byte more than anybody looks at",
     "inbounds.ledger.sqlite:Gt in time.monotonic() > last": "the very moment at which patience ends",
     "inbounds.ledger.checking:0 + 1 in People(entry.people, rule, epsilon, delta, entry.units, 0)": (
         "`totals` puts what was added up in its place"

@@ -1,6 +1,7 @@
-(* inbounds-check: what a mechanism passport proves, by the checker extracted from the proof.
+(* inbounds-check: what a passport proves, of a mechanism or of a quantile, by the checkers extracted from the proof.
 
-   The reading (json, canonical, sha256, spelling) is written by hand; the verdict is Checker.check_passport's. *)
+   The reading (json, canonical, sha256, spelling) is written by hand; the verdict is that of Checker.check_passport or
+   Checker.check_quantile. *)
 
 let longest = 1 lsl 29
 
@@ -16,25 +17,29 @@ let content path =
       in
       go ())
 
-(* The fields of a passport whose digest is right. *)
+let mechanism, quantile = ("inbounds mechanism", "inbounds quantile mechanism")
+
+(* The format, version and fields of a passport whose digest is right. *)
 let opened value =
   match value with
   | Json.Object fields ->
-      if List.assoc_opt "format" fields <> Some (Json.String "inbounds mechanism") then
-        Spelling.refuse "it is no mechanism passport";
+      let format = match List.assoc_opt "format" fields with Some (Json.String text) -> text | _ -> "" in
+      let newest = if format = mechanism then 2 else if format = quantile then 1 else Spelling.refuse "it is no passport" in
       let version =
         match List.assoc_opt "version" fields with
-        | Some (Json.Int v) when Z.equal v Z.one || Z.equal v (Z.of_int 2) -> v
+        | Some (Json.Int v) when Z.sign v > 0 && Z.leq v (Z.of_int newest) -> v
         | _ -> Spelling.refuse "its version is not known" in
       if List.assoc_opt "sha256" fields <> Some (Json.String (Canonical.digest fields)) then
         Spelling.refuse "the digest does not match: the file was changed after it was written";
-      (version, fields)
-  | _ -> Spelling.refuse "it is no mechanism passport"
+      (format, version, fields)
+  | _ -> Spelling.refuse "it is no passport"
 
 let check path =
-  let version, fields = opened (Json.of_string (content path)) in
-  if not (Checker.check_passport (Spelling.passport version fields)) then
-    Spelling.refuse "the weights are not private for this query and epsilon"
+  let format, version, fields = opened (Json.of_string (content path)) in
+  let passed =
+    if format = quantile then Checker.check_quantile (Spelling.quantile fields)
+    else Checker.check_passport (Spelling.passport version fields) in
+  if not passed then Spelling.refuse "the weights are not private for this query and epsilon"
 
 (* Whether the file is a passport that is private as it says. *)
 let judged path =
@@ -43,9 +48,11 @@ let judged path =
   | exception (Json.Malformed reason | Spelling.Refused reason) -> Printf.printf "refused %s: %s\n" path reason; false
   | exception Stack_overflow -> raise (Sys_error (path ^ " has lists that are too long for this checker's stack"))
 
-let usage = "inbounds-check FILE... : check mechanism passports; exits with 1 if one is refused, 2 if one cannot be read"
+let usage = "inbounds-check FILE... : check passports; exits with 1 if one is refused, 2 if one cannot be read"
 
 let () =
+  (* the extracted functions recurse over their lists, and every minor collection looks at the whole stack *)
+  Gc.set { (Gc.get ()) with minor_heap_size = 1 lsl 22 };
   match List.tl (Array.to_list Sys.argv) with
   | [ "--lines" ] -> Lines.run ()
   | [] | [ "--help" ] -> print_endline usage; exit (if Array.length Sys.argv = 1 then 2 else 0)

@@ -123,3 +123,36 @@ let passport version fields =
     allowance;
     epsilon = fraction "epsilon" (field fields "epsilon");
     numbers = law (field fields "law") }
+
+(* What Python takes for nothing there. *)
+let is_nothing value =
+  match value with
+  | Null | Bool false | String "" | List [] | Object [] -> true
+  | Int z -> Z.equal z Z.zero
+  | Float x -> x = 0.0
+  | _ -> false
+
+let quantile_law value =
+  match fields_of "law" value with
+  | [ ("scores", value) ] ->
+      let fields = fields_of "scores" value in
+      let deeper = field fields "deeper" in
+      let table = whole_numbers "table" (field fields "table") in
+      Checker.ScoreTable
+        (table, one_number "stride" (field fields "stride"), if is_nothing deeper then [] else whole_numbers "deeper" deeper)
+  | [ ("matrix", value) ] -> Checker.Oblivious (rows value)
+  | [ ("central", _) ] -> raise (Sys_error "a matrix over central records is not judged by this checker")
+  | _ -> refuse "the law of a quantile must be scores, a matrix, or central records"
+
+let quantile fields =
+  let part = fields_of "quantile" (field fields "quantile") in
+  let one name = one_number name (field part name) in
+  let is_public = match field part "public" with Bool b -> b | _ -> refuse "public must be true or false" in
+  { Checker.grid = scale "values" (field part "values");
+    share_at = fraction "at" (field part "at");
+    records = one "size";
+    is_public;
+    missing_at = one "missing";
+    per_person = one "records";
+    at_epsilon = fraction "epsilon" (field fields "epsilon");
+    by_law = quantile_law (field fields "law") }

@@ -316,6 +316,8 @@ Section Levels.
         { generalize near. clear. induction pairs as [|[a b] q IH]; intro H; cbn; [constructor|].
           constructor; [now apply Forall_inv in H|]. apply IH. now apply Forall_inv_tail in H. }
         rewrite Ef, Eg.
+        assert (Np : 0 <= flip (map T' (map snd pairs)) i).
+        { apply flip_nonneg, Forall_forall. intros w Hw. apply in_map_iff in Hw as (k & <- & _). apply T_in_unit. }
         destruct wide eqn:W.
         + destruct pays_same as (_ & _ & B). rewrite W in B.
           apply Rle_trans with (r * r * flip (map T' (map snd pairs)) i).
@@ -324,22 +326,10 @@ Section Levels.
             { intros a b Hab. destruct (T_near r Rl T' Po Fa St (a, b) Hab) as [A B'].
               exact (conj (T_in_unit _) (conj (T_in_unit _) (conj A B'))). }
             clear - N2 N3. induction N2; cbn; constructor; auto.
-          * apply Rmult_le_compat_r; [|assumption]. rewrite flip_formula. apply Rmult_le_pos.
-            -- destruct (le_lt_dec (length (map T' (map snd pairs))) i); [rewrite nth_overflow by assumption; lra|].
-               assert (In (nth i (map T' (map snd pairs)) 0) (map T' (map snd pairs))) by now apply nth_In.
-               apply in_map_iff in H as (k & <- & _). left. apply Po.
-            -- left. apply J_pos. intros w Hw. assert (In w (map T' (map snd pairs))).
-               { clear - Hw. revert i Hw. induction (map T' (map snd pairs)) as [|a q' IH]; intros [|i] Hw; cbn in *; auto. destruct Hw; eauto. }
-               apply in_map_iff in H as (k & <- & _). apply T_in_unit.
+          * now apply Rmult_le_compat_r.
         + apply Rle_trans with (M x r c * flip (map T' (map snd pairs)) i).
           * apply (flip_tight x r Xu Rl c T' Z O Po Fa St); try assumption; now rewrite map_length.
-          * apply Rmult_le_compat_r; [|now apply pays_move]. rewrite flip_formula. apply Rmult_le_pos.
-            -- destruct (le_lt_dec (length (map T' (map snd pairs))) i); [rewrite nth_overflow by assumption; lra|].
-               assert (In (nth i (map T' (map snd pairs)) 0) (map T' (map snd pairs))) by now apply nth_In.
-               apply in_map_iff in H as (k & <- & _). left. apply Po.
-            -- left. apply J_pos. intros w Hw. assert (In w (map T' (map snd pairs))).
-               { clear - Hw. revert i Hw. induction (map T' (map snd pairs)) as [|a q' IH]; intros [|i] Hw; cbn in *; auto. destruct Hw; eauto. }
-               apply in_map_iff in H as (k & <- & _). apply T_in_unit.
+          * apply Rmult_le_compat_r; [assumption|now apply pays_move].
     Qed.
   End Pair.
 End Levels.

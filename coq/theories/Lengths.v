@@ -6,6 +6,9 @@
     rank_lengths       for the k-th smallest of n records, one record changed: max (0, L - k + 1, k - F)
     quantile_promise   what check_scores accepts is private for such a quantile: for all neighbouring groups and all
                        sets of reports
+    open_minimum_promise, open_maximum_promise
+                       the same for the minimum and the maximum where a record is added or removed: L + [nobody at t]
+                       and n - F + [nobody at t]; of a group without records the value declared for it
     persons_lengths    ceil (length / r) moves by at most 1 where the length moves by at most r *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Arith.
 From Inbounds Require Import Exp Privacy Matrix Kinds Scores Tight Depth ScoreCheck.
@@ -158,3 +161,148 @@ Proof.
   - now apply rank_zeros.
   - apply rank_zeros; [|assumption]. now rewrite <- (replaced_length _ _ Hd).
 Qed.
+
+(** * Minimum and maximum of groups of any size: one record added or removed *)
+Open Scope nat_scope.
+
+Definition here (db : list nat) (t : nat) : nat := count (fun v => v =? t) db.
+Definition nobody (db : list nat) (t : nat) : nat := if here db t =? 0 then 1 else 0.
+
+(** [missing] is the answer of a group without records: it is reached by removing all of them, too. *)
+Definition unless_missing (missing : nat) (db : list nat) (t len : nat) : nat := if t =? missing then Nat.min len (length db) else len.
+
+Definition minimum_length (missing : nat) (db : list nat) (t : nat) : nat := unless_missing missing db t (below db t + nobody db t).
+Definition maximum_length (missing : nat) (db : list nat) (t : nat) : nat :=
+  unless_missing missing db t (length db - upto db t + nobody db t).
+
+Lemma extended_length {P} (db db' : list P) : extended db db' -> length db' = length db + 1.
+Proof. induction 1; cbn; lia. Qed.
+
+(** One record more, at v: what it does to the three counts at t. *)
+Lemma extended_counts db db' t : extended db db' -> exists v,
+  below db' t = below db t + (if v <? t then 1 else 0) /\ upto db' t = upto db t + (if v <=? t then 1 else 0) /\
+  here db' t = here db t + (if v =? t then 1 else 0).
+Proof.
+  unfold below, upto, here. induction 1 as [v l|u l l' H (v & A & B & C)].
+  - exists v. cbn [count]. lia.
+  - exists v. cbn [count]. lia.
+Qed.
+
+Lemma counts_split db t : upto db t = below db t + here db t /\ upto db t <= length db.
+Proof.
+  unfold upto, below, here. induction db as [|v db IH]; cbn [count length]; [lia|].
+  destruct (Nat.leb_spec v t), (Nat.ltb_spec v t), (Nat.eqb_spec v t); lia.
+Qed.
+
+Lemma open_near (len : nat -> list nat -> nat -> nat) missing :
+  (forall db db' t, extended db db' -> lengths_near (len missing db t, len missing db' t)) ->
+  forall db db' t, added db db' -> lengths_near (len missing db t, len missing db' t).
+Proof.
+  intros H db db' t [E|E]; specialize (H _ _ t E); unfold lengths_near in *; cbn [fst snd] in *; lia.
+Qed.
+
+Lemma minimum_near missing db db' t : added db db' -> lengths_near (minimum_length missing db t, minimum_length missing db' t).
+Proof.
+  apply (open_near minimum_length). clear. intros db db' t E. destruct (extended_counts db db' t E) as (v & A & B & C).
+  pose proof (extended_length _ _ E) as L. pose proof (counts_split db t) as [S1 S2].
+  unfold lengths_near, minimum_length, unless_missing, nobody. cbn [fst snd]. rewrite A, C, L.
+  destruct (Nat.ltb_spec v t), (Nat.eqb_spec v t), (t =? missing);
+    destruct (Nat.eqb_spec (here db t) 0); destruct (Nat.eqb_spec (here db t + 0) 0); destruct (Nat.eqb_spec (here db t + 1) 0); lia.
+Qed.
+
+Lemma maximum_near missing db db' t : added db db' -> lengths_near (maximum_length missing db t, maximum_length missing db' t).
+Proof.
+  apply (open_near maximum_length). clear. intros db db' t E. destruct (extended_counts db db' t E) as (v & A & B & C).
+  pose proof (extended_length _ _ E) as L. pose proof (counts_split db t) as [S1 S2].
+  unfold lengths_near, maximum_length, unless_missing, nobody. cbn [fst snd]. rewrite B, C, L.
+  destruct (Nat.leb_spec v t), (Nat.eqb_spec v t), (t =? missing);
+    destruct (Nat.eqb_spec (here db t) 0); destruct (Nat.eqb_spec (here db t + 0) 0); destruct (Nat.eqb_spec (here db t + 1) 0); lia.
+Qed.
+
+Definition open_lengths (len : nat -> list nat -> nat -> nat) (w missing : nat) (db : list nat) : list nat :=
+  map (len missing db) (seq 0 (w + 1)).
+
+(** The least value that is there, or the largest. *)
+Lemma least_there db w : db <> [] -> (forall v, In v db -> v <= w) -> exists t, t <= w /\ below db t = 0 /\ 0 < here db t.
+Proof.
+  intros Hne Hw. assert (L : 1 <= length db) by (destruct db; cbn; [easy|lia]).
+  destruct (rank_exists db 1 w ltac:(lia) ltac:(rewrite upto_all; assumption)) as (t & Ht & A & B).
+  exists t. destruct (counts_split db t). lia.
+Qed.
+
+Lemma largest_there db w : db <> [] -> (forall v, In v db -> v <= w) -> exists t, t <= w /\ upto db t = length db /\ 0 < here db t.
+Proof.
+  intros Hne Hw. assert (L : 1 <= length db) by (destruct db; cbn; [easy|lia]).
+  destruct (rank_exists db (length db) w ltac:(lia) ltac:(rewrite upto_all; [lia|assumption])) as (t & Ht & A & B).
+  exists t. destruct (counts_split db t). lia.
+Qed.
+
+Lemma empty_zeros (len : nat -> list nat -> nat -> nat) w missing : missing <= w ->
+  (forall t, len missing [] t = if t =? missing then 0 else 1) -> zeros (open_lengths len w missing []) = 1.
+Proof.
+  intros Hm H. apply (zeros_one _ missing); [|lia]. intro i. rewrite H. destruct (Nat.eqb_spec i missing); split; intro; lia || congruence.
+Qed.
+
+Lemma minimum_zeros w missing db : missing <= w -> (forall v, In v db -> v <= w) -> zeros (open_lengths minimum_length w missing db) = 1.
+Proof.
+  intros Hm Hw. destruct db as [|v0 db0] eqn:E.
+  - apply empty_zeros; [assumption|]. intro t. unfold minimum_length, unless_missing, nobody. cbn. destruct (t =? missing); reflexivity.
+  - rewrite <- E in *. assert (Hne : db <> []) by (rewrite E; discriminate).
+    assert (L : 1 <= length db) by (rewrite E; cbn; lia).
+    destruct (least_there db w Hne Hw) as (t & Ht & B0 & H0). apply (zeros_one _ t); [|lia].
+    intro i. unfold minimum_length, unless_missing, nobody. split.
+    + intro Z. destruct (lt_eq_lt_dec i t) as [[Hlt| ->]|Hgt]; [|reflexivity|].
+      * pose proof (below_le db i t Hlt). destruct (counts_split db i).
+        destruct (Nat.eqb_spec (here db i) 0); destruct (i =? missing); lia.
+      * pose proof (below_le db t i Hgt). destruct (counts_split db t).
+        destruct (Nat.eqb_spec (here db i) 0); destruct (i =? missing); lia.
+    + intros ->. destruct (Nat.eqb_spec (here db t) 0); [lia|]. destruct (t =? missing); lia.
+Qed.
+
+Lemma maximum_zeros w missing db : missing <= w -> (forall v, In v db -> v <= w) -> zeros (open_lengths maximum_length w missing db) = 1.
+Proof.
+  intros Hm Hw. destruct db as [|v0 db0] eqn:E.
+  - apply empty_zeros; [assumption|]. intro t. unfold maximum_length, unless_missing, nobody. cbn. destruct (t =? missing); reflexivity.
+  - rewrite <- E in *. assert (Hne : db <> []) by (rewrite E; discriminate).
+    assert (L : 1 <= length db) by (rewrite E; cbn; lia).
+    destruct (largest_there db w Hne Hw) as (t & Ht & B0 & H0). apply (zeros_one _ t); [|lia].
+    intro i. unfold maximum_length, unless_missing, nobody. split.
+    + intro Z. destruct (lt_eq_lt_dec i t) as [[Hlt| ->]|Hgt]; [|reflexivity|].
+      * pose proof (below_le db i t Hlt). destruct (counts_split db t). destruct (counts_split db i).
+        destruct (Nat.eqb_spec (here db i) 0); destruct (i =? missing); lia.
+      * pose proof (below_le db t i Hgt). destruct (counts_split db i).
+        destruct (Nat.eqb_spec (here db i) 0); destruct (i =? missing); lia.
+    + intros ->. destruct (Nat.eqb_spec (here db t) 0); [lia|]. destruct (t =? missing); lia.
+Qed.
+
+Open Scope R_scope.
+
+Section Open.
+  Variables (table : list Z) (stride : nat) (deeper : list nat) (w missing : nat) (en ed : Z).
+  Hypothesis accepted : check_scores table stride deeper (Z.of_nat w) en ed = true.
+  Hypothesis missing_there : (missing <= w)%nat.
+
+  Let promised (lengths : list nat -> list nat) : Prop :=
+    forall db db', added db db' -> (forall v, In v db -> v <= w)%nat -> (forall v, In v db' -> v <= w)%nat ->
+    forall d d', has_depth (lengths db) d -> has_depth (lengths db') d' ->
+    forall S, Pr (score_law table stride deeper (Z.of_nat w)) (lengths db, d) S
+              <= exp (eps en ed) * Pr (score_law table stride deeper (Z.of_nat w)) (lengths db', d') S.
+
+  Lemma open_promise len : (forall db db' t, added db db' -> lengths_near (len missing db t, len missing db' t)) ->
+    (forall db, (forall v, In v db -> v <= w)%nat -> zeros (open_lengths len w missing db) = 1%nat) ->
+    promised (open_lengths len w missing).
+  Proof.
+    intros Near One db db' Hd Hw Hw' d d' D D'. apply (scores_private table stride deeper (Z.of_nat w) en ed accepted).
+    split; [|split; assumption]. cbn [fst]. split; [|split; [|split]].
+    - unfold open_lengths. rewrite map_length, seq_length. lia.
+    - unfold open_lengths. generalize (seq 0 (w + 1)). intro l. induction l as [|t l IH]; cbn; constructor; [|assumption]. now apply Near.
+    - now apply One.
+    - now apply One.
+  Qed.
+
+  Theorem open_minimum_promise : promised (open_lengths minimum_length w missing).
+  Proof. apply open_promise; intros; [now apply minimum_near|now apply minimum_zeros]. Qed.
+
+  Theorem open_maximum_promise : promised (open_lengths maximum_length w missing).
+  Proof. apply open_promise; intros; [now apply maximum_near|now apply maximum_zeros]. Qed.
+End Open.

@@ -100,10 +100,10 @@ Proof.
   - eapply IH; [reflexivity|exact H2|exact Hin].
 Qed.
 
-Lemma in_run (row : list Z) (a b j : nat) : (a <= j < b)%nat -> (j < length row)%nat ->
-  In (nth j row 0) (firstn (b - a) (skipn a row)).
+Lemma in_slice {A} (d : A) (l : list A) (a b j : nat) : (a <= j < b)%nat -> (j < length l)%nat ->
+  In (nth j l d) (firstn (b - a) (skipn a l)).
 Proof.
-  revert a b j. induction row as [|x row IH]; intros a b j Hj Hl; cbn [length] in Hl; [lia|].
+  revert a b j. induction l as [|x l IH]; intros a b j Hj Hl; cbn [length] in Hl; [lia|].
   destruct a as [|a].
   - rewrite Nat.sub_0_r. cbn [skipn]. destruct b as [|b]; [lia|]. cbn [firstn].
     destruct j as [|j]; [now left|]. right. cbn [nth].
@@ -191,7 +191,7 @@ Proof.
       apply in_map_iff. exists c. split; [reflexivity|assumption]. }
     assert (Hli := Hlen _ Hrow_in).
     assert (Hz : (weight W i j * 2 ^ EXP_BITS <= ratio_below en ed (dnum c) (dden c) * weight W i k)%Z).
-    { apply (keeps_sound _ _ Hp Hrun); apply in_run; lia. }
+    { apply (keeps_sound _ _ Hp Hrun); apply in_slice; lia. }
     assert (Hwk : (0 <= weight W i k)%Z).
     { eapply Hpos; [exact Hrow_in|]. apply nth_In. lia. }
     now apply (ratio_kept (ratio_below en ed (dnum c) (dden c))).
@@ -266,17 +266,6 @@ Definition check_states (levels answers : nat) (W : list (list (list Z))) (windo
       forallb (fun row => forallb (fun w => keeps p (block w row)) windows) W).
 
 Definition state_weight (W : list (list (list Z))) (i s j : nat) : Z := nth j (nth s (nth i W []) []) 0%Z.
-
-Lemma in_slice {A} (d : A) (l : list A) (a b j : nat) : (a <= j < b)%nat -> (j < length l)%nat ->
-  In (nth j l d) (firstn (b - a) (skipn a l)).
-Proof.
-  revert a b j. induction l as [|x l IH]; intros a b j Hj Hl; cbn [length] in Hl; [lia|].
-  destruct a as [|a].
-  - rewrite Nat.sub_0_r. cbn [skipn]. destruct b as [|b]; [lia|]. cbn [firstn].
-    destruct j as [|j]; [now left|]. right. cbn [nth].
-    specialize (IH 0%nat b j). rewrite Nat.sub_0_r in IH. apply IH; lia.
-  - destruct b as [|b]; [lia|]. destruct j as [|j]; [lia|]. cbn. apply IH; lia.
-Qed.
 
 Theorem check_states_sound levels answers W windows en ed :
   check_states levels answers W windows en ed = true ->

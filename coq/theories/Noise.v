@@ -56,7 +56,7 @@ Definition check_noise (core : list Z) (floor fin : Z) (size reach : nat) (dn dd
   && (Zsum core + 2 * Z.of_nat run * floor + 2 * fin =? TOTAL)
   && windows_ok p reach (repeat floor (Nat.min run reach) ++ core ++ repeat floor (Nat.min run reach))
   && side_ok p fin floor run reach (firstn (K + 1) core)
-  && side_ok p fin floor run reach (firstn (K + 1) (rev core)).
+  && side_ok p fin floor run reach (firstn (K + 1) (rev_append core [])).
 
 (** * What it means: noise number x of 0..2·size, reported as clamp(j + x - size, 0, size) *)
 Definition table (core : list Z) (floor fin : Z) (run : nat) : list Z :=
@@ -385,7 +385,7 @@ Theorem check_noise_sound (core : list Z) (floor fin : Z) (size reach : nat) (dn
   forall j k, (j <= size)%nat -> (k <= size)%nat -> (j <= k + reach)%nat -> (k <= j + reach)%nat ->
   forall S, PrNoise L size j S <= exp (eps en ed * (IZR dn / IZR dd)) * PrNoise L size k S.
 Proof.
-  unfold check_noise. set (K := Nat.div2 (length core)). set (run := (size - 1 - K)%nat).
+  unfold check_noise. rewrite <- rev_alt. set (K := Nat.div2 (length core)). set (run := (size - 1 - K)%nat).
   rewrite !andb_true_iff.
   intros [[[[[[[[[[[[He Hed] Hdn] Hdd] Hlen] HK] Hcore] Hfloor] Hfin] Hsum] Hwin] Hleft] Hright].
   apply Z.leb_le in He, Hdn, Hfloor, Hfin. apply Z.ltb_lt in Hed, Hdd.

@@ -161,9 +161,6 @@ Qed.
 Lemma hands_le bs : (hands bs <= length bs)%nat.
 Proof. induction bs as [|[|] bs IH]; cbn; lia. Qed.
 
-Lemma hands_here bs : forall i, nth i bs false = true -> (0 < hands bs)%nat.
-Proof. induction bs as [|b bs IH]; intros [|i] H; cbn in *; try discriminate; [subst; lia|]. specialize (IH i H). lia. Qed.
-
 (** The sampler's law against the ideal one. *)
 Lemma drawn_near ps i : Forall in_unit ps -> let d := INR (length ps) / IZR TOTAL in
   (1 - d) * flip ps i <= drawn ps i <= (1 + d) * flip ps i.
@@ -173,13 +170,6 @@ Proof.
   all: destruct (nth i bs false) eqn:E; [|rewrite Rmult_0_r; lra].
   all: pose proof (hands_here bs i E) as H0; pose proof (hands_le bs) as H1; rewrite Hb in H1.
   all: destruct (chance_near (length ps) (hands bs) (hands (firstn i bs)) H0 H1); assumption.
-Qed.
-
-Lemma flip_nonneg ps i : Forall in_unit ps -> 0 <= flip ps i.
-Proof.
-  intro H. unfold flip. apply Rle_trans with (coins ps (fun _ => 0)); [rewrite coins_zero; lra|].
-  apply coins_le; [assumption|]. intros bs _.
-  destruct (nth i bs false) eqn:E; [|lra]. left. apply Rinv_0_lt_compat, lt_0_INR. now apply (hands_here bs i).
 Qed.
 
 (** * The closed forms *)

@@ -47,6 +47,16 @@ Proof.
   apply Rplus_le_compat; apply Rmult_le_compat_l; try lra; apply IH; intros bs Hb; apply Hfg; cbn; lia.
 Qed.
 
+Lemma hands_here bs : forall i, nth i bs false = true -> (0 < hands bs)%nat.
+Proof. induction bs as [|b bs IH]; intros [|i] H; cbn in *; try discriminate; [subst; lia|]. specialize (IH i H). lia. Qed.
+
+Lemma flip_nonneg ps i : Forall in_unit ps -> 0 <= flip ps i.
+Proof.
+  intro H. unfold flip. apply Rle_trans with (coins ps (fun _ => 0)); [rewrite coins_zero; lra|].
+  apply coins_le; [assumption|]. intros bs _.
+  destruct (nth i bs false) eqn:E; [|lra]. left. apply Rinv_0_lt_compat, lt_0_INR. now apply (hands_here bs i).
+Qed.
+
 (** E[1 / (k + 1 + hands)] *)
 Fixpoint share (k : nat) (l : list R) : R :=
   match l with [] => / INR (S k) | p :: l' => p * share (S k) l' + (1 - p) * share k l' end.

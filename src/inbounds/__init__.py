@@ -22,7 +22,7 @@ from inbounds.errors import (
     TooSteep,
     UnknownVersion,
 )
-from inbounds.loss import off_by_more_than, power
+from inbounds.loss import at_most, fixed_point, off_by_more_than, power
 from inbounds.mechanism import Mechanism, certify
 from inbounds.mechanism.audit import Audit, audit
 from inbounds.mechanism.reading import load
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from inbounds import accounting, attack, local
     from inbounds.accounting.compose import compose
     from inbounds.accounting.multilevel import multilevel
-    from inbounds.design.derive import derivable, refines
+    from inbounds.design.derive import closer, derivable, refines
     from inbounds.design.optimal import optimal
     from inbounds.design.quantiles import central_records, choose, permute_and_flip
     from inbounds.ledger import Ledger
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from inbounds.local.reconstruct import Reconstruction, reconstruct
     from inbounds.mechanism.quantiles import QuantileMechanism
     from inbounds.mechanism.quantiles.reading import load_quantile
+    from inbounds.mechanism.unbiased import unbiased_sum
     from inbounds.sideinfo import preround
     from inbounds.tables import release
     from inbounds.verdicts import verify
@@ -75,6 +76,7 @@ _LOADED_ON_USE = {
     "Reconstruction": "inbounds.local.reconstruct",
     "central_records": "inbounds.design.quantiles",
     "choose": "inbounds.design.quantiles",
+    "closer": "inbounds.design.derive",
     "compose": "inbounds.accounting.compose",
     "derivable": "inbounds.design.derive",
     "load_quantile": "inbounds.mechanism.quantiles.reading",
@@ -85,6 +87,7 @@ _LOADED_ON_USE = {
     "reconstruct": "inbounds.local.reconstruct",
     "refines": "inbounds.design.derive",
     "release": "inbounds.tables",
+    "unbiased_sum": "inbounds.mechanism.unbiased",
     "verify": "inbounds.verdicts",
 }
 _MODULES_ON_USE = {
@@ -137,6 +140,7 @@ __all__ = [
     "__version__",
     "accounting",
     "alpha",
+    "at_most",
     "attack",
     "audit",
     "catalog",
@@ -145,6 +149,7 @@ __all__ = [
     "central_records",
     "certify",
     "choose",
+    "closer",
     "compare",
     "compose",
     "count",
@@ -152,6 +157,7 @@ __all__ = [
     "distance",
     "epsilon_for",
     "extreme",
+    "fixed_point",
     "interval",
     "load",
     "load_quantile",
@@ -173,6 +179,7 @@ __all__ = [
     "refines",
     "release",
     "total",
+    "unbiased_sum",
     "verify",
 ]
 

@@ -15,6 +15,7 @@
 Misuse of an argument is a plain `ValueError` or `TypeError`. No message ever contains a true answer.
 """
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from inbounds.numbers import all_digits
@@ -23,6 +24,18 @@ from inbounds.numbers import all_digits
 def one_line(text: str) -> str:
     """The text with whatever is not printable, such as line breaks and terminal controls, written as its escape."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def meant(name: object, known: Iterable[str]) -> str:
+    """A question to end a message with, where a name that nobody knows is nearly one that is known; else nothing.
+
+    >>> meant("fiar", ["fair", "symmetric"]), meant("blue", ["fair", "symmetric"])
+    ("; did you mean 'fair'?", '')
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(str(name).lower(), list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 class InboundsError(Exception):

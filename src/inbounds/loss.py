@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.numbers import Floats, Number, exact
+from inbounds.errors import meant
+from inbounds.numbers import Floats, Number, decimal, exact
 from inbounds.query import Query, Scale
 from inbounds.trusted.scale import refuse_beyond_list
 
@@ -124,7 +126,7 @@ def loss_named(name: str) -> Loss:
         known = f"{', '.join(map(repr, NAMED))}, ib.off_by_more_than(d), ib.power(p)"
         raise ValueError(
             f"loss must be one of {known}, in words 'off-by-more-than-D' and 'power-P', a table or a function, "
-            f"got {name!r}"
+            f"got {name!r}{meant(name, LOSS_NAMES)}"
         )
     return NAMED[name]
 
@@ -141,6 +143,76 @@ def as_loss(loss: LossLike) -> Loss:
     if table.ndim != 2:
         raise ValueError("a loss table must be two-dimensional: outputs × answers")
     return TableLoss(_finite(table))
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """A wish beside the aim: an expected loss of at most `bound`, for every true answer ("worst") or on average."""
+
+    loss: Loss
+    bound: Fraction
+    aim: Literal["worst", "average"] = "worst"
+
+    def __post_init__(self) -> None:
+        if self.aim not in ("worst", "average"):
+            raise ValueError(f"aim must be 'worst' (every answer) or 'average', got {self.aim!r}")
+        if not self.bound >= 0:
+            raise ValueError(f"bound must not be negative, got {self.bound}")
+
+    def __str__(self) -> str:
+        whom = "for every answer" if self.aim == "worst" else "on average"
+        return f"{self.loss.name} at most {decimal(self.bound)} {whom}"
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPoint:
+    """A wish beside the aim: answers that are distributed like `prior` have reports that are."""
+
+    weights: Floats
+
+    def __str__(self) -> str:
+        return "reports distributed as the answers, under the given distribution"
+
+
+def fixed_point(prior: "Prior") -> FixedPoint:
+    """A wish for `ib.optimal(…, subject_to=[…])`: a distribution of the answers is that of the reports too.
+
+    sum_j P[i, j] prior[j] = prior[i] for every output i, up to 10^-9: who knows the answers' distribution sees nothing
+    unusual in that of the reports. Needs one output per answer. Always possible: reporting a draw from the
+    distribution, whatever the answer is, has it. (Kohli and Laskowski 2026.)
+    """
+    weights = np.asarray(prior, dtype=np.float64)
+    if weights.ndim != 1 or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise ValueError("prior must be one finite weight per answer, not negative and not all zero")
+    return FixedPoint(weights / weights.sum())
+
+
+Restriction = AtMost | FixedPoint
+
+
+def at_most(loss: LossLike, bound: Number, aim: Literal["worst", "average"] = "worst") -> AtMost:
+    """A wish for `ib.optimal(…, subject_to=[…])`: this loss is at most `bound`, whatever the true answer is.
+
+    aim="average": on average under the prior instead.
+
+    >>> print(at_most(off_by_more_than(2), 0.05))
+    off by more than 2 at most 0.05 for every answer
+    """
+    return AtMost(as_loss(loss), exact(bound, "bound"), aim)
+
+
+def limit_named(text: str) -> AtMost:
+    """A wish in words, for plans and the command line: "off-by-more-than-2=0.05", "average squared=4".
+
+    >>> print(limit_named("average squared=4"))
+    squared at most 4 on average
+    """
+    name, separator, bound = text.rpartition("=")
+    if not separator:
+        raise ValueError(f"a limit must be a loss and a bound as in 'off-by-more-than-2=0.05', got {text!r}")
+    on_average = name.strip().startswith("average ")
+    loss = name.strip().removeprefix("average ").removeprefix("worst ").strip()
+    return at_most(loss_named(loss), bound.strip(), "average" if on_average else "worst")
 
 
 Prior = Sequence[float] | NDArray[Any] | None
@@ -167,8 +239,8 @@ def constant_loss(query: Query, loss: LossLike, prior: Prior = None) -> float:
     For absolute loss that answer is the median of the prior; cost O(answers), else O(answers²).
 
     >>> from inbounds.query import count
-    >>> constant_loss(count(4), "absolute")
-    1.2
+    >>> constant_loss(count(3), "absolute")
+    1.0
     """
     weights, judged = as_prior(prior, query), as_loss(loss)
     if judged is absolute and query.ordered:

@@ -27,6 +27,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from inbounds.errors import meant
+
 Ints = NDArray[np.int64]
 
 _NONE: Ints = np.empty(0, dtype=np.int64)
@@ -193,13 +195,21 @@ def canonical(name: str | ColumnRatio, *, ordered: bool = True) -> str:
     if ratio:
         text = str(column_ratio(ratio[1]))
     elif text not in _DEMANDS:
-        raise ValueError(f"property must be one of {', '.join(NAMES)}, column_ratio(r), got {name!r}")
+        known = ", ".join(NAMES)
+        raise ValueError(f"property must be one of {known}, column_ratio(r), got {name!r}{meant(text, NAMES)}")
     if not ordered and text.split("(")[0] in _NEEDS_ORDER:
         raise ValueError(
             f"property must be one of {', '.join(meaningful(ordered=False))} "
             f"where the answers have no order, got {name!r}"
         )
     return text
+
+
+def listed(properties: Iterable[str | ColumnRatio], *, ordered: bool = True) -> tuple[str, ...]:
+    """The canonical names of a list of properties; a bare name is no list."""
+    if isinstance(properties, str | ColumnRatio):
+        raise TypeError(f"properties must be a list of names, got {properties!r}; write [{str(properties)!r}]")
+    return tuple(canonical(name, ordered=ordered) for name in properties)
 
 
 def demand(name: str | ColumnRatio, layout: Layout) -> Demand:

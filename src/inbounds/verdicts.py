@@ -101,22 +101,23 @@ def _quantile(file: Path) -> Verdict:
 
 def _seconded(found: Verdict, program: str) -> Verdict:
     """The verdict where the other checker says the same of query, epsilon and law; otherwise a refusal."""
-    if found.proved:
-        raise ValueError(f"{program} judges mechanism passports only, and {found.path} is none; verify it without")
-    said = _said_by(program, found.path)
-    if said.startswith("private") == _private(found.path):
+    if found.proved and found.mechanism is None:
+        raise ValueError(f"{program} judges passports only, and {found.path} is none; verify it without")
+    said, private = _said_by(program, found.path), _private(found)
+    if said.startswith("private") == private:
         return replace(found, seconded=program)
-    ours = "private" if _private(found.path) else "not private"
+    ours = "private" if private else "not private"
     return Verdict(
         found.path, reason=f"the checkers do not agree: the passport is {ours} here, {program} says {said!r}"
     )
 
 
-def _private(file: Path) -> bool:
+def _private(found: Verdict) -> bool:
+    """Whether query, epsilon and law are private together, whatever is claimed of them."""
     try:
-        return bool(promised(content_of(file, "mechanism passport")))
+        return bool(promised(content_of(found.path, "mechanism passport")))
     except PassportError:
-        return False
+        return found.valid
 
 
 def _said_by(program: str, file: Path) -> str:

@@ -71,3 +71,75 @@ def test_derivable_is_a_question_about_counts():
 def test_refines_needs_the_same_answers():
     with pytest.raises(ValueError, match="same true answers"):
         ib.refines(ib.catalog.uniform(ib.count(3), 1), ib.catalog.uniform(ib.count(4), 1))
+
+
+def random_mechanism(rng: np.random.Generator, n: int) -> ib.Mechanism:
+    """A private matrix of no special form, epsilon 1."""
+    query = ib.extreme(0, n - 1)
+    rows = 1 + (np.e - 1) * rng.random((n, n))
+    mixed = rows * rng.dirichlet(np.ones(n))[:, None]
+    return ib.certify(0.3 * mixed / mixed.sum(axis=0) + 0.7 / n, query, 1)
+
+
+def test_refinement_is_being_better_for_every_loss_and_prior():
+    """Where it holds no user ever prefers the coarser one; where it does not, the refutation names one who does."""
+    rng, refuted = np.random.default_rng(11), 0
+    for k in range(60):
+        n = int(rng.integers(2, 6))
+        finer = random_mechanism(rng, n)
+        coarser = finer.followed_by(rng.dirichlet(np.ones(n), n).T) if k % 2 else random_mechanism(rng, n)
+        found = ib.refines(finer, coarser)
+        if found:
+            for _ in range(40):
+                loss, prior = rng.random((n, n)), rng.dirichlet(np.ones(n))
+                assert finer.bayes_loss(loss, prior) <= coarser.bayes_loss(loss, prior) + 1e-8
+            assert found.refuted is None
+        elif found.refuted is not None:
+            refuted += 1
+            loss, prior = found.refuted.loss, found.refuted.prior
+            assert finer.bayes_loss(loss, prior) == pytest.approx(found.refuted.finer, rel=1e-9)
+            assert coarser.loss(loss, prior) == pytest.approx(found.refuted.coarser, rel=1e-9)
+            assert coarser.bayes_loss(loss, prior) < finer.bayes_loss(loss, prior)
+    assert refuted >= 20
+
+
+def test_closer_is_losing_less_for_every_loss_that_grows_with_the_error():
+    """000, Theorem 3, and the other way round: what is not closer loses more for a threshold and a sure prior."""
+    rng, kinds = np.random.default_rng(12), []
+    for k in range(60):
+        n = int(rng.integers(2, 6))
+        second = random_mechanism(rng, n)
+        first = second
+        if k % 2:  # a little of every column moved to the truth, and the same from a private matrix of its own
+            P = 0.98 * second.matrix + 0.02 * np.eye(n)
+            first = ib.certify(P, second.query, 3)
+        elif k % 4:
+            first = random_mechanism(rng, n)
+        found = ib.closer(first, second)
+        kinds.append(bool(found))
+        if found:
+            for _ in range(30):
+                steps = np.append(0.0, np.cumsum(rng.random(n) * (rng.random(n) < 0.5)))
+                table = steps[np.abs(np.arange(n)[:, None] - np.arange(n))]
+                prior = rng.dirichlet(np.ones(n))
+                assert first.loss(table, prior) <= second.loss(table, prior) + 1e-11
+        else:
+            sure = np.eye(n)[int(found.answer)]
+            loss = ib.off_by_more_than(found.distance)
+            assert first.loss(loss, sure) == pytest.approx(float(found.first), abs=1e-12)
+            assert first.loss(loss, sure) > second.loss(loss, sure) == pytest.approx(float(found.second), abs=1e-12)
+    assert {True, False} == set(kinds)
+
+
+def test_an_optimum_is_minimal_in_the_order():
+    """000, Corollary 1: nothing private is closer than the optimum unless the optimum is as close."""
+    best = ib.optimal(QUERY, EPSILON)
+    for make in DERIVABLE + NOT_DERIVABLE:
+        other = make(QUERY, EPSILON)
+        assert not ib.closer(other, best) or ib.closer(best, other) or other.loss() <= best.loss() + 1e-9
+
+
+def test_closer_needs_distances():
+    label = ib.catalog.randomized_response(ib.category(["a", "b"]), 1)
+    with pytest.raises(ValueError, match="distances"):
+        ib.closer(label, label)

@@ -10,7 +10,7 @@ import pytest
 import inbounds as ib
 from inbounds import catalog
 from inbounds.design.optimal import problem_of
-from inbounds.design.routes import fallback, geometric
+from inbounds.design.routes import counts, fallback
 from inbounds.loss import as_loss
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import as_epsilon
@@ -55,7 +55,8 @@ def test_the_remap_of_a_large_count_is_that_of_the_matrix_for_a_sparse_prior() -
     prior = np.zeros(300)
     prior[[20, 21, 150, 290]] = 0.25
     for loss in (lambda e: e**0.5, lambda e: np.floor(e / 3), lambda e: e, lambda e: e * e):
-        _, value, bound = geometric.remap(300, 3.0, loss, prior)
+        found = counts.remap(3.0, loss(np.arange(300.0)), prior)
+        value, bound = found.loss, found.bound
         table = loss(np.abs(np.subtract.outer(np.arange(300.0), np.arange(300.0))))
         best, _ = optimality(ib.optimal(ib.count(299), 3, table, prior))
         assert value == pytest.approx(best, rel=1e-9)

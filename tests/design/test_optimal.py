@@ -315,12 +315,12 @@ def test_a_large_count_is_designed_without_a_matrix():
 
 
 def test_a_large_count_agrees_with_the_matrix_design_at_a_size_that_has_both():
-    from inbounds.design.optimal import _large_count
+    from inbounds.design.optimal import optimal_noise
     from inbounds.loss import absolute
 
     query = ib.count(60)
     table, matrix = (
-        _large_count(query, Fraction(1, 2), absolute, None, frozenset(), "average"),
+        optimal_noise(query, Fraction(1, 2), absolute),
         ib.optimal(query, 0.5),
     )
     assert np.abs(table.matrix - matrix.matrix).max() < 1e-12
@@ -386,3 +386,55 @@ def test_column_ratio_keeps_neighbouring_outputs_within_the_ratio():
     ratio = found.matrix[:-1] / found.matrix[1:]
     assert max(ratio.max(), (1 / ratio).max()) <= 1.5 + 1e-9
     assert found.optimality.value > ib.optimal(ib.count(6), 0.5).optimality.value
+
+
+def test_what_the_free_optimum_has_costs_nothing():
+    query = ib.category([f"label {i}" for i in range(60)])
+    free, honest = (
+        ib.optimal(query, 1, "zero-one", properties=names) for names in ((), ("row_honest", "column_honest"))
+    )
+    assert honest.loss("zero-one") == pytest.approx(free.loss("zero-one"), rel=1e-11)
+    assert honest.properties()["row_honest"]
+    assert honest.properties()["column_honest"]
+    monotone, count = ib.optimal(ib.count(120), 1, properties=["row_monotone"]), ib.optimal(ib.count(120), 1)
+    assert monotone.loss() == pytest.approx(count.loss(), rel=1e-12)
+    assert monotone.properties()["row_monotone"]
+
+
+@pytest.mark.parametrize("names", [("row_monotone",), ("fair", "row_monotone"), ("column_monotone", "weakly_honest")])
+def test_rounding_with_properties_costs_next_to_nothing(names):
+    for query in (ib.count(60), ib.mean(10, 0, 3), ib.extreme(0, 20)):
+        found = ib.optimal(query, "0.3", properties=names)
+        assert found.optimality.gap <= 1e-8 * found.optimality.value
+        assert all(found.properties()[name] for name in names)
+
+
+def test_a_large_program_is_solved_by_an_interior_point_and_proved():
+    found = ib.optimal(ib.mean(23, 0, 4), "0.5", properties=["row_monotone"])
+    assert found.origin.parameters["route"] == "full linear program, interior point"
+    assert found.optimality.gap <= 1e-8 * found.optimality.value
+    assert found.properties()["row_monotone"]
+
+
+def test_a_gap_is_told_in_words_and_no_gap_is_not():
+    stopped = ib.optimal(ib.mean(12, 0, 4), "0.3", properties=["fair"], max_seconds=1e-3)
+    share = 100 * stopped.optimality.gap / stopped.optimality.value
+    assert stopped.optimality.remaining == f"up to {share:.2g} % may remain"
+    assert stopped.optimality.remaining in str(stopped.optimality)
+    assert any(stopped.optimality.remaining in claim for claim in stopped.claimed)
+    assert stopped.optimality.remaining in stopped._repr_html_() or "optimality" not in stopped._repr_html_()
+    assert ib.optimal(ib.count(12), "0.3").optimality.remaining == ""
+
+
+def test_a_design_has_the_same_bits_on_one_thread_and_on_two():
+    from threadpoolctl import threadpool_limits
+
+    def bits():
+        loss = np.random.default_rng(5).random((40, 40))
+        everyone = ib.optimal(ib.category([f"label {i}" for i in range(40)]), 1, loss)
+        return everyone.sha256, ib.optimal(ib.mean(15, 0, 4), "0.5").sha256
+
+    with threadpool_limits(1):
+        alone = bits()
+    with threadpool_limits(2):
+        assert bits() == alone

@@ -211,9 +211,7 @@ def test_the_interior_point_agrees_with_the_rays_when_all_are_neighbours(worst: 
     for n, epsilon in ((6, 0.5), (9, 2.0), (12, 0.1)):
         loss, prior = distances(n, n) + rng.random((n, n)), rng.random(n)
         p = problem(epsilon, [(0, n, 1.0)], loss, prior / prior.sum(), worst)
-        found = everyone.solve(p.loss, p.prior, worst, epsilon)
-        assert found is not None
-        P, v, weights = found
+        *_, (P, v, weights) = everyone.points(p.loss, p.prior, worst, epsilon)
         cone = pricing.cone(p, slice(0, n))
         low = bound.worst(v, weights, p.loss, cone) if worst else bound.average(v, p.loss * p.prior, cone)
         best = rays.solve(p)
@@ -225,9 +223,8 @@ def test_the_interior_point_agrees_with_the_rays_when_all_are_neighbours(worst: 
 def test_folding_a_mirrored_problem_leaves_its_optimum(worst: bool) -> None:
     for m, n, epsilon in ((8, 8, 0.5), (9, 9, 1.0), (7, 12, 0.3), (6, 11, 2.0)):
         loss, prior = distances(m, n), np.full(n, 1.0 / n)
-        whole, folded = (everyone.solve(loss, prior, worst, epsilon, mirrored) for mirrored in (False, True))
-        assert whole is not None
-        assert folded is not None
+        *_, whole = everyone.points(loss, prior, worst, epsilon)
+        *_, folded = everyone.points(loss, prior, worst, epsilon, mirrored=True)
         assert whole[1].sum() == pytest.approx(folded[1].sum(), rel=1e-9)
         np.testing.assert_allclose(folded[0], folded[0][::-1, ::-1], atol=1e-15)
         p = problem(epsilon, reach(n, 2), loss, prior, worst)
@@ -242,6 +239,22 @@ def test_many_answers_that_are_all_neighbours_are_solved_to_the_proved_gap() -> 
         found = rays.solve(p)
         assert_private(p, found.matrix)
         assert found.bound <= loss_of(p, found.matrix) <= found.bound * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("worst", [False, True])
+def test_a_point_that_breaks_down_in_rounding_keeps_what_was_reached(worst: bool) -> None:
+    loss = np.random.default_rng(3).random((60, 60))  # without any order: more than 60 steps, and a flat end
+    p = problem(1.0, [(0, 60, 1.0)], loss, np.full(60, 1 / 60), worst)
+    found = rays.solve(p)
+    assert_private(p, found.matrix)
+    assert found.bound <= loss_of(p, found.matrix) <= found.bound * (1 + 1e-8)
+
+
+def test_one_point_is_handed_out_even_when_no_time_is_left() -> None:
+    loss = distances(20, 20)
+    ((P, v, _),) = everyone.points(loss, np.full(20, 0.05), False, 1.0, deadline=-np.inf)
+    cone = pricing.cone(problem(1.0, [(0, 20, 1.0)], loss, np.full(20, 0.05)), slice(0, 20))
+    assert 0 <= bound.average(v, loss / 20, cone) <= loss_of(problem(1.0, [], loss, np.full(20, 0.05)), P)
 
 
 def test_the_same_problem_gives_the_same_matrix() -> None:
@@ -299,3 +312,13 @@ def test_mixed_windows_are_left_to_another_route() -> None:
     p = problem(0.5, [(0, 3, 1.0), (2, 4, 2.0)], np.zeros((4, 4)), np.full(4, 0.25))
     assert not rays.applies(p)
     assert rays.applies(problem(0.5, reach(4, 2), np.zeros((4, 4)), np.full(4, 0.25)))
+
+
+def test_a_loss_without_order_on_windows_is_solved_to_the_proved_gap() -> None:
+    """Many rays are as good as each other there, and the program's own duals wander."""
+    for seed, worst in ((0, False), (1, True)):
+        loss = np.random.default_rng(seed).random((40, 40))
+        p = problem(0.5, reach(40, 4), loss, np.full(40, 1 / 40), worst)
+        found = rays.solve(p)
+        assert_private(p, found.matrix)
+        assert found.bound <= loss_of(p, found.matrix) <= found.bound * (1 + 1e-9)

@@ -6,9 +6,11 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,13 +18,14 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds.accounting.filters import RHO_UNIT, epsilon_of_rho, rho_above, rho_cap
 from inbounds.files import canonical, sha256
-from inbounds.ledger import Head, Ledger
+from inbounds.ledger import Head, Ledger, sqlite
 from inbounds.ledger.amounts import cost
 from inbounds.ledger.charges import ChargeRequest, Price
 from inbounds.ledger.checking import exported, load_export, verified
 from inbounds.ledger.entries import Entry
 from inbounds.ledger.ledger import verify_ledger
 from inbounds.ledger.migrations import POSTGRES, SQLITE
+from inbounds.ledger.people import declared
 from inbounds.ledger.sqlite import Driver, Sqlite
 from inbounds.ledger.store import Transaction, Worded, without_password
 
@@ -143,6 +146,72 @@ def test_a_charge_is_found_under_its_own_key_only(ledger):
         assert (found.number, found.amount, found.answer) == (charges[key].number, charges[key].amount, content)
 
 
+@pytest.mark.parametrize("draw", ["text", bytearray(b"x"), memoryview(b"x"), None, 7])
+def test_an_answer_is_bytes_and_nothing_else(ledger, draw):
+    with pytest.raises(TypeError, match="an answer must be bytes, got"):
+        ledger.answered("pupils", "0.1", lambda charge: draw, key="a")
+    assert ledger.answered("pupils", "0.1", lambda charge: b"drawn", key="a").content == b"drawn"
+    assert ledger.verify().answers == 1
+
+
+def test_an_answer_is_to_the_people_of_the_charge_that_is_there(ledger):
+    others = ledger.create_people("teachers", epsilon=1)
+    ledger.store(replace(ledger.charge("pupils", "0.1", key="a"), people=others), b"x")
+    assert ledger.verify().answers == 1
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "error", "words"),
+    [
+        (Decimal("sNaN"), ValueError, "epsilon must be a finite number"),
+        ([0.1], TypeError, "epsilon must be a number, got list"),
+        (True, TypeError, "epsilon must be a number, got bool"),
+    ],
+)
+def test_a_price_that_is_none_is_refused_in_our_words(ledger, epsilon, error, words):
+    with pytest.raises(error, match=words):
+        ledger.charge("pupils", epsilon)
+
+
+def test_a_price_means_what_it_prints_as_whatever_it_equals(ledger):
+    class Sly(float):
+        """Equal to a tenth, and as good a key of a cache."""
+
+        __slots__ = ()
+
+        def __eq__(self, other):
+            return other in (0.1, 0.5)
+
+        def __hash__(self):
+            return hash(Fraction(1, 10))
+
+    assert ledger.charge("pupils", np.array(0.1)).amount == Fraction(1, 10)
+    ledger.charge("pupils", Sly(0.1))
+    assert ledger.charge("pupils", Sly(0.5)).amount == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("question", [{1: 2}, {"a": [{None: 1}]}, [({True: 1},)], {"a": {2.5: ""}}])
+def test_a_question_whose_values_are_not_named_by_text_is_refused(ledger, question):
+    with pytest.raises(TypeError, match="question must name its values by text"):
+        ledger.charge("pupils", "0.1", key="a", question=question)
+    ledger.charge("pupils", "0.1", key="a", question={"1": [{"a": (1, {"b": None})}]})
+
+
+def test_others_may_charge_while_a_budget_is_computed(ledger, file, monkeypatch):
+    from inbounds.ledger import ledger as module
+
+    def slowly(*asked):
+        with Ledger.open(file) as other:
+            other.charge("many", "0.1", key="meanwhile")
+        return declared(*asked)
+
+    ledger.create_people("many", epsilon=2, rule="zcdp", delta="1e-6")
+    monkeypatch.setattr(sqlite, "PATIENCE", 0.1)
+    monkeypatch.setattr(module, "declared", slowly)
+    raised = ledger.raise_budget("many", 3)
+    assert (raised.epsilon, raised.spent) == (3, ledger.find("meanwhile").amount)
+
+
 def test_a_receipt_names_the_people_right_after_the_charge(ledger):
     for k in range(3):
         assert ledger.charge("pupils", "0.3", key=f"{k}").people == ledger.about("pupils")
@@ -179,7 +248,7 @@ def test_a_transaction_that_fails_at_any_moment_is_undone_and_says_so(moment, er
     with pytest.raises(raised, match=str(error)), Transaction(step, "begin", steps[0], failed, *steps[1:]) as run:
         run("block")
     until = ["begin", "check", "block", "commit"]
-    assert done == [*until[: until.index(moment) + 1], *(["undo"] if moment != "begin" else [])]
+    assert done == [*until[: until.index(moment) + 1], "undo"]
 
 
 def test_entries_are_read_page_by_page(ledger, monkeypatch):
@@ -749,6 +818,10 @@ def test_a_ledger_carried_into_another_thread_is_refused_and_nothing_is_in_doubt
     assert "opened by another thread; open it again in this one" in str(refused)
     assert "may be recorded" not in str(refused)
     assert ledger.find("a") is None
+    for act in (ledger.verify, ledger.close):
+        with ThreadPoolExecutor(1) as threads, pytest.raises(ib.LedgerError, match="opened by another thread"):
+            threads.submit(act).result()
+    assert ledger.verify().charges == 0
 
 
 def test_clock_and_ids_are_arguments(file):

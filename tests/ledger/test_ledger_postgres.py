@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -124,6 +125,11 @@ NEUTERED = "CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql
         ("DROP TRIGGER entries_kept ON entries", "trigger entries_kept"),
         ("CREATE RULE quiet AS ON UPDATE TO people DO INSTEAD NOTHING", "rule quiet"),
         ("CREATE FUNCTION more() RETURNS int LANGUAGE sql AS 'SELECT 1'", "function more"),
+        ("CREATE AGGREGATE more(bigint) (SFUNC = int8pl, STYPE = bigint)", "function more"),
+        ("CREATE OPERATOR <<< (FUNCTION = int8lt, LEFTARG = bigint, RIGHTARG = bigint)", "operator <<<"),
+        ('ALTER TABLE answers ADD COLUMN more text COLLATE "C"', "column answers.more"),
+        ('ALTER TABLE entries ALTER COLUMN kind TYPE text COLLATE "C"', "column entries.kind"),
+        ("CREATE TABLE public.more () INHERITS (answers)", "table answers"),
         *(
             (
                 NEUTERED.format(name=words.split()[2].removesuffix("()")),
@@ -151,8 +157,63 @@ def test_verifying_leaves_nothing_behind_and_says_what_right_it_needs(ledger, ur
         raw.execute("GRANT SELECT ON ALL TABLES IN SCHEMA inbounds_ledger TO reader")
     with Ledger.open(url.replace("//postgres@", "//reader@"), create=False) as other:
         assert other.people() == ledger.people()
-        with pytest.raises(ib.LedgerError, match="may this user create a schema"):
+        with pytest.raises(ib.LedgerError, match="this user may not create a schema"):
             other.verify()
+
+
+def test_whatever_could_change_the_comparison_is_found(ledger, url):
+    changed(url, "CREATE FUNCTION public.watch() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN END $$")
+    changed(url, "CREATE EVENT TRIGGER watching ON ddl_command_end EXECUTE FUNCTION public.watch()")
+    with pytest.raises(ib.LedgerError, match="its event trigger watching could change what it is compared with"):
+        ledger.verify()
+
+
+def test_a_session_that_does_not_ask_the_guards_is_refused(ledger, url):
+    changed(url, f"ALTER DATABASE {url.rsplit('/', 1)[1]} SET session_replication_role TO replica")
+    with pytest.raises(ib.LedgerError, match="session_replication_role origin, got replica"):
+        Ledger.open(url)
+    ledger._store._run("SET session_replication_role TO replica")
+    with pytest.raises(ib.LedgerError, match="session_replication_role origin, got replica"):
+        ledger.charge("pupils", 1, key="a")
+    assert ledger.find("a") is None
+
+
+def in_a_thread(act):
+    thread = threading.Thread(target=act)
+    thread.start()
+    thread.join()
+
+
+def in_a_child(act):
+    child = os.fork()
+    if not child:
+        act()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("elsewhere", [lambda act: act(), in_a_thread, in_a_child], ids=["here", "thread", "child"])
+def test_whoever_verifies_in_the_middle_of_a_charge_is_refused_and_the_charge_is_made(url, elsewhere):
+    errors, hook = [], []
+
+    def verify():
+        try:
+            ledger.verify()
+        except ib.LedgerError as error:
+            errors.append(str(error))
+
+    def clock():
+        while hook:
+            elsewhere(hook.pop())
+        return time.time()
+
+    with Ledger(Postgres(url, create=True), clock=clock) as ledger:
+        ledger.create_people("pupils", epsilon=2)
+        hook.append(verify)
+        assert ledger.charge("pupils", 1, key="a").people.left == 1
+        assert ledger.charge("pupils", 1, key="a").repeated
+        assert ledger.verify().people[0].spent == 1
+    assert len(errors) == (elsewhere is not in_a_child)
 
 
 def test_weaker_settings_are_refused_before_anything_is_charged(ledger, url):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +14,7 @@ import inbounds as ib
 from inbounds.cli import main
 from inbounds.files import canonical
 from inbounds.ledger import Ledger
+from inbounds.ledger.importing import import_release
 from inbounds.ledger.migrations import SQLITE
 from inbounds.ledger.sqlite import Sqlite
 from inbounds.report.html import save
@@ -546,6 +548,22 @@ def test_a_release_that_its_ledger_charged_is_not_brought_in_again(command, fold
     release(PLAN, FRAME, output="out.csv")
     assert "0 of 1 releases" in one_line(command("ledger", "import", "out.csv.release.json")[1])
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_a_release_that_a_restored_ledger_forgot_is_brought_in_beside_its_second_draw(folder):
+    plan = {**PLAN, "people": {"name": "pupils", "ledger": "budget.db"}, "edition": "1"}
+    with Ledger.open("budget.db") as ledger:
+        ledger.create_people("pupils", epsilon=2)
+    shutil.copy("budget.db", "old.db")
+    first = release(plan, FRAME)
+    shutil.copy("old.db", "budget.db")
+    second = release(plan, FRAME)
+    assert first.record["ledger"]["key"] == second.record["ledger"]["key"]
+    with Ledger.open("budget.db") as ledger:
+        assert import_release(ledger, second.record).repeated
+        assert not import_release(ledger, first.record).repeated
+        assert import_release(ledger, first.record).repeated
+    assert spent(folder / "budget.db") == {"pupils": Fraction(1)}
 
 
 def test_export_head_and_verify_agree_and_a_changed_file_exits_with_one(command, folder):

@@ -23,6 +23,7 @@ from inbounds.mechanism.spelling import law_json, query_json
 from inbounds.numbers import Ints
 from inbounds.query import Query, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.trusted.scores import ratio_bounds
 
 EPSILONS = ("1/10", "1/3", "1/2", "1", "7/5", "3", "8", "64", "1/1000000000")
 
@@ -178,6 +179,58 @@ def noise_passports(number: int, seed: int) -> Iterator[Json]:
             law = nudged_noise(law, rng)
         epsilon *= rng.choice((1, 1, 1, 1, 2, Fraction(10**12 - 1, 10**12), Fraction(10**12 + 1, 10**12)))
         yield sealed(query, epsilon, law_json(law))
+
+
+# --- score tables, and passports of quantiles ---------------------------------------------------------------
+
+
+def score_table(rng: random.Random) -> tuple[list[int], int, list[int], int]:
+    """A table of any slope, its stride, what the depth adds, and the width."""
+    width, stride = rng.choice((1, 2, 3, 7, 40, 5000)), rng.randint(1, 4)
+    table, slope = [TOTAL], rng.uniform(0.05, 0.999)
+    while len(table) < rng.randint(2, 14):
+        table.append(max(1, int(table[-1] * slope) - rng.randrange(3)))
+    return table, stride, [rng.randint(0, stride) for _ in range(rng.choice((0, 0, 1, 2, 5)))], width
+
+
+def at_its_bound(numbers: tuple[list[int], int, list[int], int], rng: random.Random) -> Fraction:
+    """An epsilon at the largest bound of a score table, the sampler's index included, or a hair beside it."""
+    outputs = numbers[-1] + 1
+    worst = max(Fraction(high, low) for high, low in ratio_bounds(*numbers))
+    return logarithm(worst * Fraction(TOTAL + outputs, TOTAL - outputs), rng)
+
+
+def quantile_passports(number: int, seed: int) -> Iterator[Json]:
+    """Score tables and matrices of quantiles at the boundary, and quantiles that are none."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        table, stride, deeper, width = numbers = score_table(rng)
+        epsilon = at_its_bound(numbers, rng)
+        table[-1] += rng.choice((0, 0, 0, 1, -1)) if table[-1] > 1 else 0
+        law: Json = {"scores": {"table": _line(table), "stride": str(stride), "deeper": _line(deeper)}}
+        if width < 40 and rng.random() < 0.3:
+            query, epsilon = ib.extreme(0, width), Fraction(rng.choice(EPSILONS))
+            law = matrix_json(nudged(at_the_boundary(query, epsilon, rng), rng))
+        yield passports.QUANTILE_PASSPORT.sealed(
+            {**_quantile(width, rng), "epsilon": str(epsilon), "law": law, **_ORIGIN}
+        )
+
+
+_ORIGIN = {"origin": {"name": "by hand", "parameters": {}, "reference": ""}}
+
+
+def _line(numbers: list[int]) -> str:
+    return " ".join(map(str, numbers))
+
+
+def _quantile(width: int, rng: random.Random) -> Json:
+    """A quantile's facts; now and then one that cannot be."""
+    size = rng.choice((1, 5, 2**40, 2**40, 2**40 + 1, 0)) if rng.random() < 0.1 else 20
+    facts = {"size": str(size), "missing": str(rng.choice((0, width, 0, width + (rng.random() < 0.1))))}
+    shares = ("0", "1/2", "1", "3/4", "1/1000000", "2/2000000", "1/1000001", "5/4", "-1/2")
+    at, records = rng.choice(shares[: rng.choice((4, 4, 9))]), rng.choice(("1", "1", "3", "0"))
+    values = {"start": "0", "unit": "1", "size": width + 1}
+    return {"quantile": {"values": values, "at": at, "public": rng.random() < 0.5, "records": records, **facts}}
 
 
 # --- hostile files ----------------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ from inbounds.cli import main
 from inbounds.errors import InboundsError, PassportError
 from inbounds.files import content_of
 from inbounds.mechanism import reading
-from inbounds.trusted import bounds, certify
+from inbounds.mechanism.quantiles.reading import load_quantile
+from inbounds.trusted import bounds, certify, scores
 from proof import cases
 from proof.checker import PROGRAM, answers, verdicts
 
@@ -161,37 +162,44 @@ def test_laws_with_levels_have_equal_verdicts():
 # --- score tables -----------------------------------------------------------------------------------------
 
 
-def score_questions(number: int, scores: Any) -> list[tuple[dict[str, Any], tuple[Any, ...]]]:
+def score_questions(number: int) -> list[tuple[dict[str, Any], tuple[Any, ...]]]:
     """Tables of any slope, stride and depth, with an epsilon at the largest of their bounds or a hair beside it."""
     rng, made = random.Random(13), []
     for _ in range(number):
-        width, stride = rng.choice((1, 2, 3, 7, 40, 5000)), rng.randint(1, 4)
-        table, slope = [TOTAL], rng.uniform(0.05, 0.999)
-        while len(table) < rng.randint(2, 14):
-            table.append(max(1, int(table[-1] * slope) - rng.randrange(3)))
-        deeper = [rng.randint(0, stride) for _ in range(rng.choice((0, 0, 1, 2, 5)))]
-        bounds_ = scores.ratio_bounds(table, stride, deeper, width)
-        worst = max(Fraction(high, low) for high, low in bounds_) * Fraction(TOTAL + width + 1, TOTAL - width - 1)
-        epsilon = cases.logarithm(worst, rng)
+        table, stride, deeper, width = found = cases.score_table(rng)
+        epsilon = cases.at_its_bound(found, rng)
         table[-1] += rng.choice((0, 0, 0, 1, -1)) if table[-1] > 1 else 0
         numbers = {"num": epsilon.numerator, "den": epsilon.denominator}
         question = {"check": "scores", "table": table, "stride": stride, "deeper": deeper, "width": width, **numbers}
-        made.append((question, (table, stride, deeper, width, epsilon)))
+        made.append((question, (*found, epsilon)))
     return made
 
 
 def test_score_tables_have_equal_verdicts():
-    scores = pytest.importorskip("inbounds.trusted.scores")
-    made = score_questions(600, scores)
+    made = score_questions(600)
     ours = [passes(scores.check_scores, *numbers) for _, numbers in made]
     assert answers(question for question, _ in made) == ours
     assert 100 < ours.count("private") < 500
 
 
+@pytest.mark.parametrize("number", [200, pytest.param(3000, marks=pytest.mark.slow)])
+def test_verdicts_on_passports_of_quantiles_are_equal(number, tmp_path):
+    files = cases.written(tmp_path, cases.quantile_passports(number, number))
+
+    def private(file: Path) -> bool:
+        try:
+            return bool(load_quantile(file))
+        except PassportError:
+            return False
+
+    ours = [private(file) for file in files]
+    assert [line.startswith("private") for line in verdicts(files)] == ours
+    assert 0.1 * number < sum(ours) < 0.9 * number
+
+
 @pytest.mark.parametrize("fault", ["step", "ratio_bounds"])
 def test_a_fault_in_the_checker_of_score_tables_is_noticed(fault, monkeypatch):
-    scores = pytest.importorskip("inbounds.trusted.scores")
-    made = score_questions(300, scores)
+    made = score_questions(300)
     said = answers(question for question, _ in made)
     right = getattr(scores, fault)
     wrong = {
@@ -336,6 +344,13 @@ def test_verify_asks_the_second_checker(passport, monkeypatch, capsys):
     assert code == 0
     assert "seconded" in said
     assert ib.verify(passport, second=str(PROGRAM)).seconded == str(PROGRAM)
+
+
+def test_verify_asks_the_second_checker_about_a_quantile(tmp_path):
+    files = cases.written(tmp_path, cases.quantile_passports(20, 1))
+    found = [ib.verify(file, second=str(PROGRAM)) for file in files]
+    assert {verdict.seconded for verdict in found} == {str(PROGRAM)}
+    assert {verdict.valid for verdict in found} == {True, False}
 
 
 def test_verify_refuses_where_the_checkers_do_not_agree(passport, monkeypatch, capsys):

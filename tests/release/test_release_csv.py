@@ -19,7 +19,7 @@ from inbounds.tables.sources.source import Source
 from release.places import places
 
 PLAN = {
-    "groups": {"by": ["g"], "keys": ["a", "b"], "size": 9},
+    "groups": {"by": ["g"], "keys": ["a", "b"], "maximum": 9},
     "columns": {"n": {"low": 0, "high": 10, "step": "0.5", "missing": 5}},
     "statistics": [{"max": "n"}],
     "privacy": {"epsilon": 1},
@@ -28,7 +28,7 @@ PLAN = {
 
 def truths(path, **source):
     with closing(open_source(as_plan({**PLAN, "source": {"path": str(path), **source}}))) as opened:
-        return opened.aggregate().positions[0].tolist()
+        return places(opened)[0]
 
 
 def half(*values):

@@ -13,7 +13,7 @@ from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
 from inbounds.cli.query_options import takes_query
 from inbounds.cli.writing import PASSPORT, Overwrite, PassportOut, check_target
 from inbounds.errors import TooLarge
-from inbounds.loss import LOSS_NAMES, loss_named
+from inbounds.loss import LOSS_NAMES, limit_named, loss_named
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.passport import objective_value, summary
 from inbounds.numbers import decimal
@@ -26,6 +26,13 @@ PATIENCE = 2.0
 
 LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSS_NAMES)}.", autocompletion=lambda: LOSS_NAMES)]
 Require = Annotated[str, typer.Option(help="Properties, separated by commas: fair,column_monotone,…")]
+AtMost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--at-most", help="Another loss and its limit: off-by-more-than-2=0.05, 'average squared=4'. Repeat it."
+    ),
+]
+Then = Annotated[str, typer.Option(help="Losses to minimize next among the best, separated by commas.")]
 Aim = Annotated[
     str, typer.Option(help="average (over the prior) or worst (answer).", autocompletion=lambda: ("average", "worst"))
 ]
@@ -45,6 +52,8 @@ def design(
     require: Require = "",
     aim: Aim = "average",
     prior: PriorFile = None,
+    at_most: AtMost = None,
+    then: Then = "",
     to: PassportOut = None,
     overwrite: Overwrite = False,
     max_seconds: Seconds = 60.0,
@@ -60,10 +69,15 @@ def design(
         check_target(to, PASSPORT, overwrite=overwrite, reads=[prior])
     asked = [name for name in require.replace(" ", "").split(",") if name]
     weights = weights_in(prior) if prior is not None else None
+    limits = [limit_named(text) for text in at_most or ()]
+    next_aims = [loss_named(name) for name in then.replace(" ", "").split(",") if name]
     mechanism = patiently(
         "designing",
-        lambda: optimal(query, epsilon, loss_named(loss), weights, asked, aim, max_seconds=max_seconds),  # type: ignore[arg-type]
-    )
+        lambda: optimal(
+            query, epsilon, loss_named(loss), weights, asked, aim,  # type: ignore[arg-type]
+            subject_to=limits, then=next_aims, max_seconds=max_seconds,
+        ),
+    )  # fmt: skip
     if to is not None:
         mechanism.save(to)
     if as_json:
@@ -101,6 +115,7 @@ def describe(mechanism: Mechanism, bound: Literal["proved", "claimed"]) -> None:
             f"[bold]Optimality[/] {escape(best.objective)}: {best.value:.9g}{_doubt(mechanism)}; "
             f"{'proved' if bound == 'proved' else 'claimed, not checked'}: "
             f"no mechanism is below {best.bound:.9g} (gap {best.gap:.2g})"
+            + (f"; [bold]{best.remaining}[/]" if best.remaining else "")
         )
     try:
         out.print("[bold]Properties[/]", terminal.properties(mechanism), sep="\n")

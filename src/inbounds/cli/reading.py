@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from inbounds.cli.adjusting import print_adjusted
 from inbounds.cli.app import MECHANISMS, AsJson, app, out
 from inbounds.cli.design import PriorFile, patiently, weights_if
 from inbounds.cli.records import (
@@ -30,6 +31,9 @@ FINEST = 400
 """Decimals of a typed number that matter; floats end before."""
 
 Level = Annotated[float, typer.Option(help="Probability that the stated range holds the truth.")]
+Adjust = Annotated[
+    bool, typer.Option("--adjust", help="Of a release: compute the numbers that add up again from its reports.")
+]
 MechanismOrRecord = Annotated[Path, typer.Argument(help="A mechanism passport, or a release record.")]
 
 
@@ -42,6 +46,7 @@ def read(
     mechanisms: Passports = None,
     level: Level = LEVEL,
     prior: PriorFile = None,
+    adjust: Adjust = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a published value means for the true answer.
@@ -49,7 +54,12 @@ def read(
     Example: [bold]inbounds read m.json 3[/]
 
     Example: [bold]inbounds read released.csv.release.json 3 --statistic count --size 25[/]
+
+    Example: [bold]inbounds read released.csv.release.json --adjust[/]
     """
+    if adjust:
+        print_adjusted(file, as_json)
+        return
     statistic = _statistic(file, statistic)
     mechanism = patiently("designing", lambda: mechanism_in(file, statistic, size, mechanisms))
     loss = "absolute" if mechanism.query.ordered else "zero-one"

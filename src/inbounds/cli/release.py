@@ -37,7 +37,7 @@ def _column(meaning: str, metavar: str = NUMBER) -> Any:
     return typer.Option(help=meaning, metavar=metavar, rich_help_panel="The column of numbers or labels")
 
 
-def _groups(meaning: str, metavar: str) -> Any:
+def _groups(meaning: str, metavar: str | None) -> Any:
     return typer.Option(help=meaning, metavar=metavar, rich_help_panel="The groups")
 
 
@@ -57,6 +57,12 @@ Step = Annotated[Column, _column("Numbers are rounded to steps of this size, 1 u
 Missing = Annotated[Column, _column("What a record without a value counts as, --low unless given.")]
 Labels = Annotated[Column, _column("Labels of the histogram, separated by commas.", "A,B,…")]
 By = Annotated[Column, _groups("Column that names the group; may be repeated.", "COLUMN")]
+Levels = Annotated[
+    bool,
+    _groups(
+        "The columns of --by nest, from the top down (--by region,school): every level is answered and adds up.", None
+    ),
+]
 Keys = Annotated[str | None, _groups("Public group keys: .txt (one per line), .csv, .parquet.", "FILE")]
 Size = Annotated[str | None, _groups("Public group size, or the column of --keys that holds it.", NUMBER)]
 Maximum = Annotated[str | None, _groups("Largest possible group, if sizes are not public.", NUMBER)]
@@ -110,6 +116,7 @@ def release(
     missing: Missing = None,
     labels: Labels = None,
     by: By = None,
+    levels: Levels = False,
     keys: Keys = None,
     period: Period = None,
     not_stated: NotStated = None,
@@ -156,7 +163,8 @@ def release(
     facts = {
         "by": by, "keys": keys, "size": size, "maximum": maximum, "period": period, "not_stated": not_stated,
         "epsilon": epsilon, "table": table, "interval": interval, "delimiter": delimiter,
-        "decimal": decimal, "person": person, "max_records": max_records, "max_groups": max_groups,
+        "decimal": decimal, "levels": levels or None,
+        "person": person, "max_records": max_records, "max_groups": max_groups,
     }  # fmt: skip
     column = {"low": low, "high": high, "step": step, "missing": missing, "labels": labels}
     if source.lower().endswith(".toml"):
@@ -350,7 +358,7 @@ def _print_table(done: "Release") -> None:
     shown = _fitting(texts, len(_keys(done.plan)))
     rows = [[escape(cell) for cell in row] for row in zip(*(texts[name] for name in shown), strict=True)]
     title, names = escape(str(done.path)), [escape(name) for name in shown]
-    out.print(terminal.columns(title, names, rows, right=len(done.plan.groups.by)))
+    out.print(terminal.columns(title, names, rows, right=len(done.plan.groups.by) + (done.plan.hierarchy is not None)))
     if done.table.num_rows > SHOWN_ROWS:
         out.print(f"[dim]… {done.table.num_rows - SHOWN_ROWS} more rows in the file[/]")
     if len(shown) < done.table.num_columns:
@@ -360,13 +368,16 @@ def _print_table(done: "Release") -> None:
 def _columns_in_order(done: "Release") -> list[str]:
     """Keys and sizes, answers, then errors and intervals; of several statistics the answers only."""
     plan = done.plan
-    main = [*_keys(plan), *(cell for statistic in plan.statistics for cell in plan.cells(statistic))]
+    cells = [cell for own in plan.statistics for cell in (*plan.cells(own), *plan.margin_cells(own))]
+    main = [*_keys(plan), *cells]
     rest = [name for name in done.table.column_names if name not in main]
     return main if len(plan.statistics) > 1 else main + rest
 
 
 def _keys(plan: "Plan") -> list[str]:
-    return [*plan.groups.by, *([plan.size_column] if plan.size_column else ())]
+    from inbounds.tables.plan import LEVEL
+
+    return [*([LEVEL] if plan.hierarchy else []), *plan.groups.by, *([plan.size_column] if plan.size_column else ())]
 
 
 def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
@@ -377,4 +388,4 @@ def _fitting(texts: dict[str, list[str]], keys: int) -> list[str]:
 
 
 def _cell_text(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else visible(str(value))
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else visible(str(value))

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from inbounds.files import format_of, same_file
+from inbounds.files.held import start_of
 from inbounds.mechanism import passport
 
 Overwrite = Annotated[
@@ -35,8 +36,7 @@ class FileKind:
 
 def _begins(*starts: bytes) -> Callable[[Path], bool]:
     def known(path: Path) -> bool:
-        with path.open("rb") as file:
-            return file.read(100).lstrip().lower().startswith(starts)
+        return start_of(path, 100).lstrip().lower().startswith(starts)
 
     return known
 

@@ -89,7 +89,10 @@ def foldable(problem: Problem) -> bool:
             )
         return False
     same_prior = problem.worst or np.array_equal(problem.prior, problem.prior[::-1])
-    same_loss = np.array_equal(problem.loss, problem.loss[::-1, ::-1])
+    tables = [problem.loss, *(limit.table for limit in problem.limits)]
+    same_loss = all(np.array_equal(table, table[::-1, ::-1]) for table in tables)
+    if not all(limit.each for limit in problem.limits):
+        same_prior = np.array_equal(problem.prior, problem.prior[::-1])
     return "symmetric" in names(problem) or (same_prior and same_loss)
 
 

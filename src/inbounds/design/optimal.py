@@ -1,20 +1,27 @@
 """optimal(): the best mechanism for a query, loss, prior, properties and aim, by the cheapest proved route."""
 
+import math
+import time
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
+from inbounds.design.limits import checked, propose_within, reached, refuse_broken, tables_of
 from inbounds.design.problem import Problem, Proposal
-from inbounds.design.routes import fallback, fill, flowchart, geometric, program, rays
-from inbounds.errors import TooLarge
-from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
-from inbounds.mechanism import Mechanism, Optimality, Origin, near
-from inbounds.mechanism.law import MATRIX_LIMIT, Law, Matrix, geometric_noise
+from inbounds.design.rounding import rounded
+from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
+from inbounds.design.solver.threads import one_thread
+from inbounds.errors import TooLarge, meant
+from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, Restriction, as_loss, as_prior
+from inbounds.mechanism import Mechanism, Optimality, Origin
+from inbounds.mechanism.law import MATRIX_LIMIT, Law, Matrix, geometric_noise, noise_steps
+from inbounds.mechanism.origin import NO_GAP
 from inbounds.numbers import Floats, Number, as_epsilon
-from inbounds.properties import ColumnRatio, canonical
-from inbounds.query import Query, Reach
+from inbounds.properties import ColumnRatio, listed
+from inbounds.query import Everyone, Query, Reach, as_query
 
 Aim = Literal["average", "worst"]
 
@@ -23,6 +30,21 @@ ROUNDING = 1e-14
 
 FARTHEST = Fraction(600)
 """Log of the largest ratio between two answers that is told from an infinite one; exp(-600) is below 1e-260."""
+
+POWERS = {"absolute": 1, "squared": 2}
+"""The losses that are a power of the error with a bound for long chains."""
+
+MOMENT = 0.5
+"""Seconds that an aim gets even when no time is left."""
+
+FINISHING = 2e-6
+"""Seconds that rounding and checking a cell takes at most, kept back from the search."""
+
+FREE_SHARE = 0.25
+"""Of the time there is, what the problem without its properties may take."""
+
+NEGLIGIBLE = 2.0**-42
+"""A property that a proposal misses by no more counts as had: a quarter of what the mechanism may miss it by."""
 
 LARGEST = 1e150
 """Losses up to this size can be multiplied and summed."""
@@ -36,13 +58,18 @@ def optimal(
     properties: Iterable[str | ColumnRatio] = (),
     aim: Aim = "average",
     *,
+    subject_to: Restriction | Iterable[Restriction] = (),
+    then: Iterable[LossLike] = (),
     max_seconds: float = 60.0,
 ) -> Mechanism:
     """The private mechanism with the least expected loss, certified, with a proved bound on what is left to gain.
 
     loss: "absolute", "squared", "zero-one", `ib.off_by_more_than(d)`, `ib.power(p)`, a table outputs × answers or a
     function (reported, true). prior: weights of the answers, uniform by default. properties: names such as
-    "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer.
+    "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer. subject_to: limits on other losses,
+    `ib.at_most(ib.off_by_more_than(2), 0.05)` for every answer or with aim="average", and `ib.fixed_point(prior)`;
+    `Infeasible` says how much more a limit must allow. then: losses to minimize next, in turn, among all mechanisms
+    that are best so far.
 
     Routes, cheapest first: for counts the geometric mechanism with the best remap, 003's flowchart for zero-one
     loss, and the outward fill for fair sets (no solver); cone rays for any neighbourhood without properties;
@@ -54,21 +81,77 @@ def optimal(
     >>> round(optimal(count(4), 0.5).optimality.value, 6)
     0.94078
     """
-    bound, judged = as_epsilon(epsilon), as_loss(loss)
-    asked = frozenset(canonical(name, ordered=query.ordered) for name in properties)
+    bound, aims = as_epsilon(epsilon), [as_loss(each) for each in (loss, *then)]
+    asked = frozenset(listed(properties, ordered=as_query(query).ordered))
+    limits = checked(subject_to)
     if aim not in ("average", "worst"):
-        raise ValueError(f"aim must be 'average' or 'worst', got {aim!r}")
+        raise ValueError(f"aim must be 'average' or 'worst', got {aim!r}{meant(aim, ('average', 'worst'))}")
     if not max_seconds > 0:
         raise ValueError(f"max_seconds must be positive, got {max_seconds}")
     if query.shape[0] * query.shape[1] > MATRIX_LIMIT:
-        return _large_count(query, bound, judged, prior, asked, aim)
-    problem = problem_of(query, bound, judged, prior, asked, aim)
-    with np.errstate(all="ignore"):  # large ratios overflow where they lose anyway; the checker has the last word
-        proposal = propose(problem, max_seconds)
-    low = proposal.bound - _evening(problem, judged.table(query), as_prior(prior, query))
-    law = Matrix(near(proposal.matrix, query, bound, even=bool(asked)))
-    origin = _origin(proposal.route, judged, asked, aim)
-    return Mechanism(query, bound, law, origin, _optimality(law, query, judged, prior, aim, low))
+        return _large(query, bound, aims, Wish(aims[0], prior, asked, aim, limits))
+    start = time.monotonic()
+    for k, judged in enumerate(aims):
+        wish = Wish(judged, prior, asked, aim, limits, tuple(aims[:k]))
+        seconds = max(max_seconds - (time.monotonic() - start), MOMENT) / (len(aims) - k)
+        mechanism = _designed(query, bound, wish, seconds)
+        assert mechanism.optimality is not None
+        limits = (*limits, reached(judged, mechanism.optimality.value, aim))
+    return mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Wish:
+    """What a design is judged by: a loss, prior, properties, aim and limits; the last `len(before)` limits are aims
+    that were reached before."""
+
+    loss: Loss
+    prior: Prior
+    properties: frozenset[str]
+    aim: Aim
+    limits: tuple[Restriction, ...]
+    before: tuple[Loss, ...] = ()
+
+    @property
+    def objective(self) -> str:
+        """In words; those of a plain wish say how to compute its value."""
+        under = "" if self.prior is None or self.aim == "worst" else " under the given prior"
+        kept = self.limits[: len(self.limits) - len(self.before)]
+        within = f" subject to {'; '.join(map(str, kept))}" if kept else ""
+        after = f" after the least {', '.join(loss.name for loss in self.before)} loss" if self.before else ""
+        return f"{self.aim} {self.loss.name} loss{under}{within}{after}"
+
+    def origin(self, route: str) -> Origin:
+        parameters = {"loss": self.loss.name, "aim": self.aim}
+        if self.properties:
+            parameters["properties"] = " ".join(sorted(self.properties))
+        kept = self.limits[: len(self.limits) - len(self.before)]
+        if kept:
+            parameters["subject to"] = "; ".join(map(str, kept))
+        if self.before:
+            parameters["after"] = ", ".join(loss.name for loss in self.before)
+        return Origin("optimal", {**parameters, "route": route})
+
+    def optimality(self, law: Law, query: Query, bound: float) -> Optimality:
+        losses = law.losses(query, self.loss)
+        value = float(losses.max() if self.aim == "worst" else losses @ as_prior(self.prior, query))
+        return Optimality(self.objective, value, min(bound - ROUNDING * abs(bound), value))
+
+
+def _designed(query: Query, epsilon: Fraction, wish: Wish, max_seconds: float) -> Mechanism:
+    """The best mechanism for one wish."""
+    problem = problem_of(query, epsilon, wish.loss, wish.prior, wish.properties, wish.aim)
+    problem = replace(problem, limits=tuple(t for limit in wish.limits for t in tables_of(limit, query, _evened)))
+    seconds = max(max_seconds - FINISHING * problem.loss.size, max_seconds / 2)
+    with np.errstate(all="ignore"), one_thread():  # large ratios overflow where they lose anyway
+        if wish.limits:
+            proposal = propose_within(problem, wish.limits, seconds, propose)
+        else:
+            proposal = propose(problem, seconds)
+    low = proposal.bound - _evening(problem, wish.loss.table(query), as_prior(wish.prior, query))
+    law = Matrix(rounded(proposal.matrix, problem, query, epsilon))
+    refuse_broken(law, query, wish.prior, wish.limits)
+    return Mechanism(query, epsilon, law, wish.origin(proposal.route), wish.optimality(law, query, low))
 
 
 def problem_of(
@@ -112,58 +195,69 @@ def _evening(problem: Problem, loss: Floats, prior: Floats) -> float:
 
 def propose(problem: Problem, max_seconds: float) -> Proposal:
     """The cheapest route that is proved for the problem."""
-    if not problem.properties and geometric.applies(problem):
-        return geometric.solve(problem)
-    if rays.applies(problem):
-        return fallback.improved(problem, rays.solve(problem, max_seconds))
+    if not problem.properties:
+        return _free(problem, max_seconds)
     if flowchart.applies(problem):
         return flowchart.solve(problem)
     if fill.fits(problem):
         found = fill.solve(problem)
         if fill.proved(problem, found):
             return found
-    return fallback.improved(problem, program.solve(problem, max_seconds))
+    start, relaxed = time.monotonic(), replace(problem, properties=frozenset())
+    low = -math.inf
+    if rays.applies(relaxed):
+        free = _free(relaxed, max_seconds * FREE_SHARE)
+        low = free.bound
+        closed = problem.value(free.matrix) - low <= NO_GAP * abs(low)
+        if closed and fallback.has(problem, free.matrix, NEGLIGIBLE):
+            return free  # the best of all has what is asked for: it is the best of those that do
+    found = program.solve(problem, max_seconds - (time.monotonic() - start))
+    return fallback.improved(problem, replace(found, bound=max(found.bound, low)))
 
 
-def _large_count(
-    query: Query, epsilon: Fraction, loss: Loss, prior: Prior, properties: frozenset[str], aim: Aim
-) -> Mechanism:
-    """Counts beyond the size of a matrix."""
-    if properties or aim != "average" or not is_count(query) or not isinstance(loss, ErrorLoss):
+def _free(problem: Problem, max_seconds: float) -> Proposal:
+    """Without properties; where windows have different distances, by the program."""
+    if geometric.applies(problem):
+        return geometric.solve(problem)
+    route = rays if rays.applies(problem) else program
+    return fallback.improved(problem, route.solve(problem, max_seconds))
+
+
+def _large(query: Query, epsilon: Fraction, aims: list[Loss], wish: Wish) -> Mechanism:
+    """Grids beyond the size of a matrix."""
+    loss = wish.loss
+    more = wish.properties or wish.limits or len(aims) > 1 or wish.aim != "average"
+    known = is_grid(query) and (loss.name in POWERS or noise_steps(query)[0] == 1)
+    if more or not known or not isinstance(loss, ErrorLoss):
         raise TooLarge(
-            "a design of this size is only known for counts, with one output per answer, an average loss of the "
-            "error and no properties; use coarser answers or outputs"
+            "a design of this size is only known for counts, totals, means and ordinal answers, with one output per "
+            "answer, an average loss of the error (absolute or squared for totals and means), and neither properties "
+            "nor limits; use coarser answers or outputs"
         )
-    return optimal_noise(query, epsilon, loss, prior)
+    return optimal_noise(query, epsilon, loss, wish.prior)
+
+
+def is_grid(query: Query) -> bool:
+    """Answers without gaps within a reach of each other, and each has its own output."""
+    even = query.ordered and query.answers.regular and query.one_output_per_answer
+    return even and not isinstance(query.neighbours, Everyone)
 
 
 def is_count(query: Query) -> bool:
     """Answers one step apart are neighbours, and each has its own output."""
-    return query.neighbours == Reach(1) and query.answers.regular and query.one_output_per_answer
+    return query.neighbours == Reach(1) and is_grid(query)
 
 
 def optimal_noise(query: Query, epsilon: Fraction, loss: ErrorLoss, prior: Prior = None) -> Mechanism:
-    """The optimum of a count for an average loss of the error, as noise and remap: O(answers) numbers, no matrix.
+    """A grid as noise and remap, for an average loss of the error: O(answers) numbers, no matrix.
 
-    Geometric noise with the best report of each value is optimal (Ghosh, Roughgarden and Sundararajan 2009).
+    Geometric noise with the best report of each value is optimal for counts and metric privacy (Ghosh, Roughgarden and
+    Sundararajan 2009); for totals and means the gap says what may remain.
     """
-    unit = float(query.answers.unit)
-    remap, _, bound = geometric.remap(
-        len(query.answers), float(epsilon), lambda steps: loss.of(steps * unit), as_prior(prior, query)
-    )
-    law = geometric_noise(query, epsilon, np.asarray(remap, dtype=np.int64))
-    origin = _origin("geometric remap", loss, frozenset(), "average")
-    return Mechanism(query, epsilon, law, origin, _optimality(law, query, loss, prior, "average", bound))
-
-
-def _origin(route: str, loss: Loss, properties: frozenset[str], aim: Aim) -> Origin:
-    asked = {"properties": " ".join(sorted(properties))} if properties else {}
-    return Origin("optimal", {"loss": loss.name, "aim": aim, **asked, "route": route})
-
-
-def _optimality(law: Law, query: Query, loss: Loss, prior: Prior, aim: Aim, bound: float) -> Optimality:
-    """What the law's loss is, and what no private law can be below."""
-    losses = law.losses(query, loss)
-    value = float(losses.max() if aim == "worst" else losses @ as_prior(prior, query))
-    objective = f"{aim} {loss.name} loss" + ("" if prior is None or aim == "worst" else " under the given prior")
-    return Optimality(objective, value, min(bound - ROUNDING * abs(bound), value))
+    reach, distance = noise_steps(query)
+    losses = np.asarray(loss.of(np.arange(len(query.answers)) * float(query.answers.unit)), float)
+    rate = float(epsilon * distance)
+    found = grids.guesses(reach, rate, losses, POWERS.get(loss.name), as_prior(prior, query))
+    law = geometric_noise(query, epsilon, found.remap)
+    wish = Wish(loss, prior, frozenset(), "average", ())
+    return Mechanism(query, epsilon, law, wish.origin("geometric remap"), wish.optimality(law, query, found.bound))

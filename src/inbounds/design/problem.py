@@ -13,6 +13,41 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+SPARE = 1e-11
+"""Share of its largest loss by which a limit is kept tighter than asked: rounding to whole weights moves less."""
+
+
+@dataclass(frozen=True, eq=False)
+class LossLimit:
+    """Another expected loss that must stay below a bound: sum_i table[i, j] P[i, j] <= bound for every answer j
+    (`each`), or on average under the prior, or under a prior of its own (`under`). table: not negative.
+    spare: share of the largest loss by which a proposal keeps more than the bound."""
+
+    table: Floats
+    bound: float
+    each: bool
+    under: Floats | None = None
+    spare: float = SPARE
+
+    @property
+    def inside(self) -> float:
+        """The bound that a proposal keeps, so that the mechanism keeps the one that was asked for."""
+        return self.bound - self.spare * float(self.table.max())
+
+    def prior(self, prior: Floats) -> Floats:
+        """The weights of the answers in its average."""
+        return prior if self.under is None else self.under
+
+    def weights(self, prior: Floats, multiplier: Floats) -> Floats:
+        """What a multiplier (one per answer, or one) puts on each answer's loss."""
+        return multiplier if self.each else multiplier * self.prior(prior)
+
+    def values(self, P: Floats, prior: Floats) -> Floats:
+        """The losses that the bound is for: one per answer, or one."""
+        losses = (self.table * P).sum(axis=0)
+        return losses if self.each else np.array([losses @ self.prior(prior)])
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Minimize a linear loss over matrices P[output, answer], columns summing to one, that are private.
@@ -27,6 +62,7 @@ class Problem:
     below, above: row monotonicity of output i means: P[i, :below[i]] does not fall, P[i, above[i]:] does
         not rise (000 (12)-(13)). With one output per answer, below[i] = i + 1 and above[i] = i.
     properties: names of `inbounds.properties` to impose.
+    limits: other losses that must stay below a bound.
     """
 
     epsilon: float
@@ -38,6 +74,7 @@ class Problem:
     above: Ints
     worst: bool = False
     properties: frozenset[str] = field(default_factory=frozenset)
+    limits: tuple[LossLimit, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -4,11 +4,12 @@ import json
 import re
 import tomllib
 from collections.abc import Callable
+from contextlib import closing
 from decimal import Decimal
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
+from inbounds.files.held import parts_of
 from inbounds.trusted.extent import DEEPEST, LONGEST
 
 _JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -24,17 +25,14 @@ _DOTTED = re.compile(rf"(?:\.[^.=\[\]{{}},\n]*){{{DEEPEST}}}")
 
 _NUL = re.compile(r"\x00|\\u0{4}|\\U0{8}")
 
-CHUNK = 1 << 20
-"""Bytes read at a time."""
-
 Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 
 def text_of(path: str | PathLike[str], encoding: str = "utf-8") -> str:
     """The text of a file; a `ValueError` when it is longer than LONGEST, or not in this encoding."""
     content = bytearray()
-    with Path(path).open("rb") as file:
-        while part := file.read(CHUNK):  # a pipe, or a file that grows, has no length to ask for
+    with closing(parts_of(path)) as parts:
+        for part in parts:  # a pipe, or a file that grows, has no length to ask for
             content += part
             if len(content) > LONGEST:
                 raise ValueError(f"a file must have at most {LONGEST} bytes")

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from inbounds.files.held import database_open_here, start_of
+
 SQLITE_MAGIC = b"SQLite format 3\x00"
 """How a file with an SQLite database, and so a ledger in a file, begins."""
 
@@ -63,16 +65,15 @@ def refuse_database(target: Path, what: str = "output") -> None:
     A ledger that is open may not yet have its own mark in its file, and no database is ever written here.
     """
     real = os.path.realpath(target)
-    own = [real, *(real.removesuffix(end) for end in BESIDE_A_DATABASE if real.endswith(end))]
+    own = [*(real.removesuffix(end) for end in BESIDE_A_DATABASE if real.endswith(end)), real]
     if any(_is_database(Path(path)) for path in own):
         raise ValueError(f"{what} must not replace a ledger or another database, got {target}; give another name")
 
 
 def _is_database(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+    if database_open_here(path) is not None:
+        return True
+    return path.is_file() and start_of(path, len(SQLITE_MAGIC)) == SQLITE_MAGIC
 
 
 @contextmanager

@@ -39,6 +39,9 @@ class Answer:
     drawn: bool
 
 
+PLAIN = (str, int, float, Fraction)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Price:
     """The epsilons of the parts of a question. texts: their canonical JSON, as the entry has them.
@@ -53,7 +56,7 @@ class Price:
     def of(epsilon: Number, parts: Sequence[Number] | None) -> "Price":
         """The price of a whole in one part, or in parts that add up to it."""
         if parts is None:
-            return _in_one_part(epsilon)  # type: ignore[arg-type]
+            return _in_one_part(epsilon if type(epsilon) in PLAIN else as_epsilon(epsilon))  # type: ignore[arg-type]
         whole, each = as_epsilon(epsilon), tuple(map(as_epsilon, parts))
         if sum(each, Fraction(0)) != whole:
             raise ValueError(f"parts must add up to epsilon {whole}, got {sum(each, Fraction(0))}")
@@ -72,8 +75,22 @@ def units_of(rule: Rule, price: Price) -> int:
 
 @lru_cache(maxsize=1024, typed=True)
 def _in_one_part(epsilon: Any) -> Price:
-    """Most questions cost one of a few prices."""
+    """Most questions cost one of a few prices. Of types that are PLAIN, equal values mean the same."""
     return Price.in_parts((as_epsilon(epsilon),))
+
+
+def _as_question(question: Any) -> str:
+    """Canonical JSON of plain values; a name that is no text is refused, because JSON would write it as one."""
+    text = canonical(question)
+    if not _named_by_text(question):
+        raise TypeError("question must name its values by text, got another name; write it as text")
+    return text
+
+
+def _named_by_text(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _named_by_text(inner) for name, inner in value.items())
+    return not isinstance(value, list | tuple) or all(map(_named_by_text, value))
 
 
 class ChargeRequest(NamedTuple):
@@ -95,6 +112,6 @@ class ChargeRequest(NamedTuple):
         as_name(key, "key")
         if purpose:
             as_name(purpose, "purpose")
-        why, what, texts = quoted(purpose), "null" if question is None else canonical(question), price.texts
+        why, what, texts = quoted(purpose), "null" if question is None else _as_question(question), price.texts
         asked = f'{{"parts":{texts},"people":{quoted(people)},"purpose":{why},"question":{what}}}'
         return ChargeRequest(people, price, key, f'{{"parts":{texts},"purpose":{why}}}', sha256(asked))

@@ -126,11 +126,12 @@ class Ledger:
 
     def raise_budget(self, people: str, epsilon: Number, *, purpose: str = "") -> People:
         """Raise the budget of people to `epsilon` in all, under their rule; an entry says so. It never falls."""
+        there = self.about(people)
+        after = declared(people, epsilon, there.rule, there.delta)  # rule and delta never change; zCDP takes its time
         with self._store.writing() as run:
             before = rows.known(run, people, self.place)
             if before.budget_units is None:
                 raise ValueError(f"people must have a budget to raise, got {people}, counted without a cap")
-            after = declared(people, epsilon, before.rule, before.delta)
             assert after.budget_units is not None
             if after.budget_units < before.budget_units:
                 raise ValueError(f"epsilon must be at least the budget it raises, {before.epsilon}, got {epsilon}")
@@ -185,13 +186,15 @@ class Ledger:
 
         Whoever stores first wins: the bytes that are there already are returned, and these discarded.
         """
+        if not isinstance(content, bytes):
+            raise TypeError(f"an answer must be bytes, got {type(content).__name__}; encode it")
         with self._store.writing() as run:
             there = self._found(run, charge.key)
             if there is None or there.sha256 != charge.sha256:
                 raise LedgerError(f"{self.place} lost a charge that it had acknowledged; no answer is given out")
             if there.answer is not None:
                 return there.answer
-            last, name = rows.last_entry(run), charge.people.name
+            last, name = rows.last_entry(run), there.people.name
             number, _ = self._append(run, last, "answer", name, key=charge.key, digest=sha256(content))
             run("INSERT INTO answers VALUES (?, ?)", number, content)
         return content

@@ -13,7 +13,7 @@ from typing import Any
 from inbounds.errors import LedgerError
 from inbounds.extras import library
 from inbounds.ledger.migrations import POSTGRES, Step, migrate
-from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Transaction, Worded, without_password
+from inbounds.ledger.store import DOUBT, Rows, Run, Transaction, Turns, Worded, without_password
 
 SCHEMA = "inbounds_ledger"
 """All tables of a ledger; one ledger for each database."""
@@ -28,7 +28,7 @@ DEFINITIONS = """
 SELECT 'table', relname::text, concat_ws(' ', relkind, relpersistence, relrowsecurity, relforcerowsecurity)
   FROM pg_class WHERE relkind NOT IN ('i', 'I') AND relnamespace = ?::regnamespace
 UNION ALL SELECT 'column', concat(relname, '.', attname), concat_ws(' ', attnum, format_type(atttypid, atttypmod),
-    attnotnull, attgenerated, attidentity, pg_get_expr(adbin, adrelid))
+    attnotnull, attgenerated, attidentity, nullif(attcollation, 0)::regcollation, pg_get_expr(adbin, adrelid))
   FROM pg_attribute JOIN pg_class c ON attrelid = c.oid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
   WHERE attnum > 0 AND relkind NOT IN ('i', 'I') AND relnamespace = ?::regnamespace
 UNION ALL SELECT 'index', c.relname::text, concat_ws(' ', indisvalid, indisready, pg_get_indexdef(indexrelid))
@@ -40,7 +40,12 @@ UNION ALL SELECT 'trigger', tgname::text, concat_ws(' ', tgenabled, pg_get_trigg
 UNION ALL SELECT 'check', conname::text, concat_ws(' ', 'by', tgenabled, relname, tgfoid::regproc)
   FROM pg_trigger t JOIN pg_class c ON tgrelid = c.oid JOIN pg_constraint k ON tgconstraint = k.oid
   WHERE tgisinternal AND connamespace = ?::regnamespace
-UNION ALL SELECT 'function', proname::text, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = ?::regnamespace
+UNION ALL SELECT 'function', proname::text, CASE WHEN prokind = 'a' THEN 'aggregate' ELSE pg_get_functiondef(oid) END
+  FROM pg_proc WHERE pronamespace = ?::regnamespace
+UNION ALL SELECT 'operator', oprname::text, concat_ws(' ', oprleft::regtype, oprright::regtype, oprcode)
+  FROM pg_operator WHERE oprnamespace = ?::regnamespace
+UNION ALL SELECT 'table', c.relname::text, concat_ws(' ', 'inherited by', inhrelid::regclass)
+  FROM pg_inherits JOIN pg_class c ON inhparent = c.oid WHERE relnamespace = ?::regnamespace
 UNION ALL SELECT 'rule', rulename::text, pg_get_ruledef(r.oid)
   FROM pg_rewrite r JOIN pg_class c ON ev_class = c.oid WHERE relnamespace = ?::regnamespace
 """
@@ -54,7 +59,8 @@ class Postgres:
     """The store on a server. create: make its tables where there are none."""
 
     def __init__(self, url: str, *, create: bool, steps: Sequence[Step] = POSTGRES) -> None:
-        self.place, self._owner = without_password(url), Owner.here()
+        self.place = without_password(url)
+        self._turns = Turns(self.place, self._is_open)
         self._psycopg = library("psycopg", "postgres")
         with self._worded(f"{self.place} cannot be opened as a ledger"):
             self._connection = self._psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE)
@@ -84,18 +90,21 @@ class Postgres:
         return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def _transaction(self, begin: str, check: Callable[[], object] = lambda: None) -> Transaction:
-        self._owner.check(self.place)
-        if self._in_transaction():
-            raise LedgerError(f"{self.place} is in the middle of a transaction; ask again when it has ended")
         failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return Transaction(self._run, begin, self._undo, failed, check, self._commit)
+        return self._turns.give(Transaction(self._run, begin, self._undo, failed, check, self._commit))
 
-    def _in_transaction(self) -> bool:
-        return bool(self._connection.info.transaction_status == self._psycopg.pq.TransactionStatus.INTRANS)
+    def _trying(self) -> Transaction:
+        """A transaction that is undone in any case."""
+        failed = self._worded(f"{self.place} cannot be compared with a ledger as it is made")
+        return self._turns.give(Transaction(self._run, "BEGIN", self._undo, failed, lambda: None, self._undo))
+
+    def _is_open(self) -> bool:
+        status = self._psycopg.pq.TransactionStatus
+        return self._connection.info.transaction_status in (status.ACTIVE, status.INTRANS, status.INERROR)
 
     def _commit(self) -> None:
         """Commit, and believe it only if the server did: without a transaction it merely warns, or rolls back."""
-        if not self._in_transaction() or self._connection.execute("COMMIT").statusmessage != "COMMIT":
+        if not self._is_open() or self._connection.execute("COMMIT").statusmessage != "COMMIT":
             raise LedgerError(f"{self.place} did not commit; ask again with the same key, which costs nothing twice")
 
     def _lock(self) -> None:
@@ -109,43 +118,45 @@ class Postgres:
             self._connection.close()
 
     def _check_mode(self) -> None:
-        ((fsync, commit, pages),) = self._run(
+        ((fsync, commit, pages, role),) = self._run(
             "SELECT current_setting('fsync'), current_setting('synchronous_commit'), "
-            "current_setting('full_page_writes')"
+            "current_setting('full_page_writes'), current_setting('session_replication_role')"
         )
         if fsync != "on" or commit == "off" or pages != "on":
             raise LedgerError(
                 f"{self.place} must have fsync and full_page_writes on and synchronous_commit not off, got fsync "
                 f"{fsync}, full_page_writes {pages}, synchronous_commit {commit}; a loss of power could lose charges"
             )
+        if role != "origin":
+            raise LedgerError(
+                f"{self.place} must have session_replication_role origin, got {role}; its guards would not be asked"
+            )
 
     def guards(self) -> list[str]:
-        with self._worded(
-            f"{self.place} cannot be compared with a ledger as it is made: may this user create a schema?"
-        ):
-            strange = self._definitions()
-        return [f"its {kind} {name} is not as it was made" for kind, name in sorted({row[:2] for row in strange})]
+        with self._trying() as run:
+            if not run("SELECT has_database_privilege(current_database(), 'CREATE')")[0][0]:
+                raise LedgerError(
+                    f"{self.place} cannot be compared with a ledger as it is made: this user may not create a schema"
+                )
+            watchers = [name for (name,) in run("SELECT evtname::text FROM pg_event_trigger ORDER BY evtname")]
+            strange = self._definitions(run)
+        return [
+            *(f"its event trigger {name} could change what it is compared with" for name in watchers),
+            *(f"its {kind} {name} is not as it was made" for kind, name in sorted({row[:2] for row in strange})),
+        ]
 
-    def _definitions(self) -> set[tuple[Any, ...]]:
+    def _definitions(self, run: Run) -> set[tuple[Any, ...]]:
         """Definitions that differ from those which the steps make, in a schema that is gone afterwards."""
-        self._run("BEGIN")
-        try:
-            self._run(f"CREATE SCHEMA {AS_MADE}")
-            self._run(f"SET LOCAL search_path TO {AS_MADE}")
-            migrate(self._run, POSTGRES, self.place, lambda run: False)
-            self._run("SET LOCAL search_path TO pg_catalog")  # so that all names are written out with their schema
-            found, made = (self._defined_in(schema) for schema in (SCHEMA, AS_MADE))
-            return found ^ made
-        finally:
-            self._undo()
-
-    def _defined_in(self, schema: str) -> set[tuple[Any, ...]]:
-        rows = self._run(DEFINITIONS, *[schema] * DEFINITIONS.count("?"))
-        return {(kind, name, text.replace(f"{schema}.", "")) for kind, name, text in rows}
+        run(f"CREATE SCHEMA {AS_MADE}")
+        run(f"SET LOCAL search_path TO {AS_MADE}")
+        migrate(run, POSTGRES, self.place, lambda run: False)
+        run("SET LOCAL search_path TO pg_catalog")  # so that all names are written out with their schema
+        found, made = (_defined_in(run, schema) for schema in (SCHEMA, AS_MADE))
+        return found ^ made
 
     def close(self) -> None:
         """End the connection; a child process leaves that of its parent alone."""
-        if self._owner.process == os.getpid():
+        if self._turns.owner.process == os.getpid():
             self._connection.close()
 
     def _run(self, sql: str, *values: Any) -> Rows:
@@ -154,6 +165,11 @@ class Postgres:
 
     def _worded(self, sentence: str) -> Worded:
         return Worded(self._psycopg.Error, sentence, lambda reason: type(reason).__name__)
+
+
+def _defined_in(run: Run, schema: str) -> set[tuple[Any, ...]]:
+    rows = run(DEFINITIONS, *[schema] * DEFINITIONS.count("?"))
+    return {(kind, name, text.replace(f"{schema}.", "")) for kind, name, text in rows}
 
 
 def _has_steps(run: Run) -> bool:

@@ -7,23 +7,29 @@ with a write-ahead log it is FULL, and while the file is made, before there is o
 loss of power would undo all that followed.
 """
 
+import ctypes
 import os
 import time
+import weakref
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from inbounds.errors import LedgerError
 from inbounds.files import SQLITE_MAGIC, settle
+from inbounds.files.held import HeldFile, database_open_here, forget, hold, identity_of, let_go, start_of
 from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
-from inbounds.ledger.store import DOUBT, Owner, Rows, Run, Transaction, Worded
+from inbounds.ledger.store import DOUBT, Rows, Run, Transaction, Turns, Worded
 
 PATIENCE = 60.0
 """Seconds that a writer waits for the others."""
 
 LOGGED = b"\x02\x02"
 """Bytes 18 and 19 of a file with a write-ahead log: its write and read versions."""
+
+HEADER = 100
+"""Bytes of a database's header."""
 
 FULL = 2
 OLDEST = (3, 37)
@@ -61,7 +67,7 @@ def standard() -> Driver:
 def is_ledger(path: Path) -> bool:
     """Whether a file is an SQLite database with a ledger's application_id, which is in bytes 68..71."""
     try:
-        head = _start_of(path)
+        head = start_of(path, HEADER)
     except OSError:
         return False
     return head.startswith(SQLITE_MAGIC) and int.from_bytes(head[68:72], "big") == APPLICATION
@@ -73,16 +79,19 @@ class Sqlite:
     def __init__(
         self, path: Path, *, create: bool, driver: Driver | None = None, steps: Sequence[Step] = SQLITE
     ) -> None:
-        self.place, self._path, self._driver, self._owner = str(path), path, driver or standard(), Owner.here()
-        self._writing = self._transaction("BEGIN IMMEDIATE", self._check_name)
-        self._reading = self._transaction("BEGIN")
+        self.place, self._path, self._driver = str(path), path, driver or standard()
+        self._turns, self._holds = Turns(self.place, self._is_open), list[HeldFile]()
+        self._failed = self._worded(f"{path} could not be written or read; {DOUBT}")
         _check_file(path, create)
         before = _identity(self.place) if path.exists() else None
         with self._worded(f"{path} cannot be opened as a ledger"):
             self._connection = self._driver.connect(path, create)
+        _open_here.add(self)
         try:
+            self._hold(self.place)
             with self._worded(f"{path} cannot be opened as a ledger"):
                 self._prepare()
+            self._hold(f"{os.path.realpath(path)}-shm")
             self._check_mode()
             self._file = before or _identity(self.place)
             with self.writing() as run:
@@ -93,6 +102,11 @@ class Sqlite:
         except BaseException:
             self.close()
             raise
+
+    def _hold(self, file: str) -> None:
+        """From before the first lock on a file until after the last, nobody in this process may close it."""
+        if os.path.exists(file):
+            self._holds.append(hold(file, database=True))
 
     def _prepare(self) -> None:
         """Settings of this connection; the journal mode, which is the file's, only of a new file."""
@@ -120,16 +134,19 @@ class Sqlite:
                 time.sleep(0.01)
 
     def writing(self) -> AbstractContextManager[Run]:
-        self._owner.check(self.place)
-        return self._writing
+        return self._transaction("BEGIN IMMEDIATE", self._check_name)
 
     def reading(self) -> AbstractContextManager[Run]:
-        self._owner.check(self.place)
-        return self._reading
+        return self._transaction("BEGIN")
 
     def _transaction(self, begin: str, check: Callable[[], object] = lambda: None) -> Transaction:
-        failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return Transaction(self._run, begin, self._undo, failed, check, lambda: self._run("COMMIT"))
+        return self._turns.give(Transaction(self._run, begin, self._undo, self._failed, check, self._commit))
+
+    def _is_open(self) -> bool:
+        return bool(self._connection.in_transaction)
+
+    def _commit(self) -> None:
+        self._run("COMMIT")
 
     def _check_name(self) -> None:
         """Whether this connection writes to the file that others open under its name.
@@ -143,14 +160,14 @@ class Sqlite:
     def _undo(self) -> None:
         """After an error the database may have undone everything itself."""
         try:
-            if self._connection.in_transaction:
+            if self._is_open():
                 self._run("ROLLBACK")
         except self._driver.error:
             self._connection.close()
 
     def _check_mode(self) -> None:
         found = self._pragma("journal_mode"), self._pragma("synchronous"), self._pragma("foreign_keys")
-        if found[0] == "wal" and _start_of(self._path)[18:20] != LOGGED:
+        if found[0] == "wal" and start_of(self._path, HEADER)[18:20] != LOGGED:
             found = "another", *found[1:]
         if found[0] != "wal" or found[1] < FULL:
             raise LedgerError(
@@ -162,13 +179,28 @@ class Sqlite:
             raise LedgerError(f"{self.place} must enforce foreign keys; this SQLite was built without them")
 
     def guards(self) -> list[str]:
-        found = [str(row[0]) for row in self._run("PRAGMA integrity_check") if row[0] != "ok"]
-        found += [f"a row of {row[0]} refers to nothing" for row in self._run("PRAGMA foreign_key_check")]
-        here = set(self._run("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+        with self.reading() as run:
+            found = [str(row[0]) for row in run("PRAGMA integrity_check") if row[0] != "ok"]
+            found += [f"a row of {row[0]} refers to nothing" for row in run("PRAGMA foreign_key_check")]
+            here = set(run("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
         return found + [f"its {kind} {name} is not as it was made" for kind, name, _ in sorted(here ^ _schema())]
 
     def close(self) -> None:
+        """Close the file; a child process leaves that of its parent alone, whose log it would delete."""
+        self._close(let_go)
+
+    def _close(self, let_go: Callable[[HeldFile], None]) -> None:
+        if self._turns.owner.process != os.getpid():
+            return
+        self._turns.owner.check(self.place)
         self._connection.close()
+        while self._holds:
+            let_go(self._holds.pop())
+
+    def __del__(self) -> None:
+        """Nobody closed it: SQLite is about to, and must do so before the file is let go."""
+        with suppress(Exception):  # from another thread it stays held, which costs a descriptor and no lock
+            self._close(forget)
 
     def _run(self, sql: str, *values: Any) -> Rows:
         rows: Rows = self._connection.execute(sql, values).fetchall()
@@ -181,9 +213,20 @@ class Sqlite:
         return Worded(self._driver.error, sentence, str)
 
 
-def _start_of(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(100)
+_open_here: "weakref.WeakSet[Sqlite]" = weakref.WeakSet()
+
+
+def _keep_for_ever() -> None:
+    """In a child process: no connection of the parent is ever closed, not even when the interpreter ends.
+
+    To close it is to delete a log that by now may be somebody else's; one reference too many is what prevents it.
+    """
+    for store in _open_here:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._connection))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_keep_for_ever)
 
 
 def _identity(path: str) -> tuple[int, int]:
@@ -197,7 +240,7 @@ def _identity(path: str) -> tuple[int, int]:
             f"{path} must be the only name of its file, got {found.st_nlink} hard links; charges under one would not "
             "be seen under another: remove the others"
         )
-    return found.st_dev, found.st_ino
+    return identity_of(found)
 
 
 def _check_file(path: Path, create: bool) -> None:
@@ -208,8 +251,38 @@ def _check_file(path: Path, create: bool) -> None:
             )
         if not path.absolute().parent.is_dir():
             raise ValueError(f"a ledger must be in a folder that is there, got {path}")
-    elif path.stat().st_size and not _start_of(path).startswith(SQLITE_MAGIC):
+        return
+    there = database_open_here(path)
+    if there is not None and there.inherited:
+        raise LedgerError(
+            f"{path} must not be open when a process is forked that opens it too, because SQLite would believe that "
+            "the child has its parent's locks; close it before, or start processes by spawn"
+        )
+    if path.stat().st_size and not start_of(path, HEADER).startswith(SQLITE_MAGIC):
         raise LedgerError(f"{path} is no ledger; give another name")
+    real = os.path.realpath(path)
+    if _mount_of(real) != _mount_of(os.path.dirname(real)):
+        raise LedgerError(
+            f"{path} must not be mounted by itself, because its log is beside it under each of its names; mount its "
+            "folder"
+        )
+
+
+def _mount_of(path: str) -> str:
+    """The mount that a name is on, by Linux's number; nothing where the system does not say.
+
+    A descriptor that is for the name alone (O_PATH) costs no locks when it is closed.
+    """
+    if not hasattr(os, "O_PATH"):
+        return ""
+    handle = os.open(path, os.O_PATH)
+    try:
+        facts = Path(f"/proc/self/fdinfo/{handle}").read_text("ascii")
+    except OSError:
+        return ""
+    finally:
+        os.close(handle)
+    return facts.partition("mnt_id:")[2].split("\n")[0].strip()
 
 
 def _refuse_settings(action: int, name: str | None, value: str | None, *place: str | None) -> int:

@@ -5,6 +5,7 @@ All of a ledger's SQL is written once, with `?` for values; a store only begins,
 
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -77,12 +78,9 @@ class Worded(AbstractContextManager[None]):
             raise LedgerError(f"{self.sentence} ({self.detail(reason)})") from reason
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)  # not frozen: that would take as long to make as a transaction in memory to begin
 class Transaction(AbstractContextManager[Run]):
-    """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`.
-
-    It remembers nothing, so that one serves all transactions of its kind on a connection.
-    """
+    """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`."""
 
     run: Run
     begin: str
@@ -92,9 +90,8 @@ class Transaction(AbstractContextManager[Run]):
     commit: Callable[[], object]
 
     def __enter__(self) -> Run:
-        with self.failed:
-            self.run(self.begin)
         try:
+            self.run(self.begin)
             self.check()
         except BaseException as reason:
             self._undo(reason)
@@ -114,6 +111,30 @@ class Transaction(AbstractContextManager[Run]):
     def _undo(self, reason: BaseException) -> None:
         self.undo()
         self.failed.check(reason)
+
+
+class Turns:
+    """One transaction at a time on a connection, by its owner. is_open: whether the connection is inside of one.
+
+    A transaction is in the hands of its `with` block alone. Where it is gone and the database is still inside of one,
+    an interrupt came between two instructions, and what it left is undone before the next begins.
+    """
+
+    def __init__(self, place: str, is_open: Callable[[], bool]) -> None:
+        self.place, self.owner, self._is_open = place, Owner.here(), is_open
+        self._last: Callable[[], Transaction | None] = lambda: None
+
+    def give(self, transaction: Transaction) -> Transaction:
+        """The transaction, if nobody is in the middle of another."""
+        self.owner.check(self.place)
+        with transaction.failed:
+            left = self._is_open()
+        if left and self._last() is not None:
+            raise LedgerError(f"{self.place} is in the middle of a transaction; ask again when it has ended")
+        if left:
+            transaction.undo()
+        self._last = weakref.ref(transaction)
+        return transaction
 
 
 def without_password(url: str) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from inbounds.extras import library
 from inbounds.files import appearing, refuse_database
+from inbounds.files.held import refuse_open_database
 from inbounds.local.client import Randomizer
 from inbounds.trusted.incoming import as_array
 
@@ -27,6 +28,7 @@ Batch = dict[str, NDArray[Any]]
 
 def read(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
     """The named columns of a CSV or Parquet file, batch by batch."""
+    refuse_open_database(path)
     return _read_parquet(path, columns) if _is_parquet(path) else _read_csv(path, columns)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from inbounds.errors import TooLarge
 from inbounds.mechanism.law import Noise, noise_steps
 from inbounds.numbers import exact, float_above
-from inbounds.query import Query
+from inbounds.query import Query, as_query
 from inbounds.trusted.certify import neighbouring_weights
 
 Exact = Fraction | int
@@ -65,7 +65,7 @@ def audit(matrix: ArrayLike, query: Query) -> Audit:
     3.0
     """
     values = _numbers(matrix)
-    if values.shape != query.shape:
+    if values.shape != as_query(query).shape:
         raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {values.shape}")
     if (values < 0).any():
         raise ValueError("matrix entries must be finite and not negative")

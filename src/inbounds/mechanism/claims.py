@@ -21,7 +21,8 @@ def claimed(mechanism: "Mechanism") -> list[str]:
         return found
     if objective_value(mechanism) is None:
         found.append(f"that its {best.objective} is {best.value:.9g}")
-    return [*found, f"that no private mechanism has a lower {best.objective} than {best.bound:.9g}"]
+    left = f" ({best.remaining})" if best.remaining else ""
+    return [*found, f"that no private mechanism has a lower {best.objective} than {best.bound:.9g}{left}"]
 
 
 def _who_moves(query: Query) -> str:

@@ -20,7 +20,7 @@ from inbounds.mechanism.origin import Optimality, Origin
 from inbounds.mechanism.repair import mirrored_weights, weights_near
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above
 from inbounds.properties import Layout, holding, meaningful, square
-from inbounds.query import Query
+from inbounds.query import Query, as_query
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.sample import Draws, entropy, report, simulated
 
@@ -257,7 +257,7 @@ def near(matrix: Floats, query: Query, epsilon: Fraction, *, even: bool = False)
 
 def _proposed(matrix: ArrayLike, query: Query) -> Floats:
     """The matrix as floats, with the right shape, finite, non-negative, columns summing to one."""
-    refuse_beyond_limit(query)
+    refuse_beyond_limit(as_query(query))
     floats = np.asarray(matrix, dtype=np.float64)
     if floats.shape != query.shape:
         raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {floats.shape}")

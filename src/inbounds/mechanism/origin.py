@@ -17,6 +17,10 @@ class Origin:
         return f"{self.name}({inside})" if inside else self.name
 
 
+NO_GAP = 1e-6
+"""A gap of at most this share of the value is not worth a word."""
+
+
 @dataclass(frozen=True)
 class Optimality:
     """What its designer proved about a mechanism: its value of the objective and a bound no other can beat.
@@ -33,7 +37,20 @@ class Optimality:
         """The most that any other mechanism could still gain."""
         return max(0.0, self.value - self.bound)
 
+    @property
+    def remaining(self) -> str:
+        """What may be left to gain, in words; nothing where that is at most NO_GAP of the value.
+
+        >>> Optimality("average absolute loss", 0.5, 0.49).remaining
+        'up to 2 % may remain'
+        """
+        if self.gap <= NO_GAP * abs(self.value):
+            return ""
+        return f"up to {100 * self.gap / abs(self.value):.2g} % may remain" if self.value else "a gain may remain"
+
     def __str__(self) -> str:
+        left = f"; {self.remaining}" if self.remaining else ""
         return (
-            f"{self.objective} {self.value:.9g}; claimed, not checked: no private mechanism is below {self.bound:.9g}"
+            f"{self.objective} {self.value:.9g}; claimed, not checked: no private mechanism is below "
+            f"{self.bound:.9g}{left}"
         )

@@ -14,8 +14,25 @@ Ratios = Sequence[tuple[slice | tuple[slice, ...], int]]
 
 
 def least_neighbour(high: Ints, p: int) -> Ints:
-    """The least weight that may stand beside `high`: ceil(high · 2**EXP_BITS / p)."""
-    return np.asarray(-((-(high.astype(object) << EXP_BITS)) // p), dtype=np.int64)
+    """The least weight that may stand beside `high`: ceil(high · 2**EXP_BITS / p).
+
+    Nearly always ceil(high · R / 2**64) with R = ceil(2**(EXP_BITS + 64) / p) < 2**64, from products of halves that fit
+    64 bits. R is up to one too large, which adds less than `high` to the product: where the product's last 64 bits are
+    no more than that, whole numbers of any size decide.
+    """
+    if p == 1 << EXP_BITS:
+        return high.copy()
+    reciprocal = -(-(1 << (EXP_BITS + 64)) // p)
+    top, bottom = np.uint64(reciprocal >> 32), np.uint64(reciprocal & 0xFFFFFFFF)
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    x = high.astype(np.uint64)
+    a, b = x >> half, x & low
+    one, two = a * bottom + (b * bottom >> half), b * top
+    whole = a * top + (one >> half) + (two >> half) + ((one & low) + (two & low) >> half)
+    least: Ints = whole.astype(np.int64) + 1
+    near = x * np.uint64(reciprocal) <= x  # the product modulo 2**64
+    least[near] = -((-(high[near].astype(object) << EXP_BITS)) // p)
+    return least
 
 
 def raise_rows(weights: Ints, ratios: Ratios) -> None:

@@ -15,7 +15,7 @@ from inbounds.query.constructors import (
 )
 from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
 from inbounds.query.quantile import Quantile, median, quantile
-from inbounds.query.query import Query
+from inbounds.query.query import Query, as_query
 from inbounds.trusted.scale import Scale
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Query",
     "Reach",
     "Scale",
+    "as_query",
     "bounds",
     "category",
     "cells",

@@ -290,3 +290,10 @@ class Query:
         what = f"{len(self.labels)} labels" if self.labels is not None else repr(self.answers)
         extra = "" if self.one_output_per_answer else f", reported in {self.outputs!r}"
         return f"<{self.kind}: {what}{extra}; neighbours: {self.neighbours}>"
+
+
+def as_query(query: object) -> Query:
+    """The query itself; anything else is refused in words that say how one is made."""
+    if not isinstance(query, Query):
+        raise TypeError(f"query must be a question such as ib.count(20) or ib.mean(10, 1, 5), got {query!r:.60}")
+    return query

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from inbounds.catalog.registry import REGISTRY, Family, families
-from inbounds.errors import InboundsError, TooLarge
+from inbounds.errors import InboundsError, TooLarge, meant
 from inbounds.extras import library
 from inbounds.loss import Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
@@ -160,7 +160,8 @@ class Comparison:
 
     def _checked_column(self, column: str) -> str:
         if column not in self.columns:
-            raise ValueError(f"column must be one of {', '.join(self.columns)}, got {column!r}")
+            known = ", ".join(self.columns)
+            raise ValueError(f"column must be one of {known}, got {column!r}{meant(column, self.columns)}")
         return column
 
 

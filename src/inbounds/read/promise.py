@@ -5,6 +5,7 @@ integers of a certified mechanism: floats decide only when they are clear, Fract
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -12,11 +13,11 @@ from typing import Any, Literal
 import numpy as np
 
 from inbounds.catalog.registry import Family, families
-from inbounds.errors import Infeasible
-from inbounds.loss import Loss, LossLike, Prior, as_loss, off_by_more_than
+from inbounds.errors import Infeasible, meant
+from inbounds.loss import Loss, LossLike, Prior, Restriction, as_loss, off_by_more_than
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import EPSILON_RANGE, Number, as_epsilon, exact
-from inbounds.query import Query
+from inbounds.query import Query, as_query
 
 CLEAR = 1e-9
 """A float measure this far from the bound, relative to it, has decided; its own error is below 10^-11."""
@@ -124,21 +125,24 @@ class Kept:
 # --- the smallest epsilon ---------------------------------------------------------------------------------
 
 
-def epsilon_for(query: Query, promise: Promise, family: str | Family = "optimal") -> Kept:
+def epsilon_for(
+    query: Query, promise: Promise, family: str | Family = "optimal", *, subject_to: Sequence[Restriction] = ()
+) -> Kept:
     """The smallest epsilon at which a family of mechanisms keeps a promise, with the mechanism that keeps it.
 
     family: "optimal" (the best that any mechanism can do), the name of a function of the catalog, or any function
     (query, epsilon) to Mechanism. Guarantee: the mechanism returned is certified for the epsilon returned and keeps
     the promise. That no smaller epsilon would do holds to five digits where the error falls as epsilon grows
     (always for "optimal"); other families are asked again at smaller values, and the smallest that works is
-    taken. About twenty mechanisms are made. `Infeasible` when not even epsilon 64 is enough.
+    taken. About twenty mechanisms are made. subject_to: limits that the "optimal" one keeps too, as in `ib.optimal`.
+    `Infeasible` when not even epsilon 64 is enough.
 
     >>> from inbounds.query import count
     >>> kept = epsilon_for(count(10), within(1, "0.9"), "truncated_geometric")
     >>> print(kept)
     epsilon 1.3863: within ±1 with probability 0.9 for every true answer, by truncated_geometric
     """
-    search = _Search(query, promise, _family(family, promise))
+    search = _Search(as_query(query), promise, _family(family, promise, subject_to))
     low, high = _bracket(search)
     found = search.smallest(low, high)
     if family != "optimal":
@@ -159,7 +163,10 @@ class _Search:
     def keeps(self, index: int) -> bool:
         if index in self.kept:
             return True
-        mechanism = self.make(self.query, _grid(index))
+        try:
+            mechanism = self.make(self.query, _grid(index))
+        except Infeasible:  # of its limits
+            return False
         if self.promise.kept_by(mechanism):
             self.kept[index] = mechanism
             return True
@@ -288,18 +295,21 @@ def _rounded_up(value: Fraction) -> Fraction:
     return math.ceil(value * scale) / scale
 
 
-def _family(family: str | Family, promise: Promise) -> Family:
+def _family(family: str | Family, promise: Promise, limits: Sequence[Restriction] = ()) -> Family:
+    if limits and family != "optimal":
+        raise ValueError("subject_to must be left out for a family other than 'optimal', which alone can keep limits")
     if callable(family):
         return family
     if family == "optimal":
         from inbounds.design.optimal import optimal
 
         return lambda query, epsilon: optimal(
-            query, epsilon, promise.loss, promise.prior, (), promise.aim, max_seconds=PATIENCE
+            query, epsilon, promise.loss, promise.prior, (), promise.aim, subject_to=limits, max_seconds=PATIENCE
         )
     known = families()
     if family not in known:
-        raise ValueError(f"family must be 'optimal', one of {', '.join(known)}, or a function, got {family!r}")
+        hint = meant(family, ("optimal", *known))
+        raise ValueError(f"family must be 'optimal', one of {', '.join(known)}, or a function, got {family!r}{hint}")
     return known[family]
 
 

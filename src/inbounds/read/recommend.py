@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from inbounds.loss import LossLike, Prior, as_loss
+from inbounds.loss import AtMost, LossLike, Prior, as_loss
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number
-from inbounds.properties import canonical
-from inbounds.query import Query
+from inbounds.properties import listed
+from inbounds.query import Query, as_query
 from inbounds.read.compare import TIE, Comparison, Row, compare, fitting, usual
 
 
@@ -38,11 +38,12 @@ def recommend(
     loss: LossLike | None = None,
     prior: Prior = None,
     aim: Literal["average", "worst"] = "average",
+    subject_to: Iterable[AtMost] = (),
 ) -> Recommendation:
     """The mechanism with the least loss among those that have what is needed, and why, in two sentences.
 
-    needs: property names such as "fair" or "column_monotone". Among equals the one with a closed form is taken:
-    it is easier to explain.
+    needs: property names such as "fair" or "column_monotone". subject_to: limits as in `ib.optimal`. Among equals the
+    one with a closed form is taken: it is easier to explain.
 
     >>> from inbounds.query import count
     >>> recommend(count(10), 1, ["fair"], loss="zero-one").name
@@ -50,21 +51,31 @@ def recommend(
     """
     from inbounds.design.optimal import optimal
 
-    asked = tuple(canonical(name, ordered=query.ordered) for name in needs)
+    asked = listed(needs, ordered=as_query(query).ordered)
     chosen = as_loss(loss) if loss is not None else as_loss(usual(query)[0])
     made, left_out = fitting(query, epsilon, chosen)
-    made["optimal"] = optimal(query, epsilon, chosen, prior, asked, aim)
+    limits = tuple(subject_to)
+    made["optimal"] = optimal(query, epsilon, chosen, prior, asked, aim, subject_to=limits)
     found = replace(compare(made, losses=[chosen], prior=prior), left_out=left_out)
     column = chosen.name if aim == "average" else f"worst {chosen.name}"
-    fit = [row for row in found.rows if not asked or set(asked) <= set(row.properties or ())]
+    having = [row for row in found.rows if not asked or set(asked) <= set(row.properties or ())]
+    fit = [row for row in having if all(_keeps(row.mechanism, limit, prior) for limit in limits)]
     least = min(_value(row, column) for row in fit)
     equals = [row for row in fit if _value(row, column) <= least * (1 + TIE)]
     taken = min(equals, key=lambda row: row.mechanism.optimality is not None)
-    return Recommendation(taken.name, taken.mechanism, _reason(found, taken, fit, asked, column), found)
+    return Recommendation(taken.name, taken.mechanism, _reason(found, taken, fit, asked, column, limits), found)
 
 
-def _reason(found: Comparison, taken: Row, fit: list[Row], asked: tuple[str, ...], column: str) -> str:
+def _keeps(mechanism: Mechanism, limit: AtMost, prior: Prior) -> bool:
+    value = mechanism.worst_loss(limit.loss) if limit.aim == "worst" else mechanism.loss(limit.loss, prior)
+    return value <= float(limit.bound)
+
+
+def _reason(
+    found: Comparison, taken: Row, fit: list[Row], asked: tuple[str, ...], column: str, limits: tuple[AtMost, ...]
+) -> str:
     having = f" and are {_listed([name.replace('_', ' ') for name in asked])}" if asked else ""
+    having += f" and keep {_listed([str(limit) for limit in limits])}" if limits else ""
     loss = column.replace("worst ", "") + " loss"
     case = "loss in the worst case" if column.startswith("worst ") else "expected loss"
     value = _value(taken, column)
@@ -78,7 +89,7 @@ def _reason(found: Comparison, taken: Row, fit: list[Row], asked: tuple[str, ...
         runner = min(others, key=lambda row: _value(row, column))
         parts.append(f"the next best, {runner.name}, loses {_more(_value(runner, column), value)} more")
     free = min(found.rows, key=lambda row: _value(row, column))
-    if asked and _value(free, column) < value * (1 - TIE):
+    if (asked or limits) and _value(free, column) < value * (1 - TIE):
         parts.append(f"what you need costs {_more(value, _value(free, column))} against {free.name}, which lacks it")
     second = " and ".join(parts) or "every other mechanism that fits does as well, so the simplest is named"
     return f"{first} {second[0].upper()}{second[1:]}."

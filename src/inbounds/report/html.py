@@ -157,7 +157,9 @@ def _passport(m: Mechanism) -> Lines:
     rows.append(["tight epsilon", f"{m.effective_epsilon():.9g} (promised: {decimal(m.epsilon)})"])
     if m.optimality is not None:
         best = m.optimality
-        rows.append(["optimality", f"{best.objective} {best.value:.9g}; nothing private is below {best.bound:.9g}"])
+        left = f"; {best.remaining}" if best.remaining else ""
+        proved = f"{best.objective} {best.value:.9g}; nothing private is below {best.bound:.9g}{left}"
+        rows.append(["optimality", proved])
     return [*rows, ["claimed, not checked", "; ".join(words.claimed(m))], ["sha256", m.sha256]]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from warnings import warn
 
 from inbounds.files import write_text
-from inbounds.tables.answer import Asked, Designed, Mechanisms, Released, answered, mechanisms_of
+from inbounds.tables.answer import Asked, Designed, Mechanisms, answers, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
@@ -23,13 +23,16 @@ from inbounds.tables.engine import open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
 from inbounds.tables.forms import RecordForm
 from inbounds.tables.keys import Groups, groups
+from inbounds.tables.layout import Released
 from inbounds.tables.passports import mechanism, write_passports
 from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.plan.reading import PlanLike, as_plan, read_plan
+from inbounds.tables.recompute import recomputed
 from inbounds.tables.record import composition, statement
 from inbounds.tables.record import record as recorded
 from inbounds.tables.sources.source import Source
 from inbounds.tables.texts import number
+from inbounds.tables.totals import totals
 from inbounds.tables.worth import NoBetter, check_worth, no_better
 from inbounds.tables.write import check_report, check_target, record_path, same_release
 from inbounds.tables.write import write as written
@@ -54,7 +57,9 @@ __all__ = [
     "mechanism",
     "preview",
     "read_plan",
+    "recomputed",
     "release",
+    "totals",
 ]
 
 
@@ -214,8 +219,8 @@ def _drawn(
         progress("aggregating", 0, 1)
         truths = source.aggregate()
         progress("aggregating", 1, 1)
-    columns = answered(designed, truths, progress=progress)
-    return booking.keep(arrow(columns), recorded(designed, idle)), designed
+    found = answers(designed, truths, progress=progress)
+    return booking.keep(arrow(found.columns), recorded(designed, idle, found.reports)), designed
 
 
 def preview(

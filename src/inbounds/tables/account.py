@@ -13,6 +13,10 @@ touch different numbers (cells, or a pair of sums), each of the r·c costs its o
 one record apart, so that k records in one number cost k times that. Drawing every cell for r records at epsilon/c would
 cost up to r times too much.
 
+What adds up is drawn together with its sums, in layers: levels of a hierarchy, margins of a crosstab. A record is in
+one node of each layer, so that the layers' shares of epsilon add up; persons are counted by unit, because records in
+different groups may be in one node above.
+
 How far one record moves each answer, and so which query answers it, is said in `statistics`, for each kind.
 """
 
@@ -21,6 +25,7 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.query import Quantile, Query, Reach, with_neighbours
+from inbounds.tables.layers import Layered, layered
 from inbounds.tables.plan import CHANGE, PERSON, Contribution, Plan, Statistic
 from inbounds.tables.statistics import KINDS, Subject
 
@@ -29,7 +34,8 @@ from inbounds.tables.statistics import KINDS, Subject
 class AccountLine:
     """One line of the account: a statistic, what it spends, and at which epsilon each number of it is drawn.
 
-    records: how many records one person moves each number by at that epsilon.
+    records: how many records one person moves each number by at that epsilon. layered: how a statistic that adds up
+    shares it with its sums.
     """
 
     statistic: Statistic
@@ -37,26 +43,37 @@ class AccountLine:
     drawn_at: Fraction
     reason: str
     records: int = 1
+    layered: Layered | None = None
+
+    @property
+    def own_at(self) -> Fraction:
+        """The epsilon of the statistic's own numbers."""
+        return self.drawn_at if self.layered is None else self.drawn_at * self.layered.share
 
 
 def account(plan: Plan) -> list[AccountLine]:
     """What every statistic spends; groups are disjoint and compose in parallel, statistics add up."""
-    person = plan.contribution
-    return [
-        AccountLine(
-            statistic,
-            spent,
-            *drawn(statistic.kind, plan.groups.public, plan.neighbours, spent, person),
-            records_at_once(statistic.kind, person),
-        )
-        for statistic, spent in zip(plan.statistics, plan.epsilons, strict=True)
-    ]
+    found, person = [], plan.contribution
+    for statistic, spent in zip(plan.statistics, plan.epsilons, strict=True):
+        by_unit = counted_by_unit(statistic.kind, plan.adds_up(statistic))
+        drawn_at, reason = drawn(statistic.kind, plan.groups.public, plan.neighbours, spent, person, by_unit)
+        records = 1 if by_unit else person.records
+        layers = layered(plan, statistic, drawn_at) if plan.adds_up(statistic) else None
+        found.append(AccountLine(statistic, spent, drawn_at, reason, records, layers))
+    return found
 
 
-def drawn(kind: str, public: bool, neighbours: str, spent: Fraction, person: Contribution) -> tuple[Fraction, str]:
+def counted_by_unit(kind: str, adds_up: bool) -> bool:
+    """Whether records of one person may touch different numbers, so that each costs its own."""
+    return KINDS[kind].by_unit or adds_up
+
+
+def drawn(
+    kind: str, public: bool, neighbours: str, spent: Fraction, person: Contribution, by_unit: bool
+) -> tuple[Fraction, str]:
     """The epsilon at which each number of a statistic is drawn, and why: a changed record may move two of them."""
     if neighbours == PERSON:
-        return _drawn_for_persons(kind, spent, person)
+        return _drawn_for_persons(by_unit, spent, person)
     if neighbours == CHANGE and not public:
         return spent / 2, "half, because a changed record may leave one group and enter another"
     if neighbours == CHANGE and KINDS[kind].in_cells:
@@ -64,10 +81,10 @@ def drawn(kind: str, public: bool, neighbours: str, spent: Fraction, person: Con
     return spent, "all of it, because one record touches one number of one group"
 
 
-def _drawn_for_persons(kind: str, spent: Fraction, person: Contribution) -> tuple[Fraction, str]:
-    touched = person.groups * (person.records if KINDS[kind].by_unit else 1)
+def _drawn_for_persons(by_unit: bool, spent: Fraction, person: Contribution) -> tuple[Fraction, str]:
+    touched = person.groups * (person.records if by_unit else 1)
     records, groups = _counted(person.records, "record"), _counted(person.groups, "group")
-    if KINDS[kind].by_unit and person.records > 1:
+    if by_unit and person.records > 1:
         why = f"{records} of one person may touch as many numbers" + (f", in each of {groups}" * (person.groups > 1))
     else:
         why = f"one person moves one number of each of {groups}"
@@ -77,11 +94,6 @@ def _drawn_for_persons(kind: str, spent: Fraction, person: Contribution) -> tupl
 
 def _counted(number: int, what: str) -> str:
     return f"one {what}" if number == 1 else f"{number} {what}s"
-
-
-def records_at_once(kind: str, person: Contribution) -> int:
-    """How many records one person moves a number by, at the epsilon it is drawn at."""
-    return 1 if KINDS[kind].by_unit else person.records
 
 
 def query_of(kind: str, subject: Subject[Any], size: int, records: int = 1) -> Query | Quantile:

@@ -20,10 +20,13 @@ from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Quantile, Query
 from inbounds.tables.account import AccountLine, account, query_of
+from inbounds.tables.adding.form import ReportsForm
 from inbounds.tables.consistent import summing_to
 from inbounds.tables.designs import AnyMechanism, Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
+from inbounds.tables.layers import layer_request
+from inbounds.tables.layout import Released, levels_and_sizes, of_groups, reports_form
 from inbounds.tables.plan import Plan
 from inbounds.tables.statistics import Derived, ExpectedError
 from inbounds.tables.statistics.kind import ValueCounts
@@ -38,13 +41,18 @@ Mechanisms = Mapping[tuple[str, int], AnyMechanism]
 
 @dataclass(frozen=True)
 class Asked:
-    """A plan's numbers before the data is looked at: for every statistic, the request of each distinct size."""
+    """A plan's numbers before the data is looked at.
+
+    requests: for every statistic, that of each distinct size. layers: for every statistic, those of the sums that are
+    drawn beside it.
+    """
 
     plan: Plan
     entries: tuple[AccountLine, ...]
     sizes: tuple[int, ...]
     members: tuple[Ints, ...] = field(repr=False)
     requests: tuple[tuple[Request, ...], ...] = field(repr=False)
+    layers: tuple[tuple[Request, ...], ...] = field(repr=False)
 
     @classmethod
     def of(cls, plan: Plan) -> "Asked":
@@ -52,14 +60,16 @@ class Asked:
         distinct, place = np.unique(plan.groups.sizes, return_inverse=True)
         order = np.argsort(place, kind="stable")
         members = np.split(order, np.cumsum(np.bincount(place))[:-1])
-        entries, requests = tuple(account(plan)), []
+        entries, requests, layers = tuple(account(plan)), [], []
         for k, entry in enumerate(entries):
             with plan.located(), at("statistics", k, entry.statistic.kind):
                 wishes = plan.wishes_of(entry.statistic)
                 kind, subject = entry.statistic.kind, plan.subject(entry.statistic)
                 queries = [query_of(kind, subject, int(size), entry.records) for size in distinct]
-                requests.append(tuple(Request(query, entry.drawn_at, wishes) for query in queries))
-        return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests))
+                requests.append(tuple(Request(query, entry.own_at, wishes) for query in queries))
+                above = () if entry.layered is None else entry.layered.layers
+                layers.append(tuple(layer_request(entry.statistic, subject, layer, entry.drawn_at) for layer in above))
+        return cls(plan, entries, tuple(distinct.tolist()), tuple(members), tuple(requests), tuple(layers))
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,7 @@ class Designed:
     asked: Asked
     designs: tuple[tuple[Design, ...], ...] = field(repr=False)
     expected: tuple[tuple[ExpectedError, ...], ...]
+    layers: tuple[tuple[Design, ...], ...] = field(repr=False)
 
     @property
     def idle(self) -> bool:
@@ -84,8 +95,9 @@ class Designed:
     def of(cls, asked: Asked, folder: Path, progress: Progress = no_progress) -> "Designed":
         """Design every distinct request once; what cannot be designed is an error about its statistic."""
         made: dict[Request, Design] = {}
-        distinct = len({request for row in asked.requests for request in row})
-        for k, row in enumerate(asked.requests):
+        rows = [(*own, *above) for own, above in zip(asked.requests, asked.layers, strict=True)]
+        distinct = len({request for row in rows for request in row})
+        for k, row in enumerate(rows):
             kind = asked.plan.statistics[k].kind
             with asked.plan.located(), at("statistics", k, kind):
                 for request in row:
@@ -93,16 +105,19 @@ class Designed:
                         progress("designing", len(made), distinct)
                         made[request] = _made(request, folder)
         progress("designing", distinct, distinct)
-        designs = tuple(tuple(made[request] for request in row) for row in asked.requests)
+        designs, layers = (
+            tuple(tuple(made[request] for request in row) for row in wanted)
+            for wanted in (asked.requests, asked.layers)
+        )
         found: dict[tuple[Request, str, Any], ExpectedError] = {}
-        rows = []
+        expected = []
         for statistic, row in zip(asked.plan.statistics, asked.requests, strict=True):
             loss, derived = statistic.own.error, statistic.own.derived(asked.plan.subject(statistic))
             for request in row:
                 if (request, loss, derived) not in found:
                     found[request, loss, derived] = expected_of(made[request].mechanism, request, loss, derived)
-            rows.append(tuple(found[request, loss, derived] for request in row))
-        return cls(asked, designs, tuple(rows))
+            expected.append(tuple(found[request, loss, derived] for request in row))
+        return cls(asked, designs, tuple(expected), layers)
 
 
 def _made(request: Request, folder: Path) -> Design:
@@ -131,37 +146,79 @@ def expected_of(made: AnyMechanism, request: Request, loss: str, derived: Derive
 def mechanisms_of(designed: Designed) -> Mechanisms:
     """All mechanisms of a release, by the statistic's name and the group's size."""
     asked = designed.asked
-    return {
+    found = {
         (statistic.name, size): made.mechanism
         for statistic, row in zip(asked.plan.statistics, designed.designs, strict=True)
         for size, made in zip(asked.sizes, row, strict=True)
     }
+    for entry, row in zip(asked.entries, designed.layers, strict=True):
+        layers = () if entry.layered is None else entry.layered.layers
+        for layer, made in zip(layers, row, strict=True):
+            found[f"{entry.statistic.name}: {layer.name}", layer.size] = made.mechanism
+    return found
 
 
 @dataclass(frozen=True)
-class Released:
-    """One released column: a name and one value per declared group."""
+class Answers:
+    """What is released: columns, and the reports behind those that were made to add up."""
 
-    name: str
-    values: NDArray[Any] = field(repr=False)
+    columns: list[Released]
+    reports: ReportsForm | None = field(default=None, repr=False)
 
 
 def answered(
     designed: Designed, truths: Truths, *, draws: Draws = entropy, progress: Progress = no_progress
 ) -> list[Released]:
     """The released columns: keys, declared sizes where they differ, every statistic with its error and interval."""
-    plan, columns = designed.asked.plan, [*_key_columns(designed.asked.plan), *_size_column(designed.asked.plan)]
+    return answers(designed, truths, draws=draws, progress=progress).columns
+
+
+def answers(designed: Designed, truths: Truths, *, draws: Draws = entropy, progress: Progress = no_progress) -> Answers:
+    """The released columns, and the reports behind those that were made to add up."""
+    plan = designed.asked.plan
     rows, total = iter(truths.positions), len(truths.positions) * len(plan.groups)
-    done, drawn = 0, list[dict[str, Ints]]()
+    done = 0
+    drawn, layered = list[dict[str, Ints]](), dict[int, list[list[Ints]]]()
     for k, statistic in enumerate(plan.statistics):
         drawn.append({})
+        positions: list[Any] = []
         for name in plan.draws(statistic):
-            drawn[k][name] = _drawn(designed.asked, designed.designs[k], next(rows), draws)
+            positions.append(next(rows))
+            drawn[k][name] = _drawn(designed.asked, designed.designs[k], positions[-1], draws)
             done += len(plan.groups)
             progress("answering", done, total)
-    for k, cells in enumerate(_in_order(plan, drawn)):
-        columns += _spoken(designed, k, drawn[k], cells)
-    return columns
+        if plan.adds_up(statistic):
+            layered[k] = [list(drawn[k].values()), *_drawn_layers(designed, k, positions, draws)]
+    columns = {
+        k: _spoken(designed, k, drawn[k], cells) for k, cells in enumerate(_in_order(plan, drawn)) if k not in layered
+    }
+    if not layered:
+        return Answers([*keys_and_sizes(plan), *(column for k in columns for column in columns[k])])
+    return _adding_up(designed, columns, layered)
+
+
+def _drawn_layers(designed: Designed, k: int, positions: Sequence[Ints], draws: Draws) -> list[list[Ints]]:
+    """Reports about the sums beside a statistic's own numbers: for every layer, rows of them."""
+    layered = designed.asked.entries[k].layered
+    assert layered is not None
+    return [
+        [report(_plain(design).law.sampler, row, draws) for row in layer.sums(positions)]
+        for layer, design in zip(layered.layers, designed.layers[k], strict=True)
+    ]
+
+
+def _adding_up(designed: Designed, columns: dict[int, list[Released]], layered: dict[int, list[list[Ints]]]) -> Answers:
+    """The table after post-processing: statistics that add up, adjusted, beside those that do not."""
+    from inbounds.tables.adjust import adjusted_columns  # with much of SciPy, which only such plans need
+
+    plan = designed.asked.plan
+    reports = reports_form(plan, designed.asked.entries, layered)
+    for k, adjusted in zip(layered, adjusted_columns(reports), strict=True):
+        columns[k] = [Released(name, values) for name, values in adjusted.items()]
+    found = keys_and_sizes(plan) if plan.hierarchy is None else levels_and_sizes(plan)
+    for k in range(len(plan.statistics)):
+        found += columns[k] if k in layered else [of_groups(plan, column) for column in columns[k]]
+    return Answers(found, reports)
 
 
 def _in_order(plan: Plan, drawn: Sequence[dict[str, Ints]]) -> list[dict[str, Ints]]:
@@ -276,20 +333,17 @@ def _derived_intervals(
 
 
 def _plain(design: Design) -> Mechanism:
-    """What numbers that others are computed from are drawn by."""
+    """What numbers that others are computed from, and sums, are drawn by."""
     assert isinstance(design.mechanism, Mechanism)
     return design.mechanism
 
 
-def _key_columns(plan: Plan) -> list[Released]:
-    """What names each group; public."""
+def keys_and_sizes(plan: Plan) -> list[Released]:
+    """What names each group, and its declared size where they differ, so that a reader knows which mechanism answered
+    it; public."""
     keys = plan.groups.keys
-    return [Released(name, np.array([key[k] for key in keys], dtype=object)) for k, name in enumerate(plan.groups.by)]
-
-
-def _size_column(plan: Plan) -> list[Released]:
-    """What was declared about each group's size, so that a reader knows which mechanism answered it; public."""
-    return [Released(plan.size_column, np.array(plan.groups.sizes))] if plan.size_column else []
+    found = [Released(name, np.array([key[k] for key in keys], dtype=object)) for k, name in enumerate(plan.groups.by)]
+    return found + ([Released(plan.size_column, np.array(plan.groups.sizes))] if plan.size_column else [])
 
 
 # --- credible intervals: where the true answer lies, given the released one and a prior over the answers ----

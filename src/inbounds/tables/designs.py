@@ -18,7 +18,7 @@ from inbounds.catalog.registry import REGISTRY
 from inbounds.catalog.wide import median_geometric, wide_geometric
 from inbounds.errors import InboundsError
 from inbounds.files import content_of
-from inbounds.loss import ErrorLoss, loss_named
+from inbounds.loss import ErrorLoss, limit_named, loss_named
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism
@@ -62,10 +62,14 @@ class Wishes:
     prior: tuple[Any, ...] | None = None
     aim: str = "average"
     mechanism: str = "optimal"
+    at_most: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         with at("loss"):
             loss_named(self.loss)
+        with at("at_most"):
+            if any(limit_named(text) for text in self.at_most) and self.mechanism != "optimal":
+                raise ValueError("limits are for designs; leave mechanism out")
         with at("properties"):
             object.__setattr__(self, "properties", tuple(canonical(p, ordered=True) for p in self.properties))
         if self.aim not in ("average", "worst"):
@@ -73,6 +77,13 @@ class Wishes:
         if self.prior is not None and (self.prior[0] not in PRIORS or len(self.prior) != 1 + PRIORS[self.prior[0]]):
             forms = "uniform, {binomial = p}, {normal = [mean, deviation]} or {beta = [a, b]}"
             raise PlanError(f"must be {forms}", ("prior",))
+
+
+NOISE = "geometric noise"
+"""Not for plans to wish for: truncated geometric noise as a table, whatever the range."""
+
+ADDING = Wishes(mechanism=NOISE)
+"""What adds up: its reports can be read without bias, and their likelihood is simple."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,8 @@ class Request:
             "epsilon": str(self.epsilon),
             "wishes": [wishes.loss, list(wishes.properties), _said(wishes.prior), wishes.aim, wishes.mechanism],
         }
+        if wishes.at_most:
+            content["at_most"] = list(wishes.at_most)
         if isinstance(query, Query) and query.labels is not None:
             content["labels"] = list(query.labels)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
@@ -173,19 +186,24 @@ def of_answer(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     """Optimal where that can be found, else geometric noise in the range."""
     if isinstance(query.neighbours, Metric):
         return per_step(query, epsilon, wishes)
+    if wishes.mechanism == NOISE:
+        _check_fineness(query.steps, epsilon)
+        return wide_geometric(query, epsilon)
     if wishes.mechanism != "optimal":
         return named(wishes.mechanism)(query, epsilon)
     from inbounds.design.optimal import is_count, optimal_noise
 
     loss, prior = loss_named(wishes.loss), prior_of(wishes, query)
-    if is_count(query) and isinstance(loss, ErrorLoss) and wishes.aim == "average" and not wishes.properties:
+    plain = not (wishes.properties or wishes.at_most)
+    if is_count(query) and isinstance(loss, ErrorLoss) and wishes.aim == "average" and plain:
         return optimal_noise(query, epsilon, loss, prior)
     return designed_before(query, epsilon, wishes)
 
 
 def designed_before(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     """The same as version 0.1 kept it: counts as matrices too. Its records name those."""
-    if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and not wishes.properties:
+    plain = not (wishes.properties or wishes.at_most)
+    if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and plain:
         return wide(query, epsilon, wishes)
     if len(query.answers) > LARGEST_MATRIX:
         answers = len(query.answers)
@@ -194,7 +212,10 @@ def designed_before(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanis
 
     aim: Any = wishes.aim
     prior = prior_of(wishes, query)
-    return optimal(query, epsilon, loss_named(wishes.loss), prior, wishes.properties, aim, max_seconds=PATIENCE)
+    limits = [limit_named(text) for text in wishes.at_most]
+    return optimal(
+        query, epsilon, loss_named(wishes.loss), prior, wishes.properties, aim, subject_to=limits, max_seconds=PATIENCE
+    )
 
 
 def wide(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
@@ -211,10 +232,10 @@ def wide(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
 def per_step(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
     """Geometric noise that costs the same for every step, for numbers that share the cost of one record."""
     assert isinstance(query.neighbours, Metric)
-    if wishes.properties or wishes.mechanism not in ("optimal", "truncated_geometric"):
+    if wishes.properties or wishes.at_most or wishes.mechanism not in ("optimal", "truncated_geometric"):
         raise ValueError(
-            "is computed from sums that are drawn with geometric noise and no other, got properties or a mechanism; "
-            "leave them out for this statistic"
+            "is computed from sums that are drawn with geometric noise and no other, got properties, limits or a "
+            "mechanism; leave them out for this statistic"
         )
     _check_fineness(query.neighbours.unit / query.answers.unit, epsilon)
     return wide_geometric(query, epsilon)

@@ -6,6 +6,8 @@ version 0.1, or before the table is written.
 
 from typing import Any, NotRequired, TypedDict
 
+from inbounds.tables.adding.form import ReportsForm
+
 
 class SourceForm(TypedDict):
     """Where the data came from, without passwords."""
@@ -38,6 +40,7 @@ class StatisticForm(TypedDict):
     epsilon: NotRequired[str]
     share: NotRequired[str]
     consistent: NotRequired[bool]
+    margins: NotRequired[list[str]]
     wishes: NotRequired[dict[str, Any]]
     at: NotRequired[str]
 
@@ -48,6 +51,15 @@ class PersonForm(TypedDict):
     id: str
     max_records: int
     max_groups: int
+
+
+class HierarchyForm(TypedDict):
+    """Levels from the top down, how much each matters, its share of epsilon where the plan says so, and its nodes."""
+
+    levels: list[str]
+    weights: list[str]
+    shares: NotRequired[list[str]]
+    nodes: list[int]
 
 
 class PlanForm(TypedDict):
@@ -69,6 +81,7 @@ class PlanForm(TypedDict):
     person: NotRequired[PersonForm]
     not_stated: NotRequired[str]
     period: NotRequired[dict[str, str]]
+    hierarchy: NotRequired[HierarchyForm]
 
 
 class EpsilonForm(TypedDict):
@@ -79,19 +92,23 @@ class EpsilonForm(TypedDict):
 
 
 class AccountForm(TypedDict):
-    """What a statistic spent, at which epsilon each number of it was drawn, and why."""
+    """What a statistic spent, at which epsilon each number of it was drawn, and why.
+
+    layers: of a statistic that adds up, the epsilon of its own numbers and of each of their sums.
+    """
 
     statistic: str
     spent: str
     drawn_at: str
     reason: str
+    layers: NotRequired[dict[str, str]]
 
 
 class MechanismForm(TypedDict):
     """The mechanism that answered a statistic for the groups of a size, or of sizes first..last.
 
-    parts: the columns of the numbers that it drew, where the statistic is computed from them. law, quantile: of a
-    statistic that is drawn from records, in the place of a query.
+    parts: the columns of the numbers that it drew, where the statistic is computed from them. layer: of a statistic
+    that adds up, which of its layers. law, quantile: of a statistic that is drawn from records, in place of a query.
     """
 
     statistic: str
@@ -108,6 +125,7 @@ class MechanismForm(TypedDict):
     expected_error: float
     constant_error: NotRequired[float]
     parts: NotRequired[list[str]]
+    layer: NotRequired[str]
 
 
 class LedgerForm(TypedDict):
@@ -150,6 +168,7 @@ class RecordForm(TypedDict):
     mechanisms: list[MechanismForm]
     no_better_than_a_constant: NotRequired[list[str]]
     versions: dict[str, str]
+    reports: NotRequired[ReportsForm]
     ledger: NotRequired[LedgerForm | None]
     table: NotRequired[TableForm]
     sha256: NotRequired[str]

@@ -17,10 +17,11 @@ from inbounds.mechanism.reading import read as read_passport
 from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.query import Quantile
 from inbounds.tables.answer import Mechanisms
-from inbounds.tables.designs import AnyMechanism, Wishes, designed, designed_before
+from inbounds.tables.designs import ADDING, AnyMechanism, Wishes, designed, designed_before
 from inbounds.tables.forms import MechanismForm, RecordForm
 from inbounds.tables.reopen import read as read_record
 from inbounds.tables.statistics import KINDS
+from inbounds.tables.totals import holds_size
 
 # --- to files ---------------------------------------------------------------------------------------------
 
@@ -84,17 +85,18 @@ def mechanism(
     statistic: str | None = None,
     size: int | None = None,
     folder: str | PathLike[str] | None = None,
+    layer: str | None = None,
 ) -> AnyMechanism:
     """The mechanism that answered a statistic for groups of a size, found by the digest in the release record.
 
     record: the file, or its content. statistic, size: which one; not needed where the record has only one. folder:
     passports that the publisher gave (any names); without it the mechanism is designed again from the query and the
     wishes in the record, which gives the same integers. Either way the digest decides: a `PassportError` if no
-    mechanism has it.
+    mechanism has it. layer: a level or margin of a statistic that adds up; by default its own numbers.
     """
     content = record if isinstance(record, Mapping) else read_record(record)
     try:
-        line = line_of(content, statistic, size)
+        line = line_of(content, statistic, size, layer)
         found = _designed_again(content, line) if folder is None else _among(Path(folder), line["sha256"])
     except (LookupError, TypeError, AttributeError):
         raise PassportError("the record does not say which mechanisms were used") from None
@@ -108,14 +110,19 @@ def mechanism(
     )
 
 
-def line_of(content: RecordForm, statistic: str | None, size: int | None) -> MechanismForm:
-    """The record's line about a statistic and a size."""
+def line_of(content: RecordForm, statistic: str | None, size: int | None, layer: str | None = None) -> MechanismForm:
+    """The record's line about a statistic and a size, and a layer of one that adds up: by default its own numbers."""
     lines = content["mechanisms"]
     names = list(dict.fromkeys(line["statistic"] for line in lines))
     if statistic not in names and (statistic is not None or len(names) > 1):
         raise ValueError(f"statistic must be one of {', '.join(names)}{_got(statistic)}")
     own = [line for line in lines if line["statistic"] == (statistic or names[0])]
-    fitting = own if size is None else [line for line in own if _holds(line["size"], size)]
+    layers = list(dict.fromkeys(line["layer"] for line in own if "layer" in line))
+    if layer is not None and layer not in layers:
+        raise ValueError(f"layer must be one of {', '.join(layers) or 'none: it does not add up'}, got {layer!r}")
+    if layers:
+        own = [line for line in own if line["layer"] == (layers[0] if layer is None else layer)]
+    fitting = own if size is None else [line for line in own if holds_size(line["size"], size)]
     if len(fitting) != 1:
         sizes = ", ".join(str(line["size"]) for line in own)
         raise ValueError(f"size must be one of the group sizes {sizes}{_got(size)}")
@@ -124,11 +131,6 @@ def line_of(content: RecordForm, statistic: str | None, size: int | None) -> Mec
 
 def _got(given: object) -> str:
     return "" if given is None else f", got {given!r}"
-
-
-def _holds(sizes: int | str, size: int) -> bool:
-    first, _, last = str(sizes).partition("..")
-    return int(first) <= size <= int(last or first)
 
 
 def _among(folder: Path, sha256: str) -> AnyMechanism | None:
@@ -153,6 +155,7 @@ def _designed_again(content: RecordForm, line: MechanismForm) -> AnyMechanism | 
         query = read_quantile(line["quantile"]) if "quantile" in line else read_query(line["query"])
         epsilon = read_fraction(line["epsilon"])
         wishes = KINDS[own["kind"]].wishes(_wishes(own.get("wishes", plan["wishes"])))
+        wishes = ADDING if "layer" in line else wishes
         found = designed(query, epsilon, wishes)
         if found.sha256 != line["sha256"] and not isinstance(query, Quantile):
             found = designed_before(query, epsilon, wishes)
@@ -165,7 +168,8 @@ def _wishes(said: Mapping[str, Any]) -> Wishes:
     prior = said.get("prior")
     fields = {name: said[name] for name in ("loss", "aim", "mechanism") if name in said}
     numbers = None if prior is None else (prior[0], *map(read_fraction, prior[1:]))
-    return Wishes(**fields, properties=tuple(said.get("properties", ())), prior=numbers)
+    properties, at_most = (tuple(said.get(name, ())) for name in ("properties", "at_most"))
+    return Wishes(**fields, properties=properties, prior=numbers, at_most=at_most)
 
 
 def _said(line: MechanismForm) -> str:

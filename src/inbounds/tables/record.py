@@ -3,7 +3,7 @@
 import math
 import platform
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
@@ -17,9 +17,11 @@ from inbounds.mechanism.spelling import query_json
 from inbounds.query import Query
 from inbounds.tables import condition
 from inbounds.tables.account import AccountLine
+from inbounds.tables.adding.form import ReportsForm
 from inbounds.tables.answer import Designed, answer_query
 from inbounds.tables.designs import Design
-from inbounds.tables.forms import MechanismForm, PersonForm, RecordForm
+from inbounds.tables.forms import AccountForm, MechanismForm, PersonForm, RecordForm
+from inbounds.tables.layout import layer_error
 from inbounds.tables.plan import CHANGE, PERSON, Plan
 from inbounds.tables.schema import texts_of, used_columns
 from inbounds.tables.sources.csvfile import WELL_FORMED
@@ -33,13 +35,14 @@ FORMAT, VERSION = "inbounds release", 2
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 
 
-def record(designed: Designed, idle: Sequence[NoBetter] = ()) -> RecordForm:
+def record(designed: Designed, idle: Sequence[NoBetter] = (), reports: ReportsForm | None = None) -> RecordForm:
     """Everything but the table's own digest, which `write` adds. Built from the plan and the mechanisms alone.
 
-    idle: the statistics that are no better than a constant.
+    idle: the statistics that are no better than a constant. reports: what was drawn for statistics that add up; their
+    table is post-processing of it.
     """
     asked, plan = designed.asked, designed.asked.plan
-    return {
+    found: RecordForm = {
         "format": FORMAT,
         "version": VERSION,
         "id": secrets.token_hex(16),
@@ -49,35 +52,60 @@ def record(designed: Designed, idle: Sequence[NoBetter] = ()) -> RecordForm:
         "statement": statement(plan),
         "values": handling(plan),
         "epsilon": {"total": str(plan.epsilon), "spent": str(plan.spent)},
-        "account": [
-            {
-                "statistic": entry.statistic.name,
-                "spent": str(entry.spent),
-                "drawn_at": str(entry.drawn_at),
-                "reason": entry.reason,
-            }
-            for entry in asked.entries
-        ],
+        "account": [_account(entry) for entry in asked.entries],
         "composition": composition(plan, asked.entries),
         "mechanisms": mechanisms(designed),
         "no_better_than_a_constant": [str(one) for one in idle],
         "versions": versions(),
     }
+    if reports is not None:
+        found["reports"] = reports
+    return found
+
+
+def _account(entry: AccountLine) -> AccountForm:
+    found: AccountForm = {
+        "statistic": entry.statistic.name,
+        "spent": str(entry.spent),
+        "drawn_at": str(entry.drawn_at),
+        "reason": entry.reason,
+    }
+    if entry.layered is not None:
+        found["layers"] = {name: str(entry.drawn_at * share) for name, share in entry.layered.shares}
+    return found
 
 
 def mechanisms(designed: Designed) -> list[MechanismForm]:
     """One line per statistic and mechanism: its digest, construction, epsilon, range, and the sizes it answered."""
-    merged: dict[tuple[str, str], MechanismForm] = {}
+    merged: dict[tuple[str, str, str], MechanismForm] = {}
     asked = designed.asked
-    for statistic, designs, row in zip(asked.plan.statistics, designed.designs, designed.expected, strict=True):
-        draws = asked.plan.draws(statistic)
+    for k, (statistic, designs, row) in enumerate(
+        zip(asked.plan.statistics, designed.designs, designed.expected, strict=True)
+    ):
+        draws, layered = asked.plan.draws(statistic), asked.entries[k].layered
         for size, members, design, expected in zip(asked.sizes, asked.members, designs, row, strict=True):
             line = _line(statistic.name, size, len(members), design, expected)
             if draws != asked.plan.cells(statistic):
                 line["parts"] = draws
-            first = merged.get((statistic.name, design.sha256))
-            merged[statistic.name, design.sha256] = line if first is None else _joined(first, line)
+            if layered is not None:
+                line["layer"] = layered.name
+            own = statistic.name, line.get("layer", ""), design.sha256
+            merged[own] = line if own not in merged else _joined(merged[own], line)
+        for line in _layer_lines(designed, k):
+            merged[statistic.name, line["layer"], line["sha256"]] = line
     return list(merged.values())
+
+
+def _layer_lines(designed: Designed, k: int) -> Iterator[MechanismForm]:
+    """The mechanisms of the sums that are drawn beside a statistic's own numbers."""
+    plan, entry = designed.asked.plan, designed.asked.entries[k]
+    layers = () if entry.layered is None else entry.layered.layers
+    for layer, design in zip(layers, designed.layers[k], strict=True):
+        error = layer_error(plan, entry, layer.share)
+        line = _line(entry.statistic.name, layer.size, len(layer.ranges), design, ExpectedError(error, error))
+        line["layer"] = layer.name
+        del line["constant_error"]
+        yield line
 
 
 def _line(statistic: str, size: int, groups: int, design: Design, expected: ExpectedError) -> MechanismForm:
@@ -192,7 +220,18 @@ def handling(plan: Plan) -> list[str]:
         together.setdefault(shared, []).append((kind, plan.subject(statistic)))
     in_order = sorted(together.items(), key=lambda item: item[0][0])
     lines = [line for (_, words, _), members in in_order for line in words(members, plan.source)]
-    return _keyed(plan) + lines + _dated(plan) + _encoded(plan)
+    return _keyed(plan) + lines + _adding_up(plan) + _dated(plan) + _encoded(plan)
+
+
+def _adding_up(plan: Plan) -> list[str]:
+    """What becomes of numbers that add up after they were drawn."""
+    names = [statistic.name for statistic in plan.statistics if plan.adds_up(statistic)]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: drawn together with sums, all of which the record keeps, then made to add up in whole "
+        "numbers within their ranges; the error is what is expected of each number after that"
+    ]
 
 
 def _keyed(plan: Plan) -> list[str]:
@@ -223,13 +262,18 @@ def _encoded(plan: Plan) -> list[str]:
     return [] if strange is None else [said]
 
 
+def _spent(entry: AccountLine) -> str:
+    """What a statistic spends, and how a statistic that adds up shares it."""
+    said = f"{entry.statistic.name}: epsilon {number(entry.spent)}; each number is drawn at {number(entry.drawn_at)}"
+    if entry.layered is None:
+        return f"{said} ({entry.reason})"
+    shares = [f"{number(entry.drawn_at * share)} for {name}" for name, share in entry.layered.shares]
+    return f"{said} ({entry.reason}), shared, as a record is in one number of each: {', '.join(shares)}"
+
+
 def composition(plan: Plan, entries: list[AccountLine] | tuple[AccountLine, ...]) -> list[str]:
     """The account, line by line: what is spent where, and why the sum is the whole."""
-    lines = [
-        f"{entry.statistic.name}: epsilon {number(entry.spent)}; each number is drawn at {number(entry.drawn_at)} "
-        f"({entry.reason})"
-        for entry in entries
-    ]
+    lines = [_spent(entry) for entry in entries]
     groups = f"{len(plan.groups)} groups" if len(plan.groups) > 1 else "one group"
     most = plan.contribution.groups
     apart = "no record is in two of them, so they cost no more than one (parallel composition)"

@@ -1,6 +1,5 @@
 """A written release opened again: its record is read as what it is, checked, and added up; its table read back."""
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,18 +13,19 @@ from inbounds.errors import PassportError, UnknownVersion
 from inbounds.extras import library
 from inbounds.files import canonical, content_of, sha256
 from inbounds.files.form import as_form
+from inbounds.files.held import digest_of
 from inbounds.files.intake import from_json, text_of
 from inbounds.mechanism.quantiles.reading import read_quantile
 from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.numbers import whole
 from inbounds.query import Metric, Quantile, Query, Reach
-from inbounds.tables.account import drawn, query_of, records_at_once
+from inbounds.tables.account import counted_by_unit, drawn, query_of
 from inbounds.tables.columns import Column
-from inbounds.tables.forms import MechanismForm, PlanForm, RecordForm, StatisticForm, TableForm
+from inbounds.tables.forms import AccountForm, MechanismForm, PlanForm, RecordForm, StatisticForm, TableForm
 from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON, Contribution
 from inbounds.tables.record import FORMAT, RECORD_BEFORE, VERSION, promised, record_of
 from inbounds.tables.report import page
-from inbounds.tables.statistics import Subject
+from inbounds.tables.statistics import KINDS, Subject
 from inbounds.tables.statistics.pair import ABOVE, BELOW
 from inbounds.tables.texts import number
 from inbounds.tables.write import neutral, own_digest, restored, spaced_digest
@@ -91,8 +91,7 @@ def _check_table(table: TableForm, file: Path) -> str:
     if not name or Path(name).name != name:
         raise PassportError("the record names a table that is not beside it")
     try:
-        with open(file.parent / name, "rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+        found = digest_of(file.parent / name)
     except OSError:
         raise PassportError(f"the table {name} is not beside its record") from None
     if found != table["sha256"]:
@@ -143,33 +142,56 @@ def _check_mechanisms(record: RecordForm) -> None:
     allowed, person = {}, _contribution(plan)
     for line, statistic in zip(record["account"], plan["statistics"], strict=True):
         spent, public = read_fraction(line["spent"]), plan["sizes"] == "public"
-        allowed[statistic["name"]], _ = drawn(statistic["kind"], public, plan["neighbours"], spent, person)
-        if read_fraction(line["drawn_at"]) != allowed[statistic["name"]]:
+        by_unit = counted_by_unit(statistic["kind"], _adds_up(statistic, plan))
+        drawn_at, _ = drawn(statistic["kind"], public, plan["neighbours"], spent, person, by_unit)
+        if read_fraction(line["drawn_at"]) != drawn_at:
             raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
+        allowed[statistic["name"]] = _check_layers(line, drawn_at, _adds_up(statistic, plan))
     for made in record["mechanisms"]:
-        if not 0 < read_fraction(made["epsilon"]) <= allowed[made["statistic"]]:
+        layers = allowed[made["statistic"]]
+        if not 0 < read_fraction(made["epsilon"]) <= layers[made.get("layer", "")]:
             raise PassportError("a mechanism spends more than the account allows")
-        answered[made["statistic"]] += whole(made["groups"], "groups", 1)
+        groups = whole(made["groups"], "groups", 1)
+        answered[made["statistic"]] += groups if made.get("layer", "") == next(iter(layers)) else 0
         query = read_quantile(made["quantile"]) if "quantile" in made else read_query(made["query"])
         _check_parts(made, query, plan)
         _check_person(made, query, record)
         if isinstance(query, Quantile):
             _check_quantile(made, query, plan)
-    if set(answered.values()) != {plan["groups"]} or record["table"]["rows"] != plan["groups"]:
+    nodes = plan["hierarchy"]["nodes"] if "hierarchy" in plan else [plan["groups"]]
+    if {*answered.values(), nodes[-1]} != {plan["groups"]} or record["table"]["rows"] != sum(nodes):
         raise PassportError("the mechanisms are not those of the plan's groups and statistics")
-    _check_sizes(record)
+    _check_sizes([m for m in record["mechanisms"] if m.get("layer", "") == next(iter(allowed[m["statistic"]]))])
 
 
-def _check_sizes(record: RecordForm) -> None:
+def _check_sizes(mechanisms: list[MechanismForm]) -> None:
     """All statistics are of the same groups: the same least and largest size, and no size answered twice."""
     sizes: dict[str, list[list[int]]] = {}
-    for made in record["mechanisms"]:
+    for made in mechanisms:
         ends = [whole(int(end), "size", 1) for end in str(made["size"]).split("..")]
         if len(ends) > 2 or sorted(set(ends)) != ends or ends in sizes.setdefault(made["statistic"], []):
             raise PassportError("the mechanisms are not for the sizes of the plan's groups")
         sizes[made["statistic"]].append(ends)
     if len({(min(own)[0], max(ends[-1] for ends in own)) for own in sizes.values()}) > 1:
         raise PassportError("the mechanisms are not for the sizes of the plan's groups")
+
+
+def _adds_up(statistic: StatisticForm, plan: PlanForm) -> bool:
+    """Whether a statistic's numbers were drawn with their sums, as the plan in a record says."""
+    kind = KINDS[statistic["kind"]]
+    return kind.over_cells or ("hierarchy" in plan and kind.over_groups)
+
+
+def _check_layers(line: AccountForm, drawn_at: Fraction, adds_up: bool) -> dict[str, Fraction]:
+    """What each layer of a statistic may spend, its own numbers first; together no more than is drawn at."""
+    if adds_up != ("layers" in line):
+        raise PassportError(f"the account of {line['statistic']} is not what its plan allows")
+    if not adds_up:
+        return {"": drawn_at}
+    layers = {name: read_fraction(part) for name, part in line["layers"].items()}
+    if not min(layers.values()) > 0 or sum(layers.values(), Fraction(0)) > drawn_at:
+        raise PassportError(f"the layers of {line['statistic']} spend more than the account allows")
+    return layers
 
 
 def _check_quantile(line: MechanismForm, query: Quantile, plan: PlanForm) -> None:
@@ -227,7 +249,8 @@ def _check_person(line: MechanismForm, query: Query | Quantile, record: RecordFo
     subject: Subject[Any] = Subject(
         own["name"], own["of"], Column(**declared) if declared else None, public=False, at=at
     )
-    size, records = int(str(line["size"]).partition("..")[0]), records_at_once(own["kind"], person)
+    size = int(str(line["size"]).partition("..")[0])
+    records = 1 if counted_by_unit(own["kind"], _adds_up(own, plan)) else person.records
     if query != query_of(own["kind"], subject, size, records):
         raise PassportError("a mechanism promises less than one person's records need")
 
@@ -273,7 +296,7 @@ def statistic_of(record: RecordForm, column: str) -> str:
 def adds_up_after_the_draw(record: RecordForm, statistic: str | None) -> bool:
     """Whether the cells of a released histogram were made to add up, so that no mechanism reported them as they are."""
     asked = [own for own in record["plan"]["statistics"] if statistic in (own["name"], None)]
-    return any(own.get("consistent", False) for own in asked)
+    return any(own.get("consistent", False) or _adds_up(own, record["plan"]) for own in asked)
 
 
 # --- the table beside a record ------------------------------------------------------------------------------

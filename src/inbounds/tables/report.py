@@ -9,6 +9,7 @@ from inbounds.report import svg
 from inbounds.report.layout import codes, rendered, thinned
 from inbounds.tables.booking import standing
 from inbounds.tables.forms import AccountForm, MechanismForm, RecordForm
+from inbounds.tables.totals import totals
 from inbounds.tables.write import neutral
 
 SHOWN_ROWS = 200
@@ -39,6 +40,8 @@ def page(record: RecordForm, released: Any = None) -> str:
         "size": "group size" if plan["sizes"] == "public" else "at most",
         "no_better": record.get("no_better_than_a_constant", ()),
         "released": None if released is None else _released(released, record["account"]),
+        "totals": _totals(record, released),
+        "adds_up": "reports" in record,
         "file": record["table"]["file"] if "table" in record else None,
         "digests": codes(_digests(record)),
         "made": len(made),
@@ -48,8 +51,17 @@ def page(record: RecordForm, released: Any = None) -> str:
     return rendered("release.html", shown)
 
 
+def _totals(record: RecordForm, released: Any) -> dict[str, Any]:
+    """Totals that can be read without bias, and columns whose cells must not be added; nothing for a single group."""
+    found = totals(record, released) if released is not None and record["plan"]["groups"] > 1 else []
+    return {
+        "rows": [_texts(own.column, own.sum.estimate, own.sum.standard_error) for own in found if own.sum is not None],
+        "refused": [neutral(own.column) for own in found if own.sum is None],
+    }
+
+
 def _texts(*values: Any) -> list[str]:
-    return [f"{value:.6g}" if isinstance(value, float) else str(neutral(value)) for value in values]
+    return ["" if v is None else f"{v:.6g}" if isinstance(v, float) else str(neutral(v)) for v in values]
 
 
 def _errors(mechanisms: Sequence[MechanismForm]) -> dict[str, Any]:
@@ -60,7 +72,7 @@ def _errors(mechanisms: Sequence[MechanismForm]) -> dict[str, Any]:
     return {
         "pictures": [_chart(name, points) for name, points in _series(mechanisms).items()],
         "rows": [
-            _texts(m["statistic"], m["size"], m["groups"], m["expected_error"], m.get("constant_error", ""), *_how(m))
+            _texts(_named(m), m["size"], m["groups"], m["expected_error"], m.get("constant_error", ""), *_how(m))
             for m in listed
         ],
         "shown": len(picked),
@@ -72,12 +84,17 @@ def _how(line: MechanismForm) -> tuple[str, str]:
     return line["answers"], line["origin"]
 
 
+def _named(line: MechanismForm) -> str:
+    """A statistic, with the level or margin where it adds up."""
+    return f"{line['statistic']} ({line['layer']})" if "layer" in line else line["statistic"]
+
+
 def _series(mechanisms: Sequence[MechanismForm]) -> dict[str, list[tuple[float, float]]]:
     """Statistics whose mechanism depends on the size, with enough sizes to draw."""
     found: dict[str, list[tuple[float, float]]] = {}
     for m in mechanisms:
         if isinstance(m["size"], int):
-            found.setdefault(m["statistic"], []).append((m["size"], m["expected_error"]))
+            found.setdefault(_named(m), []).append((m["size"], m["expected_error"]))
     return {name: sorted(points) for name, points in found.items() if len(points) >= FEWEST_POINTS}
 
 
@@ -111,7 +128,7 @@ def _repeats(name: str, keys: Sequence[Any]) -> bool:
 
 
 def _mechanism_digest(line: MechanismForm) -> tuple[str, str]:
-    return neutral(f"{line['statistic']}, size {line['size']}"), line["sha256"]
+    return neutral(f"{_named(line)}, size {line['size']}"), line["sha256"]
 
 
 def _digests(record: RecordForm) -> list[tuple[str, str]]:

@@ -117,7 +117,8 @@ def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
     """Labels and texts of conditions are such as their columns can hold."""
     for k, statistic in enumerate(plan.statistics):
         if statistic.own.domain.compares_labels:
-            _check_labels(labels_of(plan.columns[statistic.of]), statistic.of, schema[statistic.of])
+            for name in statistic.own.domain.reads(statistic.of):
+                _check_labels(labels_of(plan.columns[name]), name, schema[name])
         if statistic.where is not None:
             path = ("statistics", k, statistic.kind)
             for name, text in language.texts(statistic.where):

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.files import digest, on_disk, refuse_database, same_file, settle, sha256
+from inbounds.files.held import digest_of
+from inbounds.files.intake import text_of
 from inbounds.tables.forms import RecordForm
 
 FORMATS = (".csv", ".parquet", ".json")
@@ -67,8 +69,8 @@ def check_place(target: Path, what: str, inputs: Iterable[str]) -> None:
 def same_release(record: RecordForm, target: Path) -> bool:
     """Whether a table with this record is there already, whole and unchanged."""
     try:
-        beside = json.loads(record_path(target).read_text("utf-8"))
-        there = beside.pop("table"), beside.pop("sha256"), sha256(target.read_bytes())
+        beside = json.loads(text_of(record_path(target)))
+        there = beside.pop("table"), beside.pop("sha256"), digest_of(target)
     except (OSError, ValueError, KeyError, AttributeError):
         return False
     return bool(beside == json.loads(json.dumps(record)) and there[0].get("sha256") == there[2])

@@ -37,14 +37,15 @@ class Hold:
 
 @dataclass(frozen=True, eq=False)
 class Duals:
-    """Multipliers of the comparisons, of the cliques held by their least cell, of the columns, and, when the
-    aim is the worst answer, weights of the answers. Whatever is left out counts as zero."""
+    """Multipliers of the comparisons, of the cliques held by their least cell, of the columns, of the limits on other
+    losses, and, when the aim is the worst answer, weights of the answers. Whatever is left out counts as zero."""
 
     comparisons: Comparisons = NOTHING
     values: Floats = field(default_factory=_nothing)
     holds: tuple[Hold, ...] = ()
     columns: Floats = field(default_factory=_nothing)
     answers: Floats = field(default_factory=_nothing)
+    limits: tuple[Floats, ...] = ()
 
 
 def lower_bound(problem: Problem, duals: Duals, cells: Ints) -> float:
@@ -61,10 +62,16 @@ def lower_bound(problem: Problem, duals: Duals, cells: Ints) -> float:
     rest = _totals(R, error, v, cells)
     # a class total that is still negative is a rounding error; P <= 1 then limits what it can cost
     parts = np.where(rest > 0, rest * least, rest)
-    terms: list[float] = [*v.tolist(), *parts.tolist()]
+    terms: list[float] = [*v.tolist(), *parts.tolist(), *_paid(problem, duals)]
     size = math.fsum(map(abs, terms))
     # fsum is exact up to the last bit; the weights of the answers sum to one up to `answers` roundings
     return math.fsum(terms) - UNIT * (2 * size + problem.shape[1] * abs(math.fsum(terms)))
+
+
+def _paid(problem: Problem, duals: Duals) -> list[float]:
+    """What the limits give away: P costs at least R . P less multiplier times bound of each limit; rounded up."""
+    pairs = zip(problem.limits, duals.limits, strict=False)
+    return [-limit.bound * q * (1 + 4 * UNIT) for limit, y in pairs for q in np.maximum(y, 0.0).tolist()]
 
 
 def trivial_bound(problem: Problem) -> float:
@@ -99,10 +106,14 @@ def _weights(problem: Problem, duals: Duals) -> Floats:
 def reduced_costs(problem: Problem, duals: Duals) -> tuple[Floats, Floats]:
     """R and a bound on its rounding error."""
     R: Floats = problem.loss * _weights(problem, duals)
+    for limit, q in zip(problem.limits, duals.limits, strict=False):
+        R = R + limit.table * limit.weights(problem.prior, np.maximum(q, 0.0)) * (1 - 4 * UNIT)
     c, y, count = duals.comparisons, np.maximum(duals.values, 0.0), R.size
     down = np.bincount(c.greater, c.factor * y, count).reshape(R.shape)
     up = np.bincount(c.lesser, y, count).reshape(R.shape)
-    terms = 4 + np.bincount(c.greater, minlength=count) + np.bincount(c.lesser, minlength=count)
+    terms = (
+        4 + 4 * len(problem.limits) + np.bincount(c.greater, minlength=count) + np.bincount(c.lesser, minlength=count)
+    )
     size = (np.abs(R) + up + down) * terms.reshape(R.shape)
     R = R + up - down
     for hold in duals.holds:

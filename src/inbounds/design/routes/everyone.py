@@ -13,6 +13,7 @@ weights).
 """
 
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +21,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from inbounds.design.problem import Floats
 
-#: relative gap to stop at; most steps stay this far inside; added to the diagonal so that a flat optimum can
-#: be factored
-GAP, INSIDE, RIDGE, REFINEMENTS, STEPS = 3e-12, 0.995, 1e-13, 2, 60
+#: relative gap from which points are handed out, and to stop at; most steps stay this far inside
+NEAR, GAP, INSIDE, STEPS = 1e-6, 3e-12, 0.995, 150
+#: added to the diagonal so that a flat optimum can be factored: the first that will do; what it costs is refined away
+RIDGES, REFINEMENTS = (1e-14, 1e-13, 1e-11), 3
 #: row minima below this share of the largest are zero
 DUST = 1e-9
 
@@ -45,6 +47,11 @@ class InteriorPoint:
     def gap(self) -> float:
         inner = (self.u * self.zu).sum() + (self.s * self.zs).sum()
         return float(inner + self.slack @ self.y[1:].sum(axis=0))
+
+    @property
+    def bound(self) -> float:
+        """The size of what the duals prove."""
+        return abs(float(self.y[0].sum()))
 
     @property
     def matrix(self) -> Floats:
@@ -88,16 +95,17 @@ class Form:
         return r
 
 
-def solve(
+def points(
     loss: Floats, prior: Floats, worst: bool, step: float, mirrored: bool = False, deadline: float = np.inf
-) -> tuple[Floats, Floats, Floats] | None:
-    """P, v and answer weights near the optimum (relative gap 1e-11), or None if the iteration broke down.
+) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """P, v and answer weights, ever nearer to the optimum, from a relative gap of NEAR on; at least one of them.
 
-    When `time.monotonic()` passes the deadline they are what was reached: v still gives a bound, columns of P may
-    not sum to one.
+    The last steps can break down in rounding, and the best P and the best v need not come from the same step, so
+    whoever asks keeps the best of each. Ends at a gap of 1e-11, or when `time.monotonic()` passes the deadline: v
+    always gives a bound, but columns of P may not sum to one.
 
-    Cost: about 10 to 30 factorizations of an n x n matrix (worst case 2n x 2n), half as many rows if loss and prior
-    are `mirrored`.
+    Cost: about 10 to 30 factorizations of an n x n matrix (worst case 2n x 2n; some 70 for a loss without any
+    order), half as many rows if loss and prior are `mirrored`.
     """
     m = len(loss)
     scale = float((loss if worst else prior * loss).sum()) / m / (loss.shape[1] if worst else 1)
@@ -105,16 +113,32 @@ def solve(
     minus = -np.ones_like(half)
     tables = (minus, half) if worst else (minus,)
     form = Form(np.zeros_like(half) if worst else prior * half, tables, float(np.expm1(step)), mirrored)
-    point = _start(form)
     with np.errstate(all="ignore"):
-        for _ in range(STEPS):
-            if point.gap <= GAP * abs(float(point.y[0].sum())) or time.monotonic() > deadline:
-                return _whole(form, point, m), scale * point.y[0], point.y[1] if worst else prior
-            moved = _step(form, point)
-            if moved is None or not np.isfinite(moved.gap):
-                return None
-            point = moved
-    return None
+        for point in _late(_steps(form, deadline)):
+            yield _whole(form, point, m), scale * point.y[0], point.y[1] if worst else prior
+
+
+def _steps(form: Form, deadline: float) -> Iterator[InteriorPoint]:
+    point: InteriorPoint | None = _start(form)
+    for _ in range(STEPS):
+        if point is None or not np.isfinite(point.gap):
+            return
+        yield point
+        if point.gap <= GAP * point.bound or time.monotonic() > deadline:
+            return
+        point = _step(form, point)
+
+
+def _late(reached: Iterable[InteriorPoint]) -> Iterator[InteriorPoint]:
+    """The points within NEAR; the last one in any case."""
+    last = None
+    for point in reached:
+        last = point
+        if point.gap <= NEAR * point.bound:
+            yield point
+            last = None
+    if last is not None:
+        yield last
 
 
 def _whole(form: Form, p: InteriorPoint, m: int) -> Floats:
@@ -189,7 +213,17 @@ def _factors(form: Form, p: InteriorPoint) -> _Factors:
             block[np.diag_indices(n)] += form.fold((E * left * right).sum(axis=0))
     if len(p.y) > 1:
         K[n:, n:][np.diag_indices(n)] += form.fold(p.slack / p.y[1])
-    return _Factors(tu, ts, w, G, N, K, cho_factor(K + np.diag(RIDGE * np.diag(K))))
+    return _Factors(tu, ts, w, G, N, K, _root(K))
+
+
+def _root(K: Floats) -> tuple[Floats, bool]:
+    for ridge in RIDGES:
+        try:
+            root: tuple[Floats, bool] = cho_factor(K + np.diag(ridge * np.diag(K)))
+        except LinAlgError:
+            continue
+        return root
+    raise LinAlgError("not even a ridge makes the system definite")
 
 
 def _direction(form: Form, p: InteriorPoint, f: _Factors, aim: tuple[Floats, Floats, Floats]) -> InteriorPoint:

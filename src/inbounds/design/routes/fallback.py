@@ -11,6 +11,7 @@ from inbounds.design.comparisons import floors, names, property_comparisons
 from inbounds.design.problem import Floats, Problem, Proposal
 from inbounds.design.routes import geometric
 from inbounds.design.routes.fill import Limits, filled
+from inbounds.errors import NotConverged
 
 HOLDS = 1e-14  # a comparison of formulas that fails by less is rounding
 FAR = 745.0  # exp(-745) is the least positive float: answers that far apart do not constrain each other
@@ -21,14 +22,20 @@ SAME = 1e-10  # losses that differ by less, relatively, are the same
 def at_hand(problem: Problem) -> Floats:
     """The best of a few closed forms: uniform (003, Definition 5), randomized response, explicit fair, the outward
     fill, the truncated geometric mechanism, and that with the best remap; those that have the properties."""
-    return min((P for P in _closed_forms(problem) if _has(problem, P)), key=problem.value)
+    found = [P for P in _closed_forms(problem) if has(problem, P)]
+    if not found:
+        raise NotConverged("no mechanism within the limits was found in time; allow more, or more seconds")
+    return min(found, key=problem.value)
 
 
 def improved(problem: Problem, found: Proposal) -> Proposal:
     """What a search that was stopped found, or what is at hand if that is better."""
     if problem.value(found.matrix) - found.bound <= CLOSED * abs(found.bound):
         return found
-    P, bound = at_hand(problem), float(np.fmax(found.bound, bound_at_hand(problem)))
+    bound = float(np.fmax(found.bound, bound_at_hand(problem)))
+    if problem.limits:
+        return replace(found, bound=bound)
+    P = at_hand(problem)
     if problem.value(found.matrix) - problem.value(P) > SAME * abs(bound):
         return Proposal(P, bound, "a mechanism at hand")
     return replace(found, bound=bound)
@@ -42,7 +49,7 @@ def bound_at_hand(problem: Problem) -> float:
     """
     n, cliques = problem.shape[1], problem.cliques
     prior = np.full(n, 1.0 / n) if problem.worst else problem.prior
-    free = replace(problem, prior=prior, worst=False, properties=frozenset())
+    free = replace(problem, prior=prior, worst=False, properties=frozenset(), limits=())
     if all(b - a <= 2 for a, b, _ in cliques):
         bound = geometric.solve(free).bound
     else:
@@ -94,10 +101,12 @@ def _geometric(problem: Problem, per_step: float) -> Iterator[Floats]:
         yield geometric.solve(replace(problem, cliques=links)).matrix
 
 
-def _has(problem: Problem, P: Floats) -> bool:
-    """Whether P has the properties asked for."""
+def has(problem: Problem, P: Floats, slack: float = HOLDS) -> bool:
+    """Whether P has the properties asked for, up to `slack` of probability, and keeps the limits."""
     asked = property_comparisons(problem, names(problem))
-    return bool(np.all(asked.shortfall(P) <= HOLDS) and np.all(floors(problem) - P <= HOLDS))
+    if any((limit.values(P, problem.prior) > limit.bound).any() for limit in problem.limits):
+        return False
+    return bool(np.all(asked.shortfall(P) <= slack) and np.all(floors(problem) - P <= slack))
 
 
 def _ratio_of(name: str) -> float:

@@ -21,7 +21,7 @@ from inbounds.design.comparisons import (
     property_comparisons,
     steps,
 )
-from inbounds.design.problem import Floats, Ints, Problem
+from inbounds.design.problem import Floats, Ints, LossLimit, Problem
 from inbounds.design.solver import highs
 
 CAP = 12.0  # cells are scaled by exp(-12) at most: further out, one unit of scale costs more than it saves
@@ -159,11 +159,21 @@ def _worst_rows(model: Model, scale: Floats) -> Rows:
     return Rows(matrix, np.zeros(n), np.full(n, np.inf))
 
 
+def _limit_rows(model: Model, limit: LossLimit, scale: Floats) -> Rows:
+    """sum_i table[i, j] P[i, j] <= bound for every answer j, or one row for their average."""
+    n, prior = model.problem.shape[1], model.problem.prior
+    matrix = _cell_rows(model, limit.table if limit.each else limit.table * limit.prior(prior), scale)
+    matrix = matrix if limit.each else csr_array(csr_array(np.ones((1, n))) @ matrix)
+    top = np.full(matrix.shape[0], highs.MASS * limit.inside)
+    return Rows(matrix, np.full(len(top), -np.inf), top)
+
+
 def program_rows(model: Model, scale: Floats) -> Rows:
-    """All rows, in the order in which multipliers are read back: columns, worst answers, hubs, comparisons."""
+    """All rows, in the order in which multipliers are read back: columns, worst answers, limits, hubs, comparisons."""
     parts = [_column_rows(model, scale)]
     if model.problem.worst:
         parts.append(_worst_rows(model, scale))
+    parts += [_limit_rows(model, limit, scale) for limit in model.problem.limits]
     for hub in model.hubs:
         parts += _hub_rows(model, hub, scale)
     parts.append(_comparison_rows(model, model.compared, scale))

@@ -24,13 +24,10 @@ mechanisms, 2009), with unequal distances, any outputs and a weaker condition on
 does not rest on it: v is checked by `bound`.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from inbounds.design.bounds import bound
 from inbounds.design.problem import Floats, Ints, Problem, Proposal, settled
-from inbounds.design.routes import counts
 from inbounds.design.solver import pricing
 
 #: costs this close (relative) are ties
@@ -71,14 +68,6 @@ def _pairwise_ordered(loss: Floats) -> bool:
         if np.any((np.maximum.accumulate(sign, axis=1) > 0) & (sign < 0)):
             return False
     return True
-
-
-def remap(
-    size: int, epsilon: float, loss_of_error: Callable[[Floats], Floats], prior: Floats | None = None
-) -> tuple[Ints, float, float]:
-    """For answers 0..size-1: the report of every geometric value, the loss and a bound on it (see `counts`)."""
-    found = counts.remap(epsilon, np.asarray(loss_of_error(np.arange(size, dtype=float)), float), prior)
-    return found.outputs, found.loss, found.bound
 
 
 def solve(problem: Problem) -> Proposal:

@@ -33,6 +33,8 @@ ROWS_FROM = 40  # answers from which a chain is first tried row by row
 SPREAD = 5.0  # and log-ratio between the ends from which: nearly flat rows need too many rays
 ROUNDS = 80  # of that trial; it closes in a few rounds or not soon
 PROVED = 1e-9  # relative gap that counts as closed
+CLOSED = 1e-8  # and for a large program by an interior point
+INTERIOR_POINT: dict[str, str | float] = {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": 1e-10}
 SMALL = 0.1  # a loss below this share of the unit is solved again in a smaller unit
 
 
@@ -48,12 +50,17 @@ def _start(model: Model, scale: Floats, *, presolve: bool) -> highspy.Highs:
     return solver
 
 
-def _duals(model: Model, y: Floats) -> Duals:
-    """The multipliers of an unscaled program, block by block in the order of `program_rows`."""
+def _duals(model: Model, y: Floats, scale: Floats) -> Duals:
+    """The multipliers of a program in P = scale * z, block by block in the order of `program_rows`."""
     m, n = model.problem.shape
     kept = (n + 1) // 2 if model.folded else n
     v, y = rows.unfolded(y[:kept], n), y[kept:]
     answers, y = (y[:n], y[n:]) if model.problem.worst else (y[:0], y)
+    limits = []
+    for limit in model.problem.limits:
+        count = n if limit.each else 1
+        limits.append(-y[:count])
+        y = y[count:]
     holds = []
     for hub in model.hubs:
         shape = (len(hub.outputs), hub.stop - hub.start)
@@ -63,12 +70,14 @@ def _duals(model: Model, y: Floats) -> Duals:
         fall[hub.outputs] = y[size : 2 * size].reshape(shape)
         holds.append(Hold(hub.start, hub.stop, hub.factor, rise, fall))
         y = y[2 * size :]
-    return Duals(model.compared, y / np.maximum(model.compared.factor, 1.0), tuple(holds), v, answers)
+    compared = model.compared
+    greater, lesser = scale[model.cells[compared.greater]], scale[model.cells[compared.lesser]]
+    return Duals(compared, y / np.maximum(compared.factor * greater, lesser), tuple(holds), v, answers, tuple(limits))
 
 
-def _bound(model: Model, y: Floats) -> float:
+def _bound(model: Model, y: Floats, scale: Floats) -> float:
     """The better of two bounds: multipliers as they are, and recomputed along the chains if there are any."""
-    problem, duals = model.problem, _duals(model, y)
+    problem, duals = model.problem, _duals(model, y, scale)
     bound = max(trivial_bound(problem), lower_bound(problem, duals, model.cells))
     if is_chain(problem):
         own = np.arange(model.linked, len(model.compared))
@@ -142,7 +151,7 @@ def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
     deadline = time.monotonic() + max_seconds
     floor = np.full(problem.shape[1], problem.loss.min()) if problem.worst else problem.loss.min(axis=0)
     rest = replace(problem, loss=problem.loss - floor)
-    first = rest.value(at_hand(rest))
+    first = rest.value(at_hand(replace(rest, limits=())))
     found = _scaled(rest, first, deadline)
     value = rest.value(found.matrix)
     if 0 < value < SMALL * first and value - found.bound > PROVED * value:
@@ -163,7 +172,7 @@ def _scaled(problem: Problem, size: float, deadline: float) -> Proposal:
 
 
 def _by_rows_or_whole(problem: Problem, deadline: float) -> Proposal:
-    if not (problem.shape[1] >= ROWS_FROM and rows.fits(problem) and _spread(problem) >= SPREAD):
+    if problem.limits or not (problem.shape[1] >= ROWS_FROM and rows.fits(problem) and _spread(problem) >= SPREAD):
         return full(problem, deadline)
     quick = rows.solve(problem, (deadline - time.monotonic()) / 2, ROUNDS)
     if problem.value(quick.matrix) - quick.bound <= PROVED * abs(quick.bound):
@@ -177,10 +186,38 @@ def _spread(problem: Problem) -> float:
 
 
 def full(problem: Problem, deadline: float) -> Proposal:
-    """The full program, up to a moment of the monotonic clock."""
+    """The full program, up to a moment of the monotonic clock: a large one by an interior point, if that closes."""
     built = model(problem)
     if time.monotonic() > deadline:
         return Proposal(at_hand(problem), trivial_bound(problem), "a mechanism at hand")
+    if built.variables <= TIES_UP_TO:
+        return _by_simplex(built, deadline)
+    inner = _by_interior_point(built, deadline)
+    if time.monotonic() > deadline or problem.value(inner.matrix) - inner.bound <= CLOSED * abs(inner.bound):
+        return inner
+    found = _by_simplex(built, deadline)
+    return replace(found, bound=max(found.bound, inner.bound))
+
+
+def _by_interior_point(built: Model, deadline: float) -> Proposal:
+    """Without crossover: among many optima a vertex takes longest to find, and nobody asked for one.
+
+    The multipliers need no second solve: they are as good in the scaled program.
+    """
+    problem = built.problem
+    solver = _start(built, built.scale, presolve=True)
+    for option, value in INTERIOR_POINT.items():
+        solver.setOptionValue(option, value)
+    solved = highs.run_once(solver, deadline)
+    bound = _bound(built, highs.duals(solver), built.scale) if solved else trivial_bound(problem)
+    P = _proposal(built, built.scale * highs.values(solver)[: built.size]) if solved else np.zeros(problem.shape)
+    if not solved or _off(P) > LOOSE:
+        return Proposal(at_hand(problem), bound, "a mechanism at hand")
+    return Proposal(normalized(P), bound, "full linear program, interior point")
+
+
+def _by_simplex(built: Model, deadline: float) -> Proposal:
+    problem = built.problem
     solver, found = _start(built, built.scale, presolve=True), []
     if highs.run(solver, deadline):
         found.append(_proposal(built, built.scale * highs.values(solver)[: built.size]))
@@ -191,7 +228,7 @@ def full(problem: Problem, deadline: float) -> Proposal:
     plain.setBasis(solver.getBasis())
     if highs.run(plain, deadline):
         found.append(_proposal(built, highs.values(plain)[: built.size]))
-    bound = _bound(built, highs.duals(plain))
+    bound = _bound(built, highs.duals(plain), np.ones(built.size))
     found = [P for P in found if _off(P) <= LOOSE]
     if not found:
         return Proposal(at_hand(problem), bound, "a mechanism at hand")

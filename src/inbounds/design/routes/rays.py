@@ -10,7 +10,7 @@ whose duals act as the prior.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,16 +24,18 @@ from inbounds.design.solver.pricing import Cone
 
 #: a ray is worth adding when it improves by this share of the value
 WORTH = 1e-13
+#: a relative gap at which exact arithmetic takes over; with more than LARGE answers, where exact pivots are slow, one
+#: at which they are spared
+CLOSED, LARGE, NEARLY = 1e-10, 100, 1e-8
 #: the same for staircases, which only prepare the ground; costs this close are ties
 COARSE, TIE = 1e-9, 1e-12
 #: pivots in full precision after the solver: none but the last basis solved again, or as many as it may take
 EXACT, PIVOTS = 0, 200
 #: seconds that the first program gets even when no time is left
 MOMENT = 1.0
-#: rounds of pricing towards the most improving ray, once any improving ray is no longer enough
-SHARPER = 12
-#: with at least MANY answers, all neighbours, the interior point is tried first; its gap must be ENOUGH
-MANY, ENOUGH = 16, 1e-10
+#: with at least MANY answers, all neighbours, the interior point is tried first; its gap must be ENOUGH;
+#: columns of its points that sum to one up to SOUND need no other repair than that of the weights
+MANY, ENOUGH, SOUND = 16, 5e-8, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,29 +92,28 @@ def _parts(problem: Problem) -> Iterator[tuple[Part, float]]:
 def _solve_part(part: Part, deadline: float) -> tuple[Floats, float]:
     if part.cone.size == 1 or not part.loss.any():
         return _constant(part), 0.0
-    low = 0.0
-    if part.cone.everyone and part.cone.size >= MANY:
-        P, low = _interior(part, deadline)
-        if _value(part, P) - low <= ENOUGH * _value(part, P) or time.monotonic() > deadline:
-            return P, low
-    P, lower = _generate(part, deadline)
-    return P, max(low, lower)
+    if not (part.cone.everyone and part.cone.size >= MANY):
+        return _generate(part, deadline)
+    P, low = _interior(part, deadline)
+    if _value(part, P) - low <= ENOUGH * _value(part, P) or time.monotonic() > deadline:
+        return P, low
+    Q, lower = _generate(part, deadline)
+    return min(P, Q, key=lambda each: _value(part, each)), max(low, lower)
 
 
 def _interior(part: Part, deadline: float) -> tuple[Floats, float]:
-    """Near-optimal by `everyone`, with its bound; a constant mechanism and zero if the iteration broke
-    down."""
-    step = float(part.cone.step[0])
-    found = everyone.solve(part.loss, part.prior, part.worst, step, part.mirrored, deadline)
-    if found is None:
-        return _constant(part), 0.0
-    P, v, mu = found
-    low = _bound(part, v, mu)
-    if not part.worst:
-        cost, k = part.prior * part.loss, float(np.expm1(step))
-        return everyone.filled(P.min(axis=1), cost, part.away, k), low
-    off = float(np.abs(P.sum(axis=0) - 1).max())
-    return (P / P.sum(axis=0) if off < ENOUGH else _constant(part)), low
+    """Near-optimal by `everyone`, with its bound: once its row minima are known, answers do not depend on each
+    other, and each takes what is cheapest for it, whatever the aim."""
+    step, low = float(part.cone.step[0]), 0.0
+    cost = part.loss if part.worst else part.prior * part.loss
+    best = _constant(part)
+    for P, v, mu in everyone.points(part.loss, part.prior, part.worst, step, part.mirrored, deadline):
+        found = [everyone.filled(P.min(axis=1), cost, part.away, float(np.expm1(step)))]
+        sums = P.sum(axis=0)
+        found += [P / sums] if np.abs(sums - 1).max() < SOUND else []
+        best = min(best, *found, key=lambda each: _value(part, each))
+        low = max(low, _bound(part, v, mu))
+    return best, low
 
 
 def _value(part: Part, P: Floats) -> float:
@@ -146,17 +147,22 @@ def _constant(part: Part) -> Floats:
 def _start(part: Part, tails: Stairs, deadline: float) -> tuple[Master, Mix | None]:
     """The narrowest staircases and the constant row; solved twice if the value is far from the solver's
     scale."""
-    n, scale = part.cone.size, 1.0
+    n, largest = part.cone.size, float(part.loss.max())
     peaks = np.arange(n)
     log_x = np.hstack([np.zeros((n, 1)), tails.log_rays(peaks, peaks)])
-    while True:
-        master = Master(part.loss, part.prior, part.worst, part.mirrored, scale)
-        master.add(log_x, _cheapest(part, _weights(part), log_x))
-        master.begin()
-        mix = master.solve(max(deadline - time.monotonic(), MOMENT))
-        if mix is None or scale != 1.0 or not mix.value > 0 or 0.1 < mix.value < 10:
-            return master, mix
-        scale = mix.value
+    outputs = _cheapest(part, _weights(part), log_x)
+    scale = 1.0 if 1e-3 < largest < 1e3 else largest
+    master, mix = _begun(part, log_x, outputs, scale, deadline)
+    if mix is None or not mix.value > 0 or 0.1 < mix.value / scale < 10:
+        return master, mix
+    return _begun(part, log_x, outputs, mix.value, deadline)
+
+
+def _begun(part: Part, log_x: Floats, outputs: Ints, scale: float, deadline: float) -> tuple[Master, Mix | None]:
+    master = Master(part.loss, part.prior, part.worst, part.mirrored, scale)
+    master.add(log_x, outputs)
+    master.begin()
+    return master, master.solve(max(deadline - time.monotonic(), MOMENT))
 
 
 def _weights(part: Part) -> Floats:
@@ -201,43 +207,59 @@ def _outputs(part: Part) -> Floats:
 def _add_rays(part: Part, master: Master, mix: Mix, deadline: float) -> Mix:
     """Column generation over all rays until none improves.
 
-    First with the solver's own duals and any improving ray; when those bring nothing new, with the same basis
-    solved exactly and the most improving rays; then with pivots that the solver's tolerance would not make.
+    Where many outputs are as good as each other the program's own duals wander, so rays are priced between them and
+    the best duals so far (Wentges 1997). When those bring nothing new, or meet the value, the same basis is solved
+    exactly; then with pivots that the solver's tolerance would not make.
     """
     master.refine()
-    care = iter((EXACT, PIVOTS))
-    pivots: int | None = None
+    care, pivots = iter((EXACT, PIVOTS)), None
+    best = Priced(mix, -np.inf)
     while True:
-        log_x, outputs = _improving(part, mix, 1 if pivots is None else SHARPER)
-        stuck = not master.add(log_x, outputs)
-        if time.monotonic() > deadline or (not len(outputs) and pivots is not None):
-            return mix
-        if stuck:
+        priced = improving(part, mix if pivots is not None else best.towards(mix), deadline)
+        best = max(best, priced, key=lambda each: each.bound)
+        stuck = not master.add(priced.log_rays, priced.outputs)
+        if stuck and pivots is None:
+            priced = improving(part, mix, deadline)
+            best = max(best, priced, key=lambda each: each.bound)
+            stuck = not master.add(priced.log_rays, priced.outputs)
+        if time.monotonic() > deadline or (not len(priced.outputs) and pivots is not None):
+            return _proved(part, mix, best.mix)
+        if stuck or mix.value - best.bound <= CLOSED * mix.value:
+            enough = pivots is not None and part.cone.size > LARGE and mix.value - best.bound <= NEARLY * mix.value
             pivots = next(care, None)
-            if pivots is None:
-                return mix
+            if pivots is None or enough:
+                return _proved(part, mix, best.mix)
         mix = master.solve(deadline - time.monotonic(), pivots) or mix
 
 
-def _improving(part: Part, mix: Mix, rounds: int) -> tuple[Floats, Ints]:
-    """A ray of every output, as logs, where one improves the mix, and the outputs to report them as.
+def _proved(part: Part, mix: Mix, other: Mix) -> Mix:
+    """The mix with the duals that prove more: its own, or the best on the way."""
+    duals = max((mix, other), key=lambda each: _bound(part, each.v, each.mu))
+    return replace(mix, v=duals.v, mu=duals.mu)
 
-    The gain of a ray is counted per unit of its mean. Asking for more than WORTH of the value keeps noise on a ray
-    that grows by many orders from hiding a real gain; asking again for more than was found (Dinkelbach) leads in a
-    few rounds to the largest gain.
-    """
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """Duals (v lowered so that no ray improves), the bound that they prove up to rounding, and the rays that would
+    have improved, as logs, with the outputs to report them as."""
+
+    mix: Mix
+    bound: float
+    log_rays: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    outputs: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def towards(self, mix: Mix) -> Mix:
+        """Duals halfway to those of a mix."""
+        if self.bound == -np.inf:
+            return mix
+        return replace(mix, v=(self.mix.v + mix.v) / 2, mu=(self.mix.mu + mix.mu) / 2)
+
+
+def improving(part: Part, mix: Mix, deadline: float) -> Priced:
+    """The most improving ray of every output where one improves the mix by more than WORTH of its value."""
     r = (mix.mu * _outputs(part)).T - mix.v[:, None]
-    least = np.full(r.shape[1], WORTH * mix.value)
-    log_x, good = np.zeros_like(r), np.zeros(r.shape[1], bool)
-    for _ in range(rounds):
-        found = pricing.rays(r + least / part.cone.size, part.cone)
-        x = np.exp(found - found.max(axis=0))
-        gain = -(r * x).sum(axis=0) / x.mean(axis=0)
-        better = gain > least
-        if not better.any():
-            break
-        log_x[:, better] = found[:, better]
-        good |= better
-        least = np.maximum(least, gain)
-    log_x, outputs = log_x[:, good], np.flatnonzero(good)
-    return log_x, outputs if part.worst else _cheapest(part, part.prior, log_x)
+    log_x, outputs, most = pricing.most_improving(r, part.cone, WORTH * mix.value, deadline)
+    lowered = replace(mix, v=mix.v - most / part.cone.size)
+    weight = (float(mix.mu.sum()) or 1.0) if part.worst else 1.0
+    outputs = outputs if part.worst else _cheapest(part, part.prior, log_x)
+    return Priced(lowered, (float(mix.v.sum()) - most) / weight, log_x, outputs)

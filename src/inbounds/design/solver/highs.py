@@ -68,6 +68,11 @@ def run(highs: highspy.Highs, deadline: float) -> bool:
     return bool(highs.getModelStatus() == status.kOptimal)
 
 
+def run_once(highs: highspy.Highs, deadline: float) -> bool:
+    """As `run`, without a second attempt."""
+    return bool(_attempt(highs, deadline) == highspy.HighsModelStatus.kOptimal)
+
+
 def _attempt(highs: highspy.Highs, deadline: float) -> highspy.HighsModelStatus:
     left = max(0.01, deadline - time.monotonic())
     highs.setOptionValue("time_limit", highs.getRunTime() + left)

@@ -8,6 +8,8 @@ level of the window lies above or below, and how many answers ago it was seen. T
 because the cost of a suffix scales with its first entry.
 """
 
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,6 +19,9 @@ from numpy.typing import NDArray
 from inbounds.design.problem import Floats, Ints, Problem
 
 Moves = NDArray[np.int8]
+
+#: rounds of pricing towards the most improving ray, at most; and what a round must bring to be followed by another
+SHARPER, FINER = 60, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +128,29 @@ def rays(r: Floats, cone: Cone) -> Floats:
         V = r[j] + best
         moves.append(move)
     return _follow(moves[::-1], cone, r.shape[1])
+
+
+def most_improving(r: Floats, cone: Cone, worth: float, deadline: float = math.inf) -> tuple[Floats, Ints, float]:
+    """For every column of r where a ray gains more than `worth`, the log of the ray that gains most; which columns;
+    and the largest gain of all.
+
+    The gain of a ray, -r.x, is counted per unit of its mean. Asking for more than `worth` keeps noise on a ray that
+    grows by many orders from hiding a real gain; asking again for more than was found (Dinkelbach) leads in a few
+    rounds to the largest gain. Means of a mechanism's rows sum to one, so no mix gains more than that.
+    """
+    least = np.full(r.shape[1], worth)
+    log_x, good = np.zeros_like(r), np.zeros(r.shape[1], bool)
+    for _ in range(SHARPER):
+        found = rays(r + least / cone.size, cone)
+        x = np.exp(found - found.max(axis=0))
+        gain = -(r * x).sum(axis=0) / x.mean(axis=0)
+        better = gain > least * (1 + FINER)
+        if not better.any() or time.monotonic() > deadline:
+            break
+        log_x[:, better] = found[:, better]
+        good |= better
+        least = np.maximum(least, gain)
+    return log_x[:, good], np.flatnonzero(good), float(least.max())
 
 
 def rounding(cone: Cone) -> float:

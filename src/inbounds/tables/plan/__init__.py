@@ -15,10 +15,11 @@ from inbounds.ledger.people import as_name
 from inbounds.numbers import as_epsilon, whole
 from inbounds.tables.columns import LARGEST, Declared, exact_at, positive_at
 from inbounds.tables.condition import Condition
-from inbounds.tables.designs import Wishes
+from inbounds.tables.designs import ADDING, Wishes
 from inbounds.tables.errors import Lines, PlanError, at
 from inbounds.tables.forms import PersonForm, PlanForm
 from inbounds.tables.keys import Groups, check_apart
+from inbounds.tables.plan.hierarchy import Hierarchy, Nested, nested
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import KINDS, StatisticKind, Subject
 from inbounds.tables.statistics.quantile import QUANTILE, percent_name
@@ -28,6 +29,9 @@ CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
 PERSON = "add or remove one person"
 
+LEVEL = "level"
+"""The output column that says which level a row is about, where groups have a hierarchy."""
+
 
 @dataclass(frozen=True)
 class Statistic:
@@ -36,7 +40,8 @@ class Statistic:
     kind and of: what is computed, and the condition or column it is computed of. name: its column in the output.
     epsilon or share: its part of the whole, absolute or as a fraction; without either, the statistics that say
     nothing share what is left equally. consistent: make the cells of a histogram sum to the public group size; a
-    record short of the size is then in the cell `other` of its column. at: which quantile, of a `quantile`.
+    record short of the size is then in the cell `other` of its column. margins: the columns of a crosstab whose labels
+    are counted by themselves as well. at: which quantile, of a `quantile`.
     """
 
     kind: str
@@ -46,6 +51,7 @@ class Statistic:
     share: Fraction | None = None
     consistent: bool = False
     wishes: Wishes | None = None
+    margins: tuple[str, ...] = ()
     at: Fraction | None = None
 
     def __post_init__(self) -> None:
@@ -58,6 +64,9 @@ class Statistic:
             raise PlanError("and epsilon must not both be given", ("share",))
         if self.consistent and not self.own.adds_up:
             raise PlanError("is meant for histograms", ("consistent",))
+        if len(set(self.margins)) < len(self.margins) or not set(self.margins) <= set(self.own.margins(self.of)):
+            known = " and ".join(self.own.margins(self.of)) or "nothing: it is meant for crosstabs"
+            raise PlanError(f"must name different columns of {known}", ("margins",))
         self._check_at()
         if not self.name:
             usual = self.own.name(self.of) if self.at is None else percent_name(self.of, self.at)
@@ -146,6 +155,7 @@ class Plan:
     reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
     people: Protected = field(default_factory=Protected)
     edition: str = ""
+    hierarchy: Hierarchy | None = None
 
     def __post_init__(self) -> None:
         if not self.neighbours:
@@ -155,6 +165,7 @@ class Plan:
                 object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
             check_apart(self.groups.register, self.source, self.reads)
             self._check_relation()
+            self._check_hierarchy()
             self._check_statistics()
             self.epsilons  # noqa: B018 - refuses an epsilon shared to more than its total
             if self.interval is not None and not 0 < self.interval < 1:
@@ -201,16 +212,28 @@ class Plan:
                 ("privacy", "neighbours"),
             )
 
+    def _check_hierarchy(self) -> None:
+        if self.hierarchy is None:
+            return
+        self.nested  # noqa: B018 - refuses levels that are not those of the groups
+        if LEVEL in self.groups.by:
+            raise PlanError(f"must not name a column {LEVEL!r}, which says what a row is about", ("groups", "by"))
+        if not any(self.adds_up(statistic) for statistic in self.statistics):
+            adding = ", ".join(kind.word for kind in KINDS.values() if kind.over_groups)
+            raise PlanError(f"must have a statistic that adds up over groups: {adding}", ("hierarchy",))
+
     def _check_statistics(self) -> None:
         if not self.statistics:
             raise PlanError("must hold at least one statistic", ("statistics",))
-        names = {*self.groups.by, self.size_column}
+        names = {*self.groups.by, self.size_column, *([LEVEL] if self.hierarchy else [])}
         for k, statistic in enumerate(self.statistics):
             with at("statistics", k):
                 with at(statistic.kind):
                     statistic.own.check(self.subject(statistic), self.groups)
                 self.wishes_of(statistic)
-                cells = self.cells(statistic)
+                if statistic.wishes is not None and self.adds_up(statistic):
+                    raise PlanError("must not wish for a mechanism: what adds up is always drawn with geometric noise")
+                cells = [*self.cells(statistic), *self.margin_cells(statistic)]
                 more = [f"{name}_{end}" for name in cells for end in ("low", "high") if self.has_interval(statistic)]
                 own = {*cells, *self.draws(statistic), *more, f"{statistic.name}_error"}
                 if own & names:
@@ -231,12 +254,26 @@ class Plan:
     def size_column(self) -> str:
         """The output column of the declared sizes; none where all groups have the same, or a key has that name."""
         name = "group_size" if self.groups.public else "group_maximum"
-        differ = bool((self.groups.sizes != self.groups.sizes[0]).any())
+        differ = self.hierarchy is not None or bool((self.groups.sizes != self.groups.sizes[0]).any())
         return name if differ and name not in self.groups.by else ""
 
     def cells(self, statistic: Statistic) -> list[str]:
         """The output columns of a statistic's answers: its name, or its name and label for every cell."""
         return statistic.own.cells(self.subject(statistic))
+
+    def margin_cells(self, statistic: Statistic) -> list[str]:
+        """The output columns of the margins of a crosstab."""
+        return [name for margin in statistic.margins for name in statistic.own.margin(self.subject(statistic), margin)]
+
+    def adds_up(self, statistic: Statistic) -> bool:
+        """Whether its numbers and their sums are drawn and made to agree: over groups, or over cells."""
+        return statistic.own.over_cells or (self.hierarchy is not None and statistic.own.over_groups)
+
+    @cached_property
+    def nested(self) -> Nested:
+        """The groups as leaves of their hierarchy."""
+        assert self.hierarchy is not None
+        return nested(self.groups, self.hierarchy.levels)
 
     def draws(self, statistic: Statistic) -> list[str]:
         """The output columns of the numbers that are drawn: its answers, or what they are computed from."""
@@ -278,7 +315,9 @@ class Plan:
         return sum(self.epsilons, Fraction(0))
 
     def wishes_of(self, statistic: Statistic) -> Wishes:
-        """How its mechanisms are chosen."""
+        """How its mechanisms are chosen; what adds up is always drawn with geometric noise, see `layers`."""
+        if self.adds_up(statistic):
+            return ADDING
         return statistic.own.wishes(statistic.wishes or self.wishes)
 
     def with_output(self, output: str) -> "Plan":
@@ -315,6 +354,8 @@ class Plan:
             found["not_stated"] = self.groups.not_stated
         if self.groups.period:
             found["period"] = dict(self.groups.period)
+        if self.hierarchy is not None:
+            found["hierarchy"] = self.hierarchy.summary([len(sizes) for sizes in self.nested.tree.sizes[::-1]])
         return found
 
 

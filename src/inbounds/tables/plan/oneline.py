@@ -17,9 +17,9 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
     """A plan from options.
 
     asked: for every kind of statistic its conditions or columns. facts: by, keys, size, maximum, epsilon, table,
-    interval, delimiter, decimal, period, not_stated, person, max_records, max_groups. column: what was given for low,
-    high, step, missing and labels; they describe one column. Columns in conditions have the type of what they are
-    compared with.
+    interval, delimiter, decimal, period, not_stated, levels (whether the columns of by nest), person, max_records,
+    max_groups. column: what was given for low, high, step, missing and labels; they describe one column. Columns in
+    conditions have the type of what they are compared with.
     """
     statistics = [_asked(kind, of) for kind, subjects in asked.items() for of in subjects or ()]
     if not statistics:
@@ -40,6 +40,8 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
         else:
             columns[of] = KINDS[kind].domain.column_from(kind, {name: v[0] for name, v in column.items() if v})
     given = {name: value for name, value in facts.items() if value is not None}
+    if given.get("levels"):
+        given["by"] = [name.strip() for part in given.get("by", ()) for name in part.split(",")]
     return plan_from(
         {
             "source": {"url" if "://" in source else "path": source, **_only(given, "table", "delimiter", "decimal")},
@@ -52,6 +54,7 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
             "statistics": statistics,
             "privacy": _only(given, "epsilon"),
             "output": _only(given, "interval"),
+            **({"hierarchy": {"levels": given["by"]}} if given.get("levels") else {}),
             "people": {
                 name: given[option]
                 for name, option in (("id", "person"), ("max_records", "max_records"), ("max_groups", "max_groups"))

@@ -16,21 +16,24 @@ from inbounds.tables.designs import Wishes, named
 from inbounds.tables.errors import Lines, PlanError, at, lines_of
 from inbounds.tables.keys import check_apart, groups, register_of
 from inbounds.tables.plan import CHANGE, Plan, Protected, Statistic
+from inbounds.tables.plan.hierarchy import Hierarchy, hierarchy_from
 from inbounds.tables.sources.source import Source
-from inbounds.tables.statistics import CONDITIONS, KINDS
+from inbounds.tables.statistics import CONDITIONS, CROSSES, KINDS
+from inbounds.tables.statistics.crosstab import CROSS
 
 Values = Mapping[str, Any]
 
-PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition")
-WISHES = ("loss", "properties", "prior", "aim", "mechanism")
+PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy")
+WISHES = ("loss", "properties", "prior", "aim", "mechanism", "at_most")
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
     "groups": ("by", "keys", "size", "maximum", "not_stated", "period"),
     "column": ("type", "low", "high", "step", "missing", "labels", "other"),
     "privacy": ("epsilon", "neighbours"),
-    "statistic": (*KINDS, "name", "epsilon", "share", "consistent", *WISHES),
+    "statistic": (*KINDS, "name", "epsilon", "share", "consistent", "margins", *WISHES),
     "design": WISHES,
     "output": ("path", "interval"),
+    "hierarchy": ("levels", "weights", "shares"),
     "people": ("name", "ledger", "id", "max_records", "max_groups"),
 }
 
@@ -106,7 +109,15 @@ def _plan(content: Values, folder: Path, lines: Lines | None, frame: Any) -> Pla
         lines=lines,
         people=protected_from(_part(content, "people"), folder),
         edition=_text(content.get("edition", ""), "edition"),
+        hierarchy=_hierarchy(content),
     )
+
+
+def _hierarchy(content: Values) -> Hierarchy | None:
+    if "hierarchy" not in content:
+        return None
+    with at("hierarchy"):
+        return hierarchy_from(_fields(content, "hierarchy"))
 
 
 def protected_from(values: Values, folder: Path) -> Protected:
@@ -216,11 +227,25 @@ def _statistic(values: Values, wishes: Wishes, share: Fraction | None = None) ->
     if not isinstance(rest.get("consistent", False), bool):
         raise PlanError("must be true or false", ("consistent",))
     rest["name"] = _text(rest.get("name", ""), "name")
+    if "margins" in values or KINDS[kinds[0]].over_cells:
+        rest["margins"] = _margins(values, kinds[0])
     of = _subject(values[kinds[0]], kinds[0])
     return Statistic(kinds[0], of, wishes=wishes_from(own, wishes) if own else None, at=share, **rest)
 
 
+def _margins(values: Values, kind: str) -> tuple[str, ...]:
+    """The columns of a crosstab that are counted by themselves as well: both, unless the plan says which."""
+    margins = values.get("margins", values[kind])
+    if not isinstance(margins, list) or not all(isinstance(name, str) for name in margins):
+        raise PlanError("must be a list of columns of the crosstab", ("margins",))
+    return tuple(margins)
+
+
 def _subject(value: Any, kind: str) -> str:
+    if KINDS[kind].domain is CROSSES:
+        if not isinstance(value, list) or len(value) != 2 or not all(isinstance(name, str) for name in value):
+            raise PlanError(f'must be two columns of labels, such as ["gender", "answer"], got {value!r}', (kind,))
+        return CROSS.join(value)
     if KINDS[kind].domain is CONDITIONS and value is True:
         raise PlanError(f'must be a condition in quotes; {kind} = "true" counts all records', (kind,))
     return _text(value, kind)
@@ -233,9 +258,10 @@ def wishes_from(values: Values, outer: Wishes | None = None) -> Wishes:
     said = {name: values.get(name, getattr(base, name)) for name in WISHES}
     if "prior" in values:
         said["prior"] = _prior(values["prior"])
-    if isinstance(said["properties"], str):
-        raise PlanError("must be a list of names", ("properties",))
-    said["properties"] = tuple(said["properties"])
+    for name, what in (("properties", "names"), ("at_most", "limits such as 'off-by-more-than-2=0.05'")):
+        if isinstance(said[name], str):
+            raise PlanError(f"must be a list of {what}", (name,))
+        said[name] = tuple(said[name])
     with at("mechanism"):
         if said["mechanism"] != "optimal":
             named(said["mechanism"])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from inbounds.files.held import start_of
 from inbounds.tables.errors import SourceError
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ def header(source: "Source") -> list[str]:
 
 
 def _check_format(path: str) -> None:
-    with open(path, "rb") as file:
-        first = file.read(4)
+    first = start_of(path, 4)
     for mark, what in FORMATS.items():
         if first.startswith(mark):
             raise SourceError(f"names {what}, whatever its ending says; save it as CSV in UTF-8: {path}", WHERE)

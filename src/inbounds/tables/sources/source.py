@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
+from inbounds.files.held import database_open_here
 from inbounds.ledger.store import without_password
 from inbounds.tables.errors import PlanError, SourceError
 from inbounds.tables.forms import SourceForm
@@ -148,6 +149,8 @@ def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
     if source.path and not os.access(source.path, os.R_OK):
         reason = "is not readable" if Path(source.path).exists() else "does not exist"
         raise SourceError(f"names a file that {reason}: {source.path}", where)
+    if source.path and database_open_here(source.path):
+        raise SourceError(f"names a ledger that is open, which has no data: {source.path}", where)
     with quiet():
         failed = "cannot be opened"
         try:

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from inbounds.tables.statistics.count import CONDITIONS, COUNT
+from inbounds.tables.statistics.crosstab import CROSSES, CROSSTAB
 from inbounds.tables.statistics.histogram import HISTOGRAM, LABELS
 from inbounds.tables.statistics.kind import Aggregates, Derived, Domain, ExpectedError, StatisticKind, Subject
 from inbounds.tables.statistics.mean import MEAN
@@ -15,6 +16,7 @@ from inbounds.tables.statistics.sum import SUM
 
 __all__ = [
     "CONDITIONS",
+    "CROSSES",
     "DOMAINS",
     "KINDS",
     "LABELS",
@@ -28,9 +30,9 @@ __all__ = [
 ]
 
 KINDS: Mapping[str, StatisticKind[Any]] = MappingProxyType(
-    {kind.word: kind for kind in (COUNT, HISTOGRAM, SUM, MEAN, MIN, MAX, MEDIAN, QUANTILE, MODE)}
+    {kind.word: kind for kind in (COUNT, HISTOGRAM, CROSSTAB, SUM, MEAN, MIN, MAX, MEDIAN, QUANTILE, MODE)}
 )
 """Every kind of statistic, by its word."""
 
-DOMAINS: tuple[Domain[Any], ...] = (NUMBERS, LABELS, CONDITIONS)
+DOMAINS: tuple[Domain[Any], ...] = (NUMBERS, LABELS, CROSSES, CONDITIONS)
 """What statistics are computed of, in the order in which a release speaks of them."""

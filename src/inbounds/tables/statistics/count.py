@@ -39,4 +39,5 @@ COUNT = StatisticKind(
     positions=lambda subject, found: [np.minimum(found.own, found.sizes)],
     words=lambda members, source: [],
     named=lambda of: "count",
+    over_groups=True,
 )

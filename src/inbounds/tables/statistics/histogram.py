@@ -103,4 +103,5 @@ HISTOGRAM = StatisticKind(
     in_cells=True,
     by_unit=True,
     adds_up=True,
+    over_groups=True,
 )

@@ -169,7 +169,9 @@ class StatisticKind(Generic[D]):
     has_order: whether answers lie between others, so that an interval means something. wishes: how its mechanism is
     chosen, from what the plan wishes. short: with public sizes, a record short of the size counts as `missing`.
     empty: a group without records counts as `missing`. derived: how its number is computed, where others are drawn.
-    by_unit: with a maximum, records of one person may touch different numbers, so that each costs its own.
+    by_unit: with a maximum, records of one person may touch different numbers, so that each costs its own. over_groups:
+    its numbers of several groups sum to that of all of them together. over_cells: its cells sum to margins, which
+    `margins` names from what it is computed of, and whose output columns `margin` names.
     """
 
     word: str
@@ -190,6 +192,10 @@ class StatisticKind(Generic[D]):
     empty: bool = False
     derived: Callable[[Subject[D]], Derived | None] = lambda subject: None
     by_unit: bool = False
+    over_groups: bool = False
+    over_cells: bool = False
+    margins: Callable[[str], Sequence[str]] = lambda of: ()
+    margin: Callable[[Subject[D], str], list[str]] = lambda subject, margin: []
     counts_values: bool = False
 
     def name(self, of: str) -> str:

@@ -79,4 +79,5 @@ SUM = StatisticKind(
     words=words,
     check=check_answers,
     short=True,
+    over_groups=True,
 )

@@ -1,0 +1,98 @@
+(** The passport of a quantile as the reader hands it over, and the checker that `inbounds-check` runs on it.
+
+    A score table over the values, or a matrix over the true quantile alone, which one record may move anywhere. (A matrix
+    over the central records is not judged here.)
+
+    quantile_scores      what is accepted with a score table is accepted by [check_scores], so that its theorems apply
+    quantile_passport    for a public size and one record a person: all neighbouring groups, all sets of reports
+    oblivious_private    for a matrix: any two groups, all sets of reports *)
+From Coq Require Import ZArith Reals List Bool Lra Lia Arith.
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths.
+Import ListNotations.
+Open Scope Z_scope.
+
+Inductive quantile_law :=
+| ScoreTable (table : list Z) (stride : Z) (deeper : list Z)
+| Oblivious (rows : list (list Z)).
+
+Record quantile := Quantile {
+  grid : scale;
+  share_at : frac;      (* 0 the minimum, 1/2 the median, 1 the maximum *)
+  records : Z;          (* public, or at most *)
+  is_public : bool;
+  missing_at : Z;
+  per_person : Z;
+  at_epsilon : frac;
+  by_law : quantile_law
+}.
+
+Definition MOST_PARTS := 10 ^ 6.
+Definition MOST_RECORDS := 2 ^ 40.
+
+Definition share_ok (a : frac) : bool :=
+  is_number a && (0 <=? num a) && (num a <=? den a) && (den a <=? MOST_PARTS * Z.gcd (num a) (den a)).
+
+Definition range_ok (e : frac) : bool := is_positive e && frac_le (Frac 1 (10 ^ 9)) e && frac_le e (whole 64).
+
+Definition quantile_ok (q : quantile) : bool :=
+  let n := size_of (ticks (grid q)) in
+  scale_ok (grid q) && regular (ticks (grid q)) && (2 <=? n) && (n <=? MOST_CELLS) && share_ok (share_at q)
+  && (1 <=? records q) && (records q <=? MOST_RECORDS) && (0 <=? missing_at q) && (missing_at q <? n)
+  && (1 <=? per_person q) && (per_person q <=? MOST_RECORDS) && range_ok (at_epsilon q).
+
+Definition check_quantile (q : quantile) : bool :=
+  let n := size_of (ticks (grid q)) in
+  let en := num (at_epsilon q) in
+  let ed := den (at_epsilon q) in
+  quantile_ok q &&
+  match by_law q with
+  | ScoreTable table stride deeper =>
+      (0 <=? stride) && forallb (Z.leb 0) deeper
+      && check_scores table (Z.to_nat stride) (map Z.to_nat deeper) (n - 1) en ed
+  | Oblivious W =>
+      (length_Z 0 W =? n) && check_matrix (Z.to_nat n) W [Clique 0 (Z.to_nat n) 1 1] en ed
+  end.
+
+Definition width_of (q : quantile) : nat := Z.to_nat (size_of (ticks (grid q)) - 1).
+
+Section Accepted.
+  Variable q : quantile.
+  Hypothesis accepted : check_quantile q = true.
+
+  Lemma width_is : Z.of_nat (width_of q) = size_of (ticks (grid q)) - 1.
+  Proof.
+    pose proof accepted as H. unfold check_quantile, quantile_ok in H. rewrite !andb_true_iff in H.
+    destruct H as [[[[[[[[[[[[_ _] H] _] _] _] _] _] _] _] _] _] _]. apply Z.leb_le in H. unfold width_of. lia.
+  Qed.
+
+  Theorem quantile_scores table stride deeper : by_law q = ScoreTable table stride deeper ->
+    check_scores table (Z.to_nat stride) (map Z.to_nat deeper) (Z.of_nat (width_of q)) (num (at_epsilon q)) (den (at_epsilon q)) = true.
+  Proof.
+    intro E. rewrite width_is. pose proof accepted as H. unfold check_quantile in H. rewrite E in H. rewrite !andb_true_iff in H. tauto.
+  Qed.
+
+  Open Scope R_scope.
+
+  (** The k-th smallest of the records, one of them changed. *)
+  Theorem quantile_passport table stride deeper k : by_law q = ScoreTable table stride deeper ->
+    let w := width_of q in
+    forall db db', replaced db db' -> (1 <= k <= length db)%nat ->
+    (forall v, In v db -> v <= w)%nat -> (forall v, In v db' -> v <= w)%nat ->
+    forall d d', has_depth (rank_lengths w k db) d -> has_depth (rank_lengths w k db') d' ->
+    forall S, Pr (score_law table (Z.to_nat stride) (map Z.to_nat deeper) (Z.of_nat w)) (rank_lengths w k db, d) S
+              <= exp (real (at_epsilon q))
+                 * Pr (score_law table (Z.to_nat stride) (map Z.to_nat deeper) (Z.of_nat w)) (rank_lengths w k db', d') S.
+  Proof. intros E w. apply (quantile_promise _ _ _ w _ _ k (quantile_scores _ _ _ E)). Qed.
+
+  Theorem oblivious_private W {D} (answer : D -> nat) : by_law q = Oblivious W ->
+    (forall db, answer db <= width_of q)%nat -> private (fun _ _ => True) (real (at_epsilon q)) (ask answer (law TOTAL W)).
+  Proof.
+    intros E Ha. pose proof accepted as H. unfold check_quantile in H. rewrite E in H. rewrite !andb_true_iff in H.
+    destruct H as [_ [_ H]]. pose proof width_is as Wi.
+    apply pointwise_private. intros db db' _ i Hi. cbn [ask mass outs] in *.
+    replace (real (at_epsilon q)) with (eps (num (at_epsilon q)) (den (at_epsilon q)) * (1 / 1)).
+    - eapply (law_pointwise _ _ _ _ _ _ H (Clique 0 (Z.to_nat (size_of (ticks (grid q)))) 1 1)); [now left| |assumption].
+      pose proof (Ha db). pose proof (Ha db'). unfold common. cbn. lia.
+    - unfold eps, real. unfold Rdiv. rewrite Rinv_1. ring.
+  Qed.
+End Accepted.

@@ -1,0 +1,120 @@
+"""Limits on other losses, and aims that come second: what `subject_to` and `then` ask of a design."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from inbounds.design.problem import Floats, LossLimit, Problem, Proposal
+from inbounds.design.routes import limited, program
+from inbounds.errors import Infeasible, NotConverged
+from inbounds.loss import AtMost, FixedPoint, Loss, Prior, Restriction, as_prior
+from inbounds.mechanism.law import Law
+from inbounds.query import Query
+
+Propose = Callable[[Problem, float], Proposal]
+
+TIED = 1e-9
+"""Share of the first aim's value that a second aim may give up: the solver's own accuracy."""
+
+FIXED = 1e-9
+"""Probability by which the reports of a fixed point may be distributed otherwise."""
+
+CHECKED = 1e-13
+"""Relative error of the sums by which a limit is checked on the whole weights, counted against it."""
+
+
+def checked(subject_to: Restriction | Iterable[Restriction]) -> tuple[Restriction, ...]:
+    """The limits, or an error that says how they are written."""
+    limits = (subject_to,) if isinstance(subject_to, Restriction) else tuple(subject_to)
+    for limit in limits:
+        if not isinstance(limit, Restriction):
+            raise TypeError(f"subject_to must list limits such as ib.at_most('absolute', 2), got {limit!r}")
+    return limits
+
+
+def tables_of(limit: Restriction, query: Query, evened: Callable[[Floats], Floats]) -> list[LossLimit]:
+    """A limit as plain numbers, its least loss not below zero: columns sum to one, so both sides move alike."""
+    if isinstance(limit, FixedPoint):
+        return _fixed(limit, query)
+    table = evened(limit.loss.table(query))
+    floor = min(0.0, float(table.min()))
+    return [LossLimit(table - floor, float(limit.bound) - floor, limit.aim == "worst")]
+
+
+def _fixed(limit: FixedPoint, query: Query) -> list[LossLimit]:
+    """No output is likelier than its answer: both sum to one, so all are as likely."""
+    outputs, answers = query.shape
+    if not query.one_output_per_answer or len(limit.weights) != answers:
+        raise ValueError(f"fixed_point must have a weight for each of {answers} answers, and one output for each")
+    rows = np.eye(outputs)[:, :, None] * np.ones(answers)
+    return [
+        LossLimit(row, p + FIXED / 4 / outputs, False, limit.weights, 0.0)
+        for row, p in zip(rows, limit.weights.tolist(), strict=True)
+    ]
+
+
+def propose_within(problem: Problem, limits: Sequence[Restriction], seconds: float, propose: Propose) -> Proposal:
+    """The best mechanism that keeps the problem's limits; `Infeasible` where none does, with what must be allowed."""
+    start = time.monotonic()
+    free = propose(replace(problem, limits=()), seconds / 4)
+    if all((limit.values(free.matrix, problem.prior) <= limit.inside).all() for limit in problem.limits):
+        return free  # the best of all keeps them
+    seconds -= time.monotonic() - start
+    try:
+        if not limited.applies(problem):
+            return program.solve(problem, seconds)
+        found = limited.solve(problem, seconds)
+    except NotConverged:
+        _explain(problem, limits, 0.0, seconds, propose)
+        raise
+    if found.excess > limited.BOUGHT:
+        _explain(problem, limits, found.needed, seconds, propose)
+        raise NotConverged("no mechanism within the limits was found in time; allow more, or more seconds")
+    return Proposal(found.matrix, found.bound, "cone rays with limits")
+
+
+def _explain(problem: Problem, limits: Sequence[Restriction], needed: float, seconds: float, propose: Propose) -> None:
+    """Raise `Infeasible` if a limit alone, or all together, ask for too much."""
+    for asked, limit in zip(limits, problem.limits, strict=False):
+        if isinstance(asked, FixedPoint):
+            break  # always possible alone
+        alone = replace(problem, loss=limit.table, worst=limit.each, limits=())
+        least = propose(alone, seconds).bound
+        if least > limit.bound * (1 + TIED):
+            floor = float(asked.bound) - limit.bound
+            raise Infeasible(
+                f"no private mechanism keeps {asked}: the least possible is {least + floor:.6g}; allow that much, "
+                "ask for less, or take a larger epsilon"
+            )
+    if needed > 0:
+        names = " and ".join(str(limit) for limit in limits)
+        raise Infeasible(
+            f"no private mechanism keeps {names} together: one of them is exceeded by at least {needed:.3g} of its "
+            "largest loss; allow more, or take a larger epsilon"
+        )
+
+
+def refuse_broken(law: Law, query: Query, prior: Prior, limits: Sequence[Restriction]) -> None:
+    """`NotConverged` if the whole weights break a limit after all."""
+    for limit in limits:
+        if isinstance(limit, FixedPoint):
+            off = float(np.abs(law.probabilities(query) @ limit.weights - limit.weights).max())
+            if not off <= FIXED:
+                raise NotConverged(f"the distribution is kept only up to {off:.2g}; allow more seconds")
+            continue
+        losses = law.losses(query, limit.loss)
+        value = float(losses.max() if limit.aim == "worst" else losses @ as_prior(prior, query))
+        if not value <= float(limit.bound) * (1 - CHECKED) + CHECKED * (limit.bound == 0):
+            raise NotConverged(
+                f"rounding to whole weights breaks the limit {limit} by {value - float(limit.bound):.2g}; allow a "
+                "little more"
+            )
+
+
+def reached(loss: Loss, value: float, aim: Literal["average", "worst"]) -> AtMost:
+    """An aim that was reached, as a limit for the next one."""
+    return AtMost(loss, Fraction(max(value + TIED * abs(value), 0.0)), aim)

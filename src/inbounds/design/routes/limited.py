@@ -1,0 +1,307 @@
+"""Cone rays with limits on other losses: off by more than 2 in at most 5 of 100 cases, whatever the truth is.
+
+As in `rays` a mechanism is a mix of extreme rays, each reported as one output, and a small program chooses among the
+rays found so far. A limit is one more row of the program (one for every answer, or one for the average), and its
+multiplier is one more cost in the pricing: with multipliers q >= 0 of rows g . P <= b every private P within them has
+
+    loss . P >= (loss + q g) . P - q . b >= sum_j v_j - q . b,
+
+if `loss + q g - v` is non-negative on the cone, which `bound` decides with every rounding counted. A column that buys
+excess over the limits at a high price keeps the program solvable; where the optimum buys some, nothing keeps them.
+"""
+
+import math
+import time
+from dataclasses import dataclass, replace
+
+import highspy
+import numpy as np
+from scipy.sparse import csc_array
+
+from inbounds.design.bounds import bound
+from inbounds.design.problem import Floats, Ints, LossLimit, Problem, settled
+from inbounds.design.routes.stairs import stairs
+from inbounds.design.solver import highs, pricing
+from inbounds.design.solver.pricing import Cone
+
+#: relative gap at which the search ends; a gain below this share of the value is rounding
+CLOSED, WORTH = 1e-10, 1e-13
+#: prices of excess, in units of the largest losses: the next where it is still bought; less of it is rounding
+PRICES, BOUGHT = (1e2, 1e5, 1e8), 1e-9
+ROUNDS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedSetting:
+    """What does not change: costs (least value zero, unit `scale`), limits, and the cone of all answers.
+
+    fold: everything reads the same from both ends, so a ray and its mirror image are one column.
+    """
+
+    problem: Problem
+    cost: Floats
+    scale: float
+    cone: Cone
+    fold: bool
+
+    @property
+    def size(self) -> int:
+        n = self.problem.shape[1]
+        return (n + 1) // 2 if self.fold else n
+
+    @property
+    def groups(self) -> list[tuple[Floats, LossLimit | None]]:
+        """Tables that have rows beside the sums: the loss itself for the worst answer, then the limits."""
+        worst: list[tuple[Floats, LossLimit | None]] = [(self.cost, None)] if self.problem.worst else []
+        return worst + [(limit.table, limit) for limit in self.problem.limits]
+
+    def folded(self, x: Floats) -> Floats:
+        return (x + x[::-1])[: self.size] / 2 if self.fold else x
+
+    def unfolded(self, y: Floats) -> Floats:
+        if not self.fold:
+            return y
+        full = np.zeros(self.problem.shape[1])
+        full[: self.size] = y / 2
+        return full + full[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class LimitDuals:
+    """v of the sums; weights of the answers' losses (the prior, or those of the worst answer); what each limit's
+    multiplier puts on each answer; and the limits' share of the bound, sum q . b."""
+
+    v: Floats
+    weights: Floats
+    limits: tuple[Floats, ...]
+    paid: float
+
+    def towards(self, other: "LimitDuals") -> "LimitDuals":
+        """Halfway."""
+        return LimitDuals(
+            (self.v + other.v) / 2,
+            (self.weights + other.weights) / 2,
+            tuple((a + b) / 2 for a, b in zip(self.limits, other.limits, strict=True)),
+            (self.paid + other.paid) / 2,
+        )
+
+    def costs(self, s: LimitedSetting) -> Floats:
+        """What the pricing sees: the loss and the limits' tables under their multipliers."""
+        table = self.weights * s.cost
+        for weights, limit in zip(self.limits, s.problem.limits, strict=True):
+            table = table + weights * limit.table
+        return table
+
+
+def applies(problem: Problem) -> bool:
+    """Limits, no properties, and windows that `pricing` is exact for, all connected."""
+    parts = list(pricing.components(problem))
+    return bool(problem.limits) and not problem.properties and pricing.regular(problem) and len(parts) == 1
+
+
+class LimitedMaster:
+    """The program over the rays found so far; columns 0.. are t (worst aim) and the excess, then rays."""
+
+    def __init__(self, s: LimitedSetting) -> None:
+        self.setting, self.worst = s, s.problem.worst
+        self.rays: Floats = np.empty((s.problem.shape[1], 0))
+        self.outputs: Ints = np.empty(0, np.int64)
+        self.seen: set[bytes] = set()
+        self.value, self.mix = math.inf, np.zeros(1 + self.worst)  # of the last program that was solved
+        self.solver = highs.solver(
+            presolve="off", simplex_strategy=highs.PRIMAL_SIMPLEX, primal_feasibility_tolerance=1e-10,
+            dual_feasibility_tolerance=1e-10,
+        )  # fmt: skip
+        self._add_rows()
+
+    def _add_rows(self) -> None:
+        s, free = self.setting, -highspy.kHighsInf
+        for _ in range(s.size):
+            self.solver.addRow(1.0, 1.0, 0, np.empty(0, np.int32), np.empty(0))
+        first: Floats = np.zeros(s.size)
+        t, excess = first, first
+        for _, limit in s.groups:
+            count = s.size if limit is None or limit.each else 1
+            top = 0.0 if limit is None else limit.inside
+            for _ in range(count):
+                self.solver.addRow(free, top, 0, np.empty(0, np.int32), np.empty(0))
+            t = np.append(t, np.full(count, -1.0 if limit is None else 0.0))
+            excess = np.append(excess, np.full(count, 0.0 if limit is None else -1.0))
+        if self.worst:
+            highs.add_columns(self.solver, np.ones(1), csc_array(t[:, None]))
+        highs.add_columns(self.solver, np.array([PRICES[0]]), csc_array(excess[:, None]))
+
+    def price(self, excess: float) -> None:
+        self.solver.changeColCost(int(self.worst), excess)
+
+    def add(self, log_x: Floats, outputs: Ints) -> int:
+        """Add rays reported as outputs; how many were new."""
+        s, fresh = self.setting, []
+        for c, (x, i) in enumerate(zip(log_x.T, outputs, strict=True)):
+            key = np.append(np.round(x - x.max(), 9) + 0.0, i).tobytes()
+            if key not in self.seen:
+                self.seen.add(key)
+                fresh.append(c)
+        if not fresh:
+            return 0
+        outputs, x = outputs[fresh], np.exp(log_x[:, fresh] - log_x[:, fresh].max(axis=0))
+        x /= x.mean(axis=0)
+        blocks = [s.folded(x)]
+        for table, limit in s.groups:
+            each = table[outputs].T * x
+            blocks.append(
+                s.folded(each) if limit is None or limit.each else (limit.prior(s.problem.prior) @ each)[None, :]
+            )
+        cost = np.zeros(len(fresh)) if self.worst else s.problem.prior @ (s.cost[outputs].T * x)
+        highs.add_columns(self.solver, cost, csc_array(np.vstack(blocks)))
+        self.rays, self.outputs = np.hstack([self.rays, x]), np.append(self.outputs, outputs)
+        return len(fresh)
+
+    def solve(self, deadline: float) -> LimitDuals | None:
+        """The duals of the best mix, or None if there is none in time."""
+        if not highs.run(self.solver, deadline):
+            return None
+        s, y = self.setting, highs.duals(self.solver)
+        self.value = float(self.solver.getInfo().objective_function_value)
+        self.mix = np.maximum(self.solver.getSolution().col_value, 0.0)
+        v, y = s.unfolded(y[: s.size]), y[s.size :]
+        weights, limits, paid = s.problem.prior, [], 0.0
+        for _, limit in s.groups:
+            count = s.size if limit is None or limit.each else 1
+            own, y = np.maximum(-y[:count], 0.0), y[count:]
+            own_of_all = s.unfolded(own) if limit is None or limit.each else own
+            if limit is None:
+                weights = own_of_all
+            else:
+                limits.append(limit.weights(s.problem.prior, own_of_all))
+                paid += limit.bound * math.fsum(own)
+        return LimitDuals(v, weights, tuple(limits), paid)
+
+    @property
+    def excess(self) -> float:
+        return float(self.mix[int(self.worst)])
+
+    def matrix(self) -> Floats:
+        weights = self.mix[1 + self.worst :]
+        P = np.zeros(self.setting.problem.shape)
+        np.add.at(P, self.outputs[: len(weights)], (self.rays[:, : len(weights)] * weights).T)
+        return (P + P[::-1, ::-1]) / 2 if self.setting.fold else P
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedMix:
+    """The best mix, and a proved bound on any that keeps the limits; by how much, in shares of their largest losses,
+    the mix exceeds them, and any mechanism must."""
+
+    matrix: Floats
+    bound: float
+    excess: float
+    needed: float
+
+
+def setting(problem: Problem) -> tuple[LimitedSetting, Floats]:
+    """The fixed part, and the floor that was taken off the losses of each answer."""
+    floor = np.full(problem.shape[1], problem.loss.min()) if problem.worst else problem.loss.min(axis=0)
+    rest = problem.loss - floor
+    scale = float(rest.max()) or 1.0
+    cone = pricing.cone(problem, slice(0, problem.shape[1]))
+    same = problem.worst or np.array_equal(problem.prior, problem.prior[::-1])
+    tables = [rest, *(limit.table for limit in problem.limits)]
+    same = same and (all(limit.each for limit in problem.limits) or np.array_equal(problem.prior, problem.prior[::-1]))
+    fold = cone.mirrored and same and all(np.array_equal(t, t[::-1, ::-1]) for t in tables)
+    even = replace(problem, limits=tuple(_of_size_one(limit) for limit in problem.limits))
+    return LimitedSetting(even, rest / scale, scale, cone, bool(fold)), floor
+
+
+def _of_size_one(limit: LossLimit) -> LossLimit:
+    """The same limit, its largest loss one: a power of two, so that nothing is rounded."""
+    unit = math.ldexp(1.0, math.frexp(float(limit.table.max()) or 1.0)[1])
+    return replace(limit, table=limit.table / unit, bound=limit.bound / unit)
+
+
+def solve(problem: Problem, max_seconds: float) -> LimitedMix:
+    """The best private mechanism that keeps the limits, for a problem that `applies`; where none does, one that
+    exceeds them."""
+    deadline = time.monotonic() + max_seconds
+    s, floor = setting(problem)
+    master = LimitedMaster(s)
+    _begin(s, master)
+    low, needed = -math.inf, 0.0
+    for price in PRICES:
+        master.price(price)
+        low = max(low, _generate(s, master, deadline))
+        needed = max(needed, (low - 1) / price)  # no loss is above one, so what is above it was paid for excess
+        if master.excess <= BOUGHT or time.monotonic() > deadline:
+            break
+    off = float(floor[0] if problem.worst else problem.prior @ floor)
+    rounding = 2.0**-50 * len(floor) * float(np.abs(floor).max() + abs(off))
+    P = master.matrix()
+    sums = P.sum(axis=0)
+    P = P / sums if (sums > 0).all() else np.full(problem.shape, 1.0 / problem.shape[0])
+    return LimitedMix(settled_if(s, P), low * s.scale + off - rounding, master.excess, needed)
+
+
+def settled_if(s: LimitedSetting, P: Floats) -> Floats:
+    return settled(s.problem, P) if s.fold else P
+
+
+def _begin(s: LimitedSetting, master: LimitedMaster) -> None:
+    """The constant row and the narrowest staircases, as the outputs that each table likes best."""
+    n, tails = s.problem.shape[1], stairs(s.cone)
+    peaks = np.arange(n)
+    log_x = np.hstack([np.zeros((n, 1)), tails.log_rays(peaks, peaks)])
+    x = np.exp(log_x)
+    for table in [s.cost, *(limit.table for limit in s.problem.limits)]:
+        master.add(log_x, (table @ x).argmin(axis=0))
+        master.add(log_x, (s.problem.prior * table @ x).argmin(axis=0))
+
+
+def _generate(s: LimitedSetting, master: LimitedMaster, deadline: float) -> float:
+    """Column generation, priced halfway between the program's duals and the best so far; the bound that they prove."""
+    best, low = None, -math.inf
+    for _ in range(ROUNDS):
+        duals = master.solve(deadline)
+        if duals is None:
+            break
+        fresh = 0
+        for tried in (duals,) if best is None else (best.towards(duals), duals):
+            found = _improving(s, tried, master.value)
+            if found.bound > low:
+                best, low = found.lowered, found.bound
+            fresh = master.add(found.log_rays, found.outputs)
+            if fresh:
+                break
+        if not fresh or master.value - low <= CLOSED * abs(master.value) or time.monotonic() > deadline:
+            break
+    return -math.inf if best is None else _bound(s, best)
+
+
+@dataclass(frozen=True, eq=False)
+class Improving:
+    """Rays that improve, as logs, with the outputs to report them as; duals lowered until none does, and the bound
+    that those prove up to rounding."""
+
+    log_rays: Floats
+    outputs: Ints
+    lowered: LimitDuals
+    bound: float
+
+
+def _improving(s: LimitedSetting, duals: LimitDuals, value: float) -> Improving:
+    """The most improving ray of every output where one improves."""
+    table = duals.costs(s)
+    r = (table[: (len(table) + 1) // 2] if s.fold else table).T - duals.v[:, None]
+    log_x, outputs, most = pricing.most_improving(r, s.cone, WORTH * abs(value))
+    lowered = replace(duals, v=duals.v - most / s.cone.size)
+    total = float(duals.weights.sum()) if s.problem.worst else 1.0
+    proved = (float(duals.v.sum()) - most - duals.paid) / total if total > 0 else -math.inf
+    return Improving(log_x, outputs, lowered, proved)
+
+
+def _bound(s: LimitedSetting, duals: LimitDuals) -> float:
+    """What the duals prove, with every rounding counted."""
+    proved = bound.average(duals.v, duals.costs(s) * (1 - 2.0**-50), s.cone) - duals.paid * (1 + 2.0**-50)
+    if not s.problem.worst:
+        return proved
+    total = math.fsum(duals.weights)
+    return proved / total - 2.0**-50 * abs(proved) / total if total > 0 else 0.0

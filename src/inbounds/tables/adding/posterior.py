@@ -1,0 +1,270 @@
+"""The posterior of every node of a tree of counts, by sum-product.
+
+Each parent of leaves has classes z with weights; given z its leaves are independent; every node has a report. Messages
+go up (how likely each sum is) and down (how likely the rest makes it) in windows that hold all but 1e-12 of their mass.
+
+Where leaves and margins disagree by many standard deviations those windows would miss the posterior. So the leaves of a
+parent are tilted by exp(t·x), with the t for which they sum to what least squares says, and the tilt is undone exactly
+at the parent, whose likelihood is multiplied by exp(-t·x).
+
+NodeCost: O(leaves · classes · width · log), in portions of parents, so that memory stays bounded.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inbounds.numbers import Floats, Ints
+from inbounds.tables.adding.prior import Prior
+from inbounds.tables.adding.reports import Reports
+from inbounds.tables.adding.squares import least_squares
+from inbounds.tables.adding.tree import Tree
+from inbounds.tables.adding.windows import (
+    TOLERANCE,
+    Flags,
+    Fold,
+    Message,
+    cropped,
+    folded,
+    largest_one,
+    scaled,
+    unfolded,
+)
+
+PORTION = 1 << 22
+"""Entries of the leaves' messages that are held at a time."""
+
+FULL_RANGE = 256
+"""Leaves of a wider range get a window around their report."""
+
+FAR = 3.0
+"""Standard deviations between leaves and margin from which a parent is tilted."""
+
+
+class OutOfWindow(ArithmeticError):
+    """Reports and prior contradict each other beyond what floats can hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """The posterior of the nodes of one level: mass[v, j] of the value low[v] + j."""
+
+    low: Ints
+    mass: Floats
+
+    def means(self) -> Floats:
+        return np.asarray(self.low + self.mass @ np.arange(self.mass.shape[1]))
+
+    def errors(self, values: Ints) -> Floats:
+        """E|X - value| of every node."""
+        x = self.low[:, None] + np.arange(self.mass.shape[1])
+        return np.asarray((self.mass * np.abs(x - values[:, None])).sum(axis=1))
+
+    def intervals(self, level: float) -> tuple[Ints, Ints]:
+        """For every node the shortest run of values that holds `level` of its mass, the first of equals."""
+        cumulative = np.concatenate([np.zeros((len(self.mass), 1)), np.cumsum(self.mass, axis=1)], axis=1)
+        first, last = np.zeros_like(self.low), np.full_like(self.low, self.mass.shape[1] - 1)
+        best = last - first + 1
+        for begin in range(self.mass.shape[1]):
+            stop = (cumulative < (cumulative[:, begin] + level - 1e-12)[:, None]).sum(axis=1)
+            better = (stop <= self.mass.shape[1]) & (stop - begin < best)
+            first, last = np.where(better, begin, first), np.where(better, stop - 1, last)
+            best = np.where(better, stop - begin, best)
+        return self.low + first, self.low + last
+
+
+def posterior(tree: Tree, reports: Sequence[Reports], prior: Prior) -> list[Marginals]:
+    """The marginal distribution of every node, level by level from the leaves."""
+    leaves = _Leaves.of(tree, reports, prior)
+    sums = [leaves.summed(portion) for portion in leaves.portions()]
+    message, tilt = _joined(sums), np.concatenate([portion.tilt for portion in sums])
+    up, tapes = [], []
+    for level in range(1, tree.depth):
+        likelihood = _likelihood(reports[level], tree.sizes[level], message, tilt if level == 1 else 0.0)
+        own = message.mass * likelihood
+        if not (own.sum(axis=-1) > 0).all():
+            raise OutOfWindow
+        up.append((message, likelihood))
+        if level < tree.depth - 1:
+            inner = cropped(own, message.low)
+            message, tape = folded(inner, tree.children[level])
+            tapes.append((inner, tape))
+    marginals = []
+    down = np.ones_like(up[-1][0].mass)
+    for level in range(tree.depth - 1, 0, -1):
+        message, likelihood = up[level - 1]
+        down, mass = _cut(down, message.mass * likelihood)
+        marginals.append(Marginals(message.low[:, 0], mass[:, 0]))
+        sent = down * likelihood
+        if level > 1:
+            inner, tape = tapes[level - 2]
+            down = _placed(unfolded(sent, tape), inner.low - up[level - 2][0].low, up[level - 2][0].width)
+    low, width = leaves.low, leaves.width
+    mass = np.empty((len(low), width))
+    for part, portion in zip(sums, leaves.portions(), strict=True):
+        leaves.answered(portion, part, message, sent, mass)
+    return [Marginals(low, mass), *reversed(marginals)]
+
+
+def _likelihood(reports: Reports, sizes: Ints, message: Message, tilt: Floats | float) -> Floats:
+    """exp(log Pr[y | x] - tilt·x) on the windows, the largest of each node one."""
+    low, width = message.low[:, 0], message.width
+    x = low[:, None] + np.arange(width)
+    log = reports.log_likelihood(slice(None), low, width) - np.reshape(tilt, (-1, 1)) * (x - low[:, None])
+    log = np.where(x <= sizes[:, None], log, -np.inf)
+    top = log.max(axis=1, keepdims=True)
+    return np.asarray(np.exp(log - np.where(np.isfinite(top), top, 0.0)))[:, None, :]
+
+
+def _cut(down: Floats, up: Floats) -> tuple[Floats, Floats]:
+    """The message without places where the marginal has no mass, so that no transform mixes scales; the marginal."""
+    mass = scaled(up * down)
+    return largest_one(np.where(mass > TOLERANCE / mass.shape[-1], down, 0.0)), mass
+
+
+def _placed(message: Floats, begin: Ints, width: int) -> Floats:
+    """A message on windows that begin later within wider ones."""
+    out = np.zeros((*message.shape[:-1], width))
+    np.put_along_axis(out, begin[..., None] + np.arange(message.shape[-1]), message, axis=-1)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _LeafSums:
+    """The sums over the leaves of a portion of parents, by class and mixed."""
+
+    mixed: Message
+    weights: Floats
+    tilt: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaves:
+    """The leaves with their windows, and what they say of their parents, a portion of parents at a time."""
+
+    tree: Tree
+    reports: Reports
+    prior: Prior
+    steepness: float
+    near: Floats
+    low: Ints
+    width: int
+
+    @classmethod
+    def of(cls, tree: Tree, reports: Sequence[Reports], prior: Prior) -> "_Leaves":
+        largest = int(tree.sizes[0].max())
+        width = largest + 1
+        low = np.zeros(len(tree.sizes[0]), np.int64)
+        near = least_squares(tree, reports)
+        if width > FULL_RANGE:
+            reach = int(60 / reports[0].steepness) + 2
+            width = min(width, max(2 * reach + 1, FULL_RANGE))
+            low = np.clip(reports[0].y - width // 2, 0, np.maximum(tree.sizes[0] + 1 - width, 0))
+        return cls(tree, reports[0], prior, reports[1].steepness, near[1], low, width)
+
+    def portions(self) -> Iterator[tuple[slice, slice]]:
+        """Ranges of parents and of their leaves."""
+        classes = self.prior.weights.shape[1]
+        ends = np.cumsum(self.tree.children[0])
+        most = max(PORTION // (classes * self.width), 1)
+        start = 0
+        while start < len(ends):
+            before = ends[start - 1] if start else 0
+            stop = max(int(np.searchsorted(ends, before + most, side="right")), start + 1)
+            yield slice(start, stop), slice(int(before), int(ends[stop - 1]))
+            start = stop
+
+    def _given(self, parents: slice, leaves: slice, tilt: Floats) -> tuple[Floats, Floats]:
+        """Leaves × classes × window: distributions of the tilted leaves given the class; and the classes' weights."""
+        low, parent = self.low[leaves], self.tree.parents[0][leaves] - parents.start
+        x = low[:, None] + np.arange(self.width)
+        log = self.prior.log_mass(leaves, low, self.width)
+        log += self.reports.log_likelihood(leaves, low, self.width)[:, None, :]
+        log += np.where(x <= self.tree.sizes[0][leaves][:, None], tilt[parent][:, None] * (x - low[:, None]), -np.inf)[
+            :, None, :
+        ]
+        top = log.max(axis=(1, 2), keepdims=True)
+        mass = np.exp(log - top)
+        evidence = mass.sum(axis=-1)
+        if not (evidence > 0).any(axis=1).all():
+            raise OutOfWindow
+        with np.errstate(divide="ignore"):
+            weights = np.log(self.prior.weights[parents])
+            np.add.at(weights, parent, np.log(evidence))
+        weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+        return mass / np.maximum(evidence, 1e-300)[..., None], weights / weights.sum(axis=1, keepdims=True)
+
+    def _tilts(self, parents: slice, leaves: slice) -> Floats:
+        """Per parent the t for which the leaves sum to what least squares says; 0 where they nearly do."""
+        parent = self.tree.parents[0][leaves] - parents.start
+        none = np.zeros(parents.stop - parents.start)
+        given, weights = self._given(parents, leaves, none)
+        leaf = np.einsum("nk,nkx->nx", weights[parent], given)
+        x = np.arange(self.width)
+        base = np.bincount(parent, self.low[leaves])
+        target = np.clip(self.near[parents], 0.5, np.maximum(self.tree.sizes[1][parents] - 0.5, 0.5)) - base
+        mean = leaf @ x
+        deviation = np.sqrt(np.bincount(parent, leaf @ x**2 - mean**2))
+        wanted = np.abs(target - np.bincount(parent, mean)) > FAR * deviation
+        if not wanted.any():
+            return none
+        return np.where(wanted, _solved_tilts(leaf, parent, target, wanted, self.steepness), 0.0)
+
+    def summed(self, portion: tuple[slice, slice]) -> _LeafSums:
+        tilt = self._tilts(*portion)
+        given, weights = self._given(*portion, tilt)
+        by_class, _ = self._folded(portion, given)
+        begin = by_class.low.min(axis=1)
+        width = int((by_class.low.max(axis=1) - begin).max()) + by_class.width
+        full = _placed(by_class.mass, by_class.low - begin[:, None], width)
+        mixed = Message(begin[:, None], np.einsum("gk,gks->gs", weights, full)[:, None, :])
+        return _LeafSums(mixed, weights, tilt)
+
+    def _folded(self, portion: tuple[slice, slice], given: Floats) -> tuple[Message, list[Fold]]:
+        parents, leaves = portion
+        low = np.repeat(self.low[leaves][:, None], given.shape[1], axis=1)
+        return folded(Message(low, given), self.tree.children[0][parents])
+
+    def answered(
+        self, portion: tuple[slice, slice], part: _LeafSums, message: Message, sent: Floats, mass: Floats
+    ) -> None:
+        """The marginals of the portion's leaves, from the message that was sent to their parents."""
+        parents, leaves = portion
+        given, _ = self._given(parents, leaves, part.tilt)
+        by_class, tape = self._folded(portion, given)
+        begin = by_class.low - message.low[parents]
+        at = begin[..., None] + np.arange(by_class.width)
+        inside = (at >= 0) & (at < message.width)
+        own = np.take_along_axis(
+            np.broadcast_to(sent[parents], (*begin.shape, message.width)), np.clip(at, 0, message.width - 1), axis=-1
+        )
+        own = np.where(inside, own, 0.0)
+        classes = part.weights * np.einsum("gks,gks->gk", by_class.mass, own)
+        classes /= classes.sum(axis=1, keepdims=True)
+        parent = self.tree.parents[0][leaves] - parents.start
+        below = scaled(unfolded(own, tape) * given)
+        mass[leaves] = scaled(np.einsum("nk,nkx->nx", classes[parent], below))
+
+
+def _solved_tilts(leaf: Floats, parent: Ints, target: Floats, wanted: Flags, most: float) -> Floats:
+    """By bisection, for the wanted parents alone."""
+    own = np.flatnonzero(wanted[parent])
+    with np.errstate(divide="ignore"):
+        log = np.log(leaf[own])
+    group, x = parent[own], np.arange(leaf.shape[1])
+    low, high = np.full(len(target), -most), np.full(len(target), most)
+    for _ in range(30):
+        middle = (low + high) / 2
+        tilted = log + middle[group][:, None] * x
+        tilted = np.exp(tilted - tilted.max(axis=1, keepdims=True))
+        mean = np.bincount(group, (tilted @ x) / tilted.sum(axis=1), minlength=len(target))
+        low, high = np.where(mean < target, middle, low), np.where(mean < target, high, middle)
+    return np.asarray((low + high) / 2)
+
+
+def _joined(parts: list[_LeafSums]) -> Message:
+    """The mixed messages of all portions on windows of one width."""
+    width = max(part.mixed.width for part in parts)
+    mass = [np.pad(part.mixed.mass, ((0, 0), (0, 0), (0, width - part.mixed.width))) for part in parts]
+    return Message(np.concatenate([part.mixed.low for part in parts]), np.concatenate(mass))

@@ -1,0 +1,138 @@
+"""The number of records with each pair of labels of two columns, and the sums over either column.
+
+    cell: min(records with the pair, n)       sums: min(sum of cells, n)       answers 0..n
+    one record added or removed: one cell, and one sum of each column, moves by 1; one record changed: two of each
+
+n is the group's size, public or at most. Where sizes are public and both columns have a label for any `other` value,
+every record is in a cell and records short of n are in the cell of both `other`; see `consistent.filled`: the cells
+then add up to n. How cells and sums are made to agree is said in `adding.twoway`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from inbounds.numbers import Ints
+from inbounds.query import count
+from inbounds.tables.columns import Category, Declared
+from inbounds.tables.consistent import filled
+from inbounds.tables.errors import PlanError
+from inbounds.tables.keys import Groups
+from inbounds.tables.sources.source import Source
+from inbounds.tables.statistics.histogram import LABELS
+from inbounds.tables.statistics.kind import Aggregates, Domain, Fit, StatisticKind, Subject, one_if
+
+CROSS = " × "
+"""Between the names of the two columns."""
+
+ALL = "all"
+"""In the place of a label: summed over all of them."""
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """Two columns of labels."""
+
+    names: tuple[str, str]
+    rows: Category
+    columns: Category
+
+    @property
+    def full(self) -> bool:
+        """Whether every record is in a cell."""
+        return bool(self.rows.other and self.columns.other)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rows.labels), len(self.columns.labels)
+
+
+def crossed_columns(of: str) -> list[str]:
+    """The names of the two columns."""
+    return of.split(CROSS)
+
+
+def _labelled(of: str, columns: Mapping[str, Declared]) -> Crossed:
+    names = crossed_columns(of)
+    if len(names) != 2 or names[0] == names[1]:
+        raise PlanError("must name two different columns of labels")
+    rows, own = (LABELS.declared(name, columns) for name in names)
+    return Crossed((names[0], names[1]), rows, own)
+
+
+def _pair_number(of: str, declared: Crossed, columns: Mapping[str, Any], fit: Fit) -> Any:
+    """The position of the pair, row by row; -1 where either label has no cell."""
+    import ibis
+
+    row, column = (
+        LABELS.number(name, own, columns, fit)
+        for name, own in zip(declared.names, (declared.rows, declared.columns), strict=True)
+    )
+    pair = row * ibis.literal(declared.shape[1], "int64") + column
+    return ibis.cases(((row < 0) | (column < 0), ibis.literal(-1, "int64")), else_=pair)
+
+
+CROSSES = Domain(declared=_labelled, reads=crossed_columns, number=_pair_number, compares_labels=True)
+
+
+def _records_by_pair(subject: Subject[Crossed], own: Any) -> dict[str, Any]:
+    return {f"_{i}": one_if(own == i).sum().cast("int64") for i in range(np.prod(subject.declared.shape))}
+
+
+def _positions(subject: Subject[Crossed], found: Aggregates) -> list[Ints]:
+    declared = subject.declared
+    cells = np.array([found.measures[f"_{i}"] for i in range(np.prod(declared.shape))])
+    if subject.public and declared.full:
+        return list(filled(cells, declared.rows.rest * declared.shape[1] + declared.columns.rest, found.sizes))
+    return list(np.minimum(cells, found.sizes))
+
+
+def cell_names(subject: Subject[Crossed]) -> list[str]:
+    """The columns of the cells, row by row."""
+    pairs = product(subject.declared.rows.labels, subject.declared.columns.labels)
+    return [f"{subject.name}: {row}, {column}" for row, column in pairs]
+
+
+def sum_names(subject: Subject[Crossed], margin: str) -> list[str]:
+    """The columns of the sums over the other column than the margin's."""
+    if margin == subject.declared.names[0]:
+        return [f"{subject.name}: {label}, {ALL}" for label in subject.declared.rows.labels]
+    return [f"{subject.name}: {ALL}, {label}" for label in subject.declared.columns.labels]
+
+
+def _check(subject: Subject[Crossed], groups: Groups) -> None:
+    for name in subject.declared.names:
+        if CROSS in name:
+            raise PlanError(f"must name columns without {CROSS!r}, got {name!r}")
+
+
+def _words(members: Sequence[tuple[StatisticKind[Crossed], Subject[Crossed]]], source: Source) -> list[str]:
+    _, subject = members[0]
+    if not subject.declared.full:
+        return [
+            f"{subject.of}: a record with any other value than the labels, or none, in either column may be in no cell"
+        ]
+    short = ", and each record short of the size," if subject.public else ""
+    both = f"{subject.declared.rows.other}, {subject.declared.columns.other}"
+    return [f"{subject.of}: any other value than a label, or none, counts as other{short}: {both}"]
+
+
+CROSSTAB = StatisticKind(
+    word="crosstab",
+    domain=CROSSES,
+    query=lambda subject, size: count(size),
+    measures=_records_by_pair,
+    positions=_positions,
+    words=_words,
+    named=lambda of: of,
+    cells=cell_names,
+    check=_check,
+    in_cells=True,
+    by_unit=True,
+    over_cells=True,
+    margins=crossed_columns,
+    margin=sum_names,
+)

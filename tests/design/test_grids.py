@@ -1,0 +1,69 @@
+"""Long grids: what is designed without a matrix, against the designs that a matrix allows."""
+
+import numpy as np
+import pytest
+
+import inbounds as ib
+from inbounds.design.routes import counts, grids
+from inbounds.errors import TooLarge
+
+
+def priors(n: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(n)
+    return [np.full(n, 1 / n), np.exp(-np.arange(n) / 5), rng.random(n) ** 4, np.eye(n)[3] + np.eye(n)[n - 2]]
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize(("people", "high", "epsilon"), [(12, 3, "0.3"), (9, 4, "1"), (20, 2, "2")])
+def test_the_bound_of_the_chains_is_below_every_private_mechanism(
+    power: int, people: int, high: int, epsilon: str
+) -> None:
+    query, loss = ib.total(people, 0, high), "absolute" if power == 1 else "squared"
+    n = len(query.answers)
+    for k, prior in enumerate(priors(n)):
+        best = ib.optimal(query, epsilon, loss, prior).optimality
+        assert best is not None
+        found = grids.guesses(high, float(epsilon), np.arange(n) ** float(power), power, prior / prior.sum())
+        assert found.bound <= best.value * (1 + 1e-12)
+        assert found.bound >= 0.3 * best.value or k == 3  # it says something, unless no chain holds both answers
+
+
+def test_the_least_variance_is_that_of_real_reports() -> None:
+    for n, epsilon in ((7, 0.5), (30, 0.1), (12, 2.0)):
+        for prior in priors(n):
+            weights = prior / prior.sum()
+            alpha = np.exp(-epsilon * np.abs(np.arange(n)[:, None] - np.arange(n)))
+            joint = np.linalg.solve(alpha, np.ones(n))[:, None] * alpha * weights  # geometric value s, answer j
+            mean = joint @ np.arange(n) / joint.sum(axis=1)
+            true = float((joint * (mean[:, None] - np.arange(n)) ** 2).sum())
+            found = counts.least_variance(epsilon, weights)
+            assert found <= true * (1 + 1e-12)
+            assert found == pytest.approx(true, rel=1e-9)
+
+
+def test_a_long_ordinal_grid_is_a_count_at_the_epsilon_of_a_step() -> None:
+    ordinal = ib.optimal(ib.ordinal(0, 5000), "0.5").optimality
+    count = ib.optimal(ib.count(5000), "0.5").optimality
+    assert ordinal is not None
+    assert count is not None
+    assert ordinal.value == pytest.approx(count.value, rel=1e-12)
+    assert ordinal.gap < 1e-8 * ordinal.value
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_long_means_say_what_may_remain(loss: str) -> None:
+    made = ib.optimal(ib.mean(1000, 1, 6), 1, loss)
+    assert made.optimality is not None
+    assert 0 < made.optimality.gap < 0.2 * made.optimality.value
+    assert "% may remain" in made.optimality.remaining
+    assert made.optimality.value == pytest.approx(made.loss(loss), rel=1e-12)
+
+
+def test_what_no_noise_table_serves_is_too_large() -> None:
+    for ask in (
+        lambda: ib.optimal(ib.mean(1000, 1, 6), 1, "zero-one"),
+        lambda: ib.optimal(ib.ordinal(0, 5000), 1, aim="worst"),
+        lambda: ib.optimal(ib.extreme(0, 5000), 1),
+    ):
+        with pytest.raises(TooLarge):
+            ask()

@@ -1,0 +1,204 @@
+"""Limits on other losses against the papers' linear program with the same rows."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, vstack
+
+import inbounds as ib
+from inbounds.design.problem import Floats
+from inbounds.loss import AtMost, TableLoss, as_loss, as_prior, limit_named
+
+
+def papers_program(
+    query: ib.Query, epsilon: float, loss: Floats, prior: Floats, worst: bool, limits: list[tuple[Floats, float, bool]]
+) -> tuple[bool, float]:
+    """(feasible, least loss) over full matrices: privacy for every output and pair, and a row for every limit."""
+    (m, n), ratio = query.shape, {}
+    for a, b, d in query.cliques():
+        for j in range(a, b):
+            for k in range(a, b):
+                if j != k:
+                    ratio[j, k] = min(ratio.get((j, k), np.inf), np.exp(epsilon * float(d)))
+    cells, j = np.arange(m * n), np.tile(np.arange(n), m)
+    pairs = [(i * n + a, i * n + b, r) for (a, b), r in ratio.items() for i in range(m)]
+    at, entries = np.arange(len(pairs)), np.array(pairs)
+    place = (np.tile(at, 2), entries[:, :2].T.ravel().astype(int))
+    rows = [coo_array((np.append(np.ones(len(at)), -entries[:, 2]), place), shape=(len(at), m * n + 1))]
+    right = [np.zeros(len(at))]
+    if worst:
+        place = (np.append(j, np.arange(n)), np.append(cells, np.full(n, m * n)))
+        rows.append(coo_array((np.append(loss.ravel(), -np.ones(n)), place), shape=(n, m * n + 1)))
+        right.append(np.zeros(n))
+    for table, bound, each in limits:
+        weights, row = (table, j) if each else (table * prior, 0 * j)
+        rows.append(coo_array((weights.ravel(), (row, cells)), shape=(n if each else 1, m * n + 1)))
+        right.append(np.full(n if each else 1, bound))
+    cost = np.append((loss * prior).ravel() * (not worst), float(worst))
+    sums = coo_array((np.ones(m * n), (j, cells)), shape=(n, m * n + 1))
+    free = [(0, None)] * (m * n) + [(None, None) if worst else (0, 0)]
+    tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    found = linprog(cost, vstack(rows), np.concatenate(right), sums, np.ones(n), free, options=tight)
+    return found.status == 0, float(found.fun or 0.0)
+
+
+def requests(seed: int) -> list[dict]:
+    """A query, a loss, a prior, an aim and a limit between the least possible and what the free optimum has."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(12):
+        n = int(rng.integers(2, 9))
+        query = [ib.count(n), ib.mean(max(2, n // 2), 0, 2), ib.extreme(0, n), ib.ordinal(0, n)][rng.integers(4)]
+        k = len(query.answers)
+        d = np.abs(np.arange(k)[:, None] - np.arange(k))
+        losses = [d * 1.0, d**2.0, (d > 0) * 1.0, rng.random((k, k))]
+        tables = [(d > 1) * 1.0, d * 1.0, d**2.0, rng.random((k, k))]
+        prior = [None, rng.random(k), np.exp(-np.arange(k) / 2)][rng.integers(3)]
+        made.append(
+            {
+                "query": query,
+                "epsilon": str(rng.choice(["0.1", "0.5", "1", "2"])),
+                "loss": losses[rng.integers(4)],
+                "prior": prior,
+                "aim": str(rng.choice(["average", "worst"])),
+                "table": tables[rng.integers(4)],
+                "limit_aim": str(rng.choice(["average", "worst"])),
+                "share": float(rng.choice([0.05, 0.5, 0.95])),
+            }
+        )
+    return made
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_limited_design_equals_the_papers_linear_program(seed: int) -> None:
+    for r in requests(seed):
+        query, prior = r["query"], r["prior"]
+        free = ib.optimal(query, r["epsilon"], r["loss"], prior, aim=r["aim"])
+        least = ib.optimal(query, r["epsilon"], r["table"], prior, aim=r["limit_aim"]).optimality
+        assert least is not None
+        has = free.worst_loss(r["table"]) if r["limit_aim"] == "worst" else free.loss(r["table"], prior)
+        bound = Fraction(least.value + r["share"] * max(has - least.value, 1e-3)).limit_denominator(10**9)
+        limit = AtMost(as_loss(r["table"]), bound, r["limit_aim"])
+        made = ib.optimal(query, r["epsilon"], r["loss"], prior, aim=r["aim"], subject_to=[limit])
+        weights = as_prior(prior, query)
+        feasible, best = papers_program(
+            query, float(r["epsilon"]), r["loss"], weights, r["aim"] == "worst",
+            [(r["table"], float(bound), r["limit_aim"] == "worst")],
+        )  # fmt: skip
+        kept = made.worst_loss(r["table"]) if r["limit_aim"] == "worst" else made.loss(r["table"], prior)
+        assert feasible
+        assert kept <= float(bound)
+        assert made.optimality is not None
+        assert made.optimality.value == pytest.approx(best, rel=1e-6, abs=1e-8)
+        assert made.optimality.bound <= best * (1 + 1e-8) + 1e-9
+        assert made.optimality.gap <= 1e-7 * made.optimality.value + 1e-9
+
+
+def test_limits_hold_beside_properties() -> None:
+    query = ib.count(8)
+    free = ib.optimal(query, 1, "squared", properties=["fair"])
+    tail = ib.off_by_more_than(2)
+    least = ib.optimal(query, 1, tail, properties=["fair"], aim="worst").worst_loss(tail)
+    bound = Fraction((least + free.worst_loss(tail)) / 2).limit_denominator(10**6)
+    made = ib.optimal(query, 1, "squared", properties=["fair"], subject_to=[ib.at_most(tail, bound)])
+    assert made.properties()["fair"]
+    assert made.worst_loss(tail) <= float(bound) < free.worst_loss(tail)
+    assert made.optimality is not None
+    assert free.loss("squared") < made.optimality.value <= made.optimality.bound * (1 + 1e-8)
+
+
+def test_a_limit_beyond_reach_says_how_much_must_be_allowed() -> None:
+    query, tail = ib.count(20), ib.off_by_more_than(2)
+    for properties in ([], ["fair"]):
+        least = ib.optimal(query, 1, tail, properties=properties, aim="worst").worst_loss(tail)
+        with pytest.raises(ib.Infeasible, match=f"the least possible is {least:.6g}"):
+            ib.optimal(query, 1, properties=properties, subject_to=[ib.at_most(tail, "0.05")])
+        made = ib.optimal(query, 1, properties=properties, subject_to=[ib.at_most(tail, least * 1.00001)])
+        assert made.worst_loss(tail) <= least * 1.00001
+
+
+def test_limits_that_exclude_each_other_are_refused_together() -> None:
+    query = ib.count(4)
+    low, high = (TableLoss(np.repeat(np.eye(5)[[i]].T, 5, axis=1), f"reports {i}") for i in (0, 4))
+    rest = TableLoss(np.repeat([[0.0], [1.0], [1.0], [1.0], [0.0]], 5, axis=1), "reports between")
+    wishes = [ib.at_most(low, "0.3"), ib.at_most(high, "0.3"), ib.at_most(rest, "0.3")]
+    with pytest.raises(ib.Infeasible, match="together"):
+        ib.optimal(query, 1, subject_to=wishes)
+
+
+def test_a_second_aim_chooses_among_the_best() -> None:
+    query = ib.count(12)
+    first = ib.optimal(query, "0.7", "zero-one", aim="worst")
+    both = ib.optimal(query, "0.7", "zero-one", aim="worst", then=["squared"])
+    assert both.worst_loss("zero-one") <= first.worst_loss("zero-one") * (1 + 1e-8)
+    assert both.worst_loss("squared") <= first.worst_loss("squared") * (1 + 1e-9)
+    assert both.optimality is not None
+    assert both.optimality.objective == "worst squared loss after the least zero-one loss"
+    assert both.optimality.gap <= 1e-6 * both.optimality.value
+
+
+@pytest.mark.parametrize("query", [ib.count(7), ib.extreme(0, 5), ib.mean(3, 0, 3)])
+def test_a_fixed_point_keeps_the_distribution_at_the_least_loss(query: ib.Query) -> None:
+    n = len(query.answers)
+    prior = np.exp(-np.arange(n) / 2)
+    prior /= prior.sum()
+    made = ib.optimal(query, 1, prior=prior, subject_to=[ib.fixed_point(prior)])
+    rows = np.eye(n)[:, :, None] * np.ones(n)
+    d = np.abs(query.answers.floats()[:, None] - query.answers.floats())
+    limits = [(row, p, False) for row, p in zip(rows, prior, strict=True)]
+    _, best = papers_program(query, 1.0, d, prior, False, limits)
+    np.testing.assert_allclose(made.matrix @ prior, prior, atol=1e-9)
+    assert made.loss("absolute", prior) == pytest.approx(best, rel=1e-7)
+    assert made.loss("absolute", prior) > ib.optimal(query, 1, prior=prior).loss("absolute", prior)
+    with pytest.raises(ValueError, match="one output for each"):
+        ib.optimal(ib.count(20, outputs=7), 1, subject_to=[ib.fixed_point(np.ones(21))])
+
+
+def test_recommendations_and_promises_keep_limits() -> None:
+    tail = ib.at_most(ib.off_by_more_than(2), "0.07")
+    found = ib.recommend(ib.count(20), 1, loss="squared", subject_to=[tail])
+    assert found.mechanism.worst_loss(tail.loss) <= 0.07
+    assert "off by more than 2 at most 0.07" in found.reason
+    plain = ib.epsilon_for(ib.count(12), ib.promise.average("absolute", 1))
+    kept = ib.epsilon_for(ib.count(12), ib.promise.average("absolute", 1), subject_to=[ib.at_most(tail.loss, "0.05")])
+    assert kept.epsilon > plain.epsilon
+    assert kept.mechanism.worst_loss(tail.loss) <= 0.05
+
+
+def test_a_limited_passport_is_read_back(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    made = ib.optimal(ib.count(6), 1, "squared", subject_to=[ib.at_most(ib.off_by_more_than(2), "0.2")])
+    made.save(tmp_path / "m.json")
+    read = ib.load(tmp_path / "m.json")
+    assert read.optimality == made.optimality
+    assert any("subject to off by more than 2" in claim for claim in read.claimed)
+
+
+def test_a_limit_in_words_is_the_limit() -> None:
+    assert str(limit_named("off-by-more-than-2=0.05")) == str(ib.at_most(ib.off_by_more_than(2), "0.05"))
+    assert str(limit_named("average absolute = 3/2")) == str(ib.at_most("absolute", "3/2", "average"))
+    with pytest.raises(ValueError, match="a loss and a bound"):
+        limit_named("absolute")
+    with pytest.raises(TypeError, match=r"ib\.at_most"):
+        ib.optimal(ib.count(3), 1, subject_to=["absolute=1"])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="negative"):
+        ib.at_most("absolute", -1)
+
+
+def test_plans_and_commands_take_limits_in_words() -> None:
+    from typer.testing import CliRunner
+
+    from inbounds.cli import app
+    from inbounds.tables.designs import Wishes, designed
+    from inbounds.tables.plan.reading import wishes_from
+
+    wished = designed(ib.count(12), Fraction(1), Wishes(loss="squared", at_most=("off-by-more-than-2=0.07",)))
+    assert wished.worst_loss(ib.off_by_more_than(2)) <= 0.07
+    with pytest.raises(ValueError, match="list of limits"):
+        wishes_from({"at_most": "absolute=1"})
+    asked = ["design", "count", "--size", "12", "--epsilon", "1", "--loss", "squared"]
+    shown = CliRunner().invoke(app, [*asked, "--at-most", "off-by-more-than-2=0.07", "--then", "absolute"])
+    assert shown.exit_code == 0
+    refused = CliRunner().invoke(app, [*asked, "--at-most", "off-by-more-than-2=0.01"])
+    assert refused.exit_code != 0
