@@ -110,3 +110,15 @@ def settled(problem: Problem, P: Floats) -> Floats:
     """P itself, or its average with its mirror image if the problem is mirrored: the loss is the same (worst:
     no more)."""
     return (P + P[::-1, ::-1]) / 2 if mirrored(problem) else P
+
+
+def folded(x: Floats, size: int) -> Floats:
+    """What answers j and n-1-j have on average, for the first `size`: a ray and its mirror image as one column."""
+    return np.asarray((x + x[::-1])[:size] / 2)
+
+
+def unfolded(y: Floats, answers: int) -> Floats:
+    """The duals of all answers from those of the folded ones: the transpose of `folded`."""
+    full = np.zeros(answers)
+    full[: len(y)] = y / 2
+    return full + full[::-1]

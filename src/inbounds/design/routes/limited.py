@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from inbounds.design.bounds import bound
-from inbounds.design.problem import Floats, Ints, LossLimit, Problem, settled
+from inbounds.design.problem import Floats, Ints, LossLimit, Problem, folded, settled, unfolded
 from inbounds.design.routes.stairs import stairs
 from inbounds.design.solver import highs, pricing
 from inbounds.design.solver.pricing import Cone
@@ -56,14 +56,10 @@ class LimitedSetting:
         return worst + [(limit.table, limit) for limit in self.problem.limits]
 
     def folded(self, x: Floats) -> Floats:
-        return (x + x[::-1])[: self.size] / 2 if self.fold else x
+        return folded(x, self.size) if self.fold else x
 
     def unfolded(self, y: Floats) -> Floats:
-        if not self.fold:
-            return y
-        full = np.zeros(self.problem.shape[1])
-        full[: self.size] = y / 2
-        return full + full[::-1]
+        return unfolded(y, self.problem.shape[1]) if self.fold else y
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from inbounds.design.problem import Floats, Ints
+from inbounds.design.problem import Floats, Ints, folded, unfolded
 from inbounds.design.solver.simplex import Program, finish
 
 #: the solver's tolerances while rays are collected and when it matters; a large basis cannot be that exact
@@ -75,16 +75,10 @@ class Master:
         return len(fresh)
 
     def _fold(self, x: Floats) -> Floats:
-        """What answers j and n-1-j have on average: a ray and its mirror image, mixed evenly, as one column."""
-        return (x + x[::-1])[: self.size] / 2 if self.mirrored else x
+        return folded(x, self.size) if self.mirrored else x
 
     def _unfold(self, y: Floats) -> Floats:
-        """The duals of all answers from those of the folded ones: the transpose of `_fold`."""
-        if not self.mirrored:
-            return y
-        full = np.zeros(self.loss.shape[1])
-        full[: self.size] = y / 2
-        return full + full[::-1]
+        return unfolded(y, self.loss.shape[1]) if self.mirrored else y
 
     def _append(self, columns: Floats, costs: Floats) -> None:
         rows, count = columns.shape
