@@ -316,3 +316,12 @@ def test_enumeration_itself_agrees_with_the_mechanism():
     reports = [GeometricReports(np.array([1, 1]), 1.0), GeometricReports(np.array([2]), 1.0)]
     away = np.abs(levels[0] - [1, 1]).sum(axis=1) + np.abs(levels[1] - [2]).sum(axis=1)
     np.testing.assert_allclose(likelihood(levels, reports), -away)
+
+
+def test_a_parent_that_cannot_hold_all_its_children_is_never_exceeded():
+    """Leaves that would like to be full give way where together they cannot be so many."""
+    tree = Tree((np.array([4, 4, 2]), np.array([5, 2])), (np.array([0, 0, 1]),))
+    full = [Absolute(np.array(sizes), 1.0) for sizes in ([4, 4, 2], [8, 2])]
+    leaves, above = best_sums(tree, full)
+    assert above.tolist() == [5, 2]
+    assert leaves[:2].sum() == 5
