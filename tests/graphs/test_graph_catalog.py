@@ -7,7 +7,7 @@ import pytest
 from tests.graphs.cases import random_graph
 
 import inbounds as ib
-from inbounds.catalog.graphs import geometric_matrix
+from inbounds.design.closed.metric import geometric_matrix
 
 
 def test_on_a_manhattan_map_the_metric_geometric_is_a_truncated_geometric_each_way():
@@ -36,8 +36,8 @@ def test_where_weights_would_be_negative_the_metric_geometric_is_normalized_at_t
     assert np.linalg.solve(np.exp(-far), np.ones(9)).min() < 0
     mechanism = ib.catalog.metric_geometric(query, "1.5")
     assert mechanism.effective_epsilon() == pytest.approx(1.5, rel=1e-6)
-    tails, heads, lengths = (np.array(part, float) for part in zip(*query.edges, strict=True))
-    P = geometric_matrix(far, (tails, heads, 1.5 * lengths))
+    tails, heads, lengths = zip(*query.edges, strict=True)
+    P = geometric_matrix(far, np.array(tails), np.array(heads), 1.5 * np.array([*map(float, lengths)]))
     assert mechanism.matrix == pytest.approx(P, rel=1e-9)
     log = np.log(P)
     c = (log[1, 1] - log[2, 1]) / 3

@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from inbounds.catalog.grid import dense
+from inbounds.design.closed.metric import geometric_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
-from inbounds.numbers import Floats, Number, as_epsilon
+from inbounds.numbers import Floats, Ints, Number, as_epsilon
 from inbounds.query import Graph, Query, as_query
 
 LEAST = 45.0
@@ -27,26 +28,7 @@ def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
     far = float(bound) * network.distances(len(query.answers), directed=False)
     reference = "Chatzikokolakis, Andrés, Bordenabe, Palamidessi, Broadening the scope of differential privacy, 2013"
     origin = Origin("metric_geometric", {}, reference)
-    return certified(geometric_matrix(far, _edges(query, float(bound))), query, bound, origin)
-
-
-def geometric_matrix(far: Floats, edges: tuple[Floats, Floats, Floats]) -> Floats:
-    """The formula of `metric_geometric`; far: epsilon · distance; edges: tails, heads, epsilon · length."""
-    kernel = np.exp(-far)
-    w = np.linalg.solve(kernel, np.ones(len(far)))
-    if w.min() >= 0:
-        P = w[:, None] * kernel
-        return np.asarray(P / P.sum(axis=0))
-    tails, heads, lengths = edges
-    low, high = 0.5, 1.0
-    while high - low > 1e-12:
-        c = (low + high) / 2
-        sums = np.exp(-c * far).sum(axis=0)
-        # the ratio along an edge is at most exp(c length) · sums[head] / sums[tail], reached by the report `tail`
-        private = (c * lengths + np.log(sums[heads.astype(int)] / sums[tails.astype(int)]) <= lengths).all()
-        low, high = (c, high) if private else (low, c)
-    P = np.exp(-low * far)
-    return np.asarray(P / P.sum(axis=0))
+    return certified(geometric_matrix(far, *_edges(query, float(bound))), query, bound, origin)
 
 
 def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
@@ -59,7 +41,7 @@ def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
     bound = as_epsilon(epsilon)
     _graph(dense(as_query(query)), "planar_laplace")
     rows, columns, step = _map(query)
-    tails, heads, lengths = (part.astype(int) if k < 2 else part for k, part in enumerate(_edges(query, float(bound))))
+    tails, heads, lengths = _edges(query, float(bound))
     at = query.coordinates
     assert at is not None
     rate = step * float((lengths / np.sqrt(((at[tails] - at[heads]) ** 2).sum(axis=1))).min())
@@ -94,9 +76,10 @@ def _graph(query: Query, name: str) -> Graph:
     return query.neighbours
 
 
-def _edges(query: Query, epsilon: float) -> tuple[Floats, Floats, Floats]:
+def _edges(query: Query, epsilon: float) -> tuple[Ints, Ints, Floats]:
+    """Tails, heads, and epsilon · lengths."""
     tails, heads, lengths = zip(*query.edges, strict=True)
-    return np.array(tails, float), np.array(heads, float), epsilon * np.array([*map(float, lengths)])
+    return np.array(tails), np.array(heads), epsilon * np.array([*map(float, lengths)])
 
 
 def _map(query: Query) -> tuple[int, int, float]:

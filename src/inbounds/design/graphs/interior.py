@@ -20,7 +20,7 @@ from inbounds.design.graphs.factors import Blocks, Branches, Factors, Pairs
 from inbounds.design.problem import Floats
 
 #: relative gap to stop at, most steps, how far steps stay inside, what is added to diagonals, rounds of refinement
-GAP, STEPS, INSIDE, RIDGE, REFINED = 1e-9, 80, 0.995, 1e-14, 2
+GAP, STEPS, INSIDE, RIDGE, REFINED = 1e-9, 150, 0.995, 1e-14, 2
 #: columns that sum to one up to this are a mechanism
 SOUND = 1e-7
 #: share of its length that the first point uses at an edge, found by so many halvings
