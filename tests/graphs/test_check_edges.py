@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.graphs.cases import half, keeps_all_pairs, random_graph, random_tree
 
 import inbounds as ib
+from graphs.cases import half, keeps_all_pairs, random_graph, random_tree
 from inbounds.errors import NotADistribution, PassportError, PrivacyViolation
 from inbounds.files.envelope import digest
 from inbounds.mechanism.passport import passport
