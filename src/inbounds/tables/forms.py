@@ -82,6 +82,7 @@ class PlanForm(TypedDict):
     not_stated: NotRequired[str]
     period: NotRequired[dict[str, str]]
     hierarchy: NotRequired[HierarchyForm]
+    where: NotRequired[str]
 
 
 class EpsilonForm(TypedDict):

@@ -23,7 +23,9 @@ from inbounds.tables.statistics.crosstab import CROSS
 
 Values = Mapping[str, Any]
 
-PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy")
+PARTS = (
+    "source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy", "where",
+)  # fmt: skip
 WISHES = ("loss", "properties", "prior", "aim", "mechanism", "at_most")
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
@@ -110,6 +112,7 @@ def _plan(content: Values, folder: Path, lines: Lines | None, frame: Any) -> Pla
         people=protected_from(_part(content, "people"), folder),
         edition=_text(content.get("edition", ""), "edition"),
         hierarchy=_hierarchy(content),
+        where=_text(content.get("where", ""), "where"),
     )
 
 
