@@ -74,7 +74,7 @@ def is_ledger(path: Path) -> bool:
 
 
 class Sqlite:
-    """The store in a file. create: make it where there is none. steps, application: of a ledger, or what else is kept."""
+    """The store in a file. create: make it where there is none. steps, application: a ledger's, or others."""
 
     def __init__(
         self,

@@ -15,8 +15,9 @@ from inbounds.tables.columns import Declared, Plain, category, number
 from inbounds.tables.designs import Wishes, named
 from inbounds.tables.errors import Lines, PlanError, at, lines_of
 from inbounds.tables.keys import check_apart, groups, register_of
-from inbounds.tables.plan import CHANGE, Plan, Protected, Statistic
+from inbounds.tables.plan import CHANGE, Plan, Statistic
 from inbounds.tables.plan.hierarchy import Hierarchy, hierarchy_from
+from inbounds.tables.plan.persons import Protected
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import CONDITIONS, CROSSES, KINDS
 from inbounds.tables.statistics.crosstab import CROSS
@@ -24,7 +25,8 @@ from inbounds.tables.statistics.crosstab import CROSS
 Values = Mapping[str, Any]
 
 PARTS = (
-    "source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy", "where",
+    "source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy",
+    "where",
 )  # fmt: skip
 WISHES = ("loss", "properties", "prior", "aim", "mechanism", "at_most")
 FIELDS: dict[str, tuple[str, ...]] = {
