@@ -1,0 +1,165 @@
+"""Mechanisms for questions, before anything is charged: kept ones at once, new ones in a process of their own.
+
+A design may take long and much memory, and what is asked for comes from strangers. So a process designs, with limits on
+both, and puts what it made on disk; this process reads that and certifies it anew, like any kept design.
+"""
+
+import multiprocessing
+import threading
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from inbounds.curator.dataset import Dataset
+from inbounds.curator.errors import TooMuch
+from inbounds.errors import InboundsError
+from inbounds.tables import Drawing, Settled
+from inbounds.tables.answer import Asked, Designed, Memory
+from inbounds.tables.errors import PlanError
+from inbounds.tables.levels import Leveled
+from inbounds.tables.plan import Plan
+
+MOST_KEPT = 2000
+"""Designs that are kept in memory; beyond, all are read from disk again."""
+
+PASSPORTS = "passports"
+"""The folder of those that drew an answer, by their own digests."""
+
+TOO_MUCH = "this question takes too long or too much memory to prepare; ask for coarser answers or fewer wishes"
+
+
+@dataclass
+class Designer:
+    """Finds or makes what questions are drawn by. processes: of how many at once; none to design in this one."""
+
+    folder: Path
+    seconds: float = 30.0
+    bytes: int = 2 << 30
+    processes: int = 1
+    _memory: Memory = field(default_factory=Memory, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _idle: "list[_Worker]" = field(default_factory=list, repr=False)
+    _free: threading.Semaphore = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._free = threading.Semaphore(max(1, self.processes))
+
+    def settled(self, plan: Plan, *, anyway: bool) -> Settled:
+        """Every mechanism of a plan, known to be worth its epsilon unless `anyway`; nothing is read but designs."""
+        asked = Asked.of(plan)
+        if self.processes and not self._kept(asked):
+            self._made_elsewhere(plan)
+        with self._lock:
+            if len(self._memory.made) + len(self._memory.expected) > MOST_KEPT:
+                self._memory = Memory()
+            memory = self._memory
+        return Settled.of(Designed.of(asked, self.folder, memory=memory), self.folder, anyway=anyway)
+
+    def _kept(self, asked: Asked) -> bool:
+        """Whether all designs are in memory or on disk."""
+        requests = [request for row in (*asked.requests, *asked.layers) for request in row]
+        return all(
+            request in self._memory.made or (self.folder / f"{request.digest}.json").exists() for request in requests
+        )
+
+    def _made_elsewhere(self, plan: Plan) -> None:
+        with self._free:
+            with self._lock:
+                worker = self._idle.pop() if self._idle else _Worker(self.folder, self.bytes)
+            try:
+                said = worker.ask(plan, self.seconds)
+            except BaseException:
+                worker.stop()
+                raise
+            with self._lock:
+                self._idle.append(worker)
+        if said:
+            raise PlanError(said)
+
+    def drawing(self, dataset: Dataset, ready: Settled) -> Drawing | None:
+        """How a question about a dataset is drawn, where that has levels."""
+        if not dataset.levels:
+            return None
+        return Leveled.of(ready.designed, list(dataset.levels.values())).drawn
+
+    def publish(self, ready: Settled) -> None:
+        """Keep the passports of what is about to draw, under their digests, for whoever reads the answer."""
+        folder = self.folder / PASSPORTS
+        folder.mkdir(exist_ok=True)
+        for row in (*ready.designed.designs, *ready.designed.layers):
+            for design in row:
+                if not (folder / f"{design.sha256}.json").exists():
+                    design.mechanism.save(folder / f"{design.sha256}.json")
+
+    def published(self, digest: str) -> str | None:
+        """The passport with this digest, if it drew an answer here."""
+        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+            return None
+        try:
+            return (self.folder / PASSPORTS / f"{digest}.json").read_text("utf-8")
+        except OSError:
+            return None
+
+    def close(self) -> None:
+        """End the processes."""
+        with self._lock:
+            while self._idle:
+                self._idle.pop().stop()
+
+
+class _Worker:
+    """A process that designs, one plan at a time."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process: BaseProcess = context.Process(target=_design, args=(theirs, folder, most), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def ask(self, plan: Plan, seconds: float) -> str:
+        """Nothing when the plan's designs are on disk, or why they cannot be made; `TooMuch` after the time."""
+        try:
+            self._pipe.send(plan)
+            if not self._pipe.poll(seconds):
+                raise TooMuch(TOO_MUCH)
+            said: str = self._pipe.recv()
+        except (EOFError, OSError):
+            raise TooMuch(TOO_MUCH) from None
+        return said
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+
+def _design(pipe: Connection, folder: Path, most: int) -> None:
+    """The process: no more memory than allowed, and no words but our own."""
+    _limit_memory(most)
+    while True:
+        try:
+            plan = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(_said(plan, folder))
+
+
+def _said(plan: Plan, folder: Path) -> str:
+    """Nothing when the plan's designs are on disk, or why they are not."""
+    try:
+        Settled.of(Designed.of(Asked.of(plan), folder), folder, anyway=True)
+    except (InboundsError, ValueError) as reason:
+        return str(reason)
+    except MemoryError:
+        return TOO_MUCH
+    return ""
+
+
+def _limit_memory(most: int) -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
