@@ -72,6 +72,12 @@ class Curator:
     def limits(self) -> Limits:
         return self.settings.limits
 
+    def check(self) -> None:
+        """An error unless ledger and database can be read."""
+        self._connections.ledger.head()
+        with self._connections.store.reading() as run:
+            run("SELECT 1 FROM accounts LIMIT 1")
+
     def _declare_people(self) -> None:
         ledger = self._connections.ledger
         there = {who.name for who in ledger.people()}
