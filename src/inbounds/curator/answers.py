@@ -6,12 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.curator.accounts import Grant
+from inbounds.curator.dataset import Dataset
 from inbounds.curator.given import Given
 from inbounds.curator.repeats import How, added_up
 from inbounds.ledger import People
 from inbounds.numbers import all_digits, decimal
 from inbounds.tables.booking import KeptTable
-from inbounds.tables.forms import MechanismForm, RecordForm
+from inbounds.tables.forms import RecordForm
 from inbounds.tables.levels import LEVEL
 
 
@@ -82,24 +83,24 @@ class GivenAnswer:
         return library("pandas", "frames").DataFrame(dict(self.table))
 
 
-def viewed(mine: Given, kept: KeptTable, level: Fraction | None, cost: Cost) -> GivenAnswer:
+def viewed(mine: Given, kept: KeptTable, dataset: Dataset, cost: Cost) -> GivenAnswer:
     """A stored table as an account may see it: its own level and no other, and of a sum the sums alone."""
     record, table = kept.record, kept.table.to_pydict()
-    if level is not None:
-        table = _rows_of(table, str(level))
+    if mine.level is not None:
+        table = _rows_of(table, mine.level)
     if mine.recipe is not None:
         table = added_up(mine.recipe, table)
-    epsilon = Fraction(record["epsilon"]["spent"]) if level is None else level
+    epsilon = Fraction(record["epsilon"]["spent"] if mine.level is None else mine.level)
     return GivenAnswer(
         mine.id,
         mine.dataset,
         record["plan"].get("edition", ""),
         mine.question,
         decimal(epsilon),
-        mine.level,
+        next((name for name, own in dataset.levels.items() if str(own) == mine.level), mine.level),
         "same" if mine.how == "new" and not kept.drawn else mine.how,
         table,
-        tuple(_mechanism(line) for line in record["mechanisms"] if level is None or line["epsilon"]),
+        tuple(_mechanisms(record, mine.level)),
         record["statement"],
         tuple(record.get("values", ())),
         record["time"],
@@ -112,7 +113,12 @@ def _rows_of(table: Mapping[str, list[Any]], level: str) -> dict[str, list[Any]]
     return {name: [column[k] for k in mine] for name, column in table.items() if name != LEVEL}
 
 
-def _mechanism(line: MechanismForm) -> dict[str, Any]:
-    """What an account is told of a mechanism: which it is, what it promises, what to expect of it."""
-    told: Sequence[str] = ("sha256", "epsilon", "size", "groups", "origin", "expected_error", "constant_error")
-    return {name: line[name] for name in told if name in line}  # type: ignore[literal-required]
+TOLD: Sequence[str] = ("sha256", "epsilon", "size", "groups", "origin", "expected_error", "constant_error")
+"""What an account is told of a mechanism: which it is, what it promises, what to expect of it."""
+
+
+def _mechanisms(record: RecordForm, level: str | None) -> list[dict[str, Any]]:
+    """What drew the numbers; in levels the chain, and what it promises at the account's own."""
+    if level is None:
+        return [{name: line[name] for name in TOLD if name in line} for line in record["mechanisms"]]  # type: ignore[literal-required]
+    return [{**line} for line in record.get("levels", ()) if line["level"] == level]

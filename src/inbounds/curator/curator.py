@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from os import PathLike
 from typing import Any
 
@@ -20,6 +21,7 @@ from inbounds.curator.database import Connections
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.designing import Designer
 from inbounds.curator.errors import NotAllowed, NotFound, Unavailable
+from inbounds.curator.exposure import Exposure, exposed
 from inbounds.curator.given import Given
 from inbounds.curator.previews import AskedPreview, previewed
 from inbounds.curator.question import Question, question_from
@@ -27,11 +29,14 @@ from inbounds.curator.repeats import Asked
 from inbounds.curator.settings import Limits, Settings, read_settings
 from inbounds.errors import OverBudget
 from inbounds.ledger import People
+from inbounds.ledger.amounts import amount, cost
+from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number, decimal
 from inbounds.tables import Settled, drawn
 from inbounds.tables.booking import Booking, KeptTable, read
 from inbounds.tables.designs import Wishes
-from inbounds.tables.errors import PlanError
+from inbounds.tables.engine import open_source
+from inbounds.tables.errors import PlanError, SourceError, at
 
 
 def now() -> str:
@@ -71,6 +76,12 @@ class Curator:
     @property
     def limits(self) -> Limits:
         return self.settings.limits
+
+    def check_sources(self) -> None:
+        """A `SourceError` unless every source can be opened and has what is declared; no record is read."""
+        for dataset in self.settings.datasets.values():
+            with at("datasets", dataset.name):
+                open_source(dataset.everything()).close()
 
     def check(self) -> None:
         """An error unless ledger and database can be read."""
@@ -129,6 +140,10 @@ class Curator:
         with self._connections.store.reading() as run:
             return accounts.all_accounts(run)
 
+    def account_named(self, name: str) -> Account:
+        """The account of this name, as it stands now."""
+        return next(one for one in self.accounts() if one.name == name)
+
     def account(self, token: str) -> Account:
         """The account with this token; `NotKnown` if there is none."""
         with self._connections.store.reading() as run:
@@ -162,13 +177,19 @@ class Curator:
         """A question as it would be drawn; nothing is charged or read."""
         dataset = self.dataset(account, name)
         own = question if isinstance(question, Question) else question_from(question, dataset)
-        if dataset.levels and own.epsilon is not None and own.epsilon != dataset.levels[self._seen(account, dataset)]:
+        if dataset.levels and own.epsilon not in (None, self._seen(account, dataset)):
             raise PlanError("must be left out, or that of the account's own level", ("epsilon",))
         return Asked.of(dataset, own if not dataset.levels else _at_level(own))
 
-    def _seen(self, account: Account, dataset: Dataset) -> str:
+    def _seen(self, account: Account, dataset: Dataset) -> Fraction | None:
+        """The epsilon of the level that an account sees; an owner sees the highest."""
+        if not dataset.levels:
+            return None
         grant = account.grants.get(dataset.name)
-        return (grant.level if grant else None) or next(iter(dataset.levels))
+        name = (grant.level if grant else next(iter(dataset.levels))) or ""
+        if name not in dataset.levels:
+            raise NotAllowed(f"this account must have one of the levels of {dataset.name}; ask the owner for one")
+        return dataset.levels[name]
 
     def preview(self, account: Account, name: str, question: Question | Mapping[str, Any]) -> AskedPreview:
         """What a question would be answered with and cost; free, and reads no data."""
@@ -176,8 +197,7 @@ class Curator:
         ready = self._ready(asked, anyway=True)
         with self._connections.store.reading() as run:
             there = repeats.found(run, self._connections.ledger, asked)
-        level = self._seen(account, asked.dataset) if asked.dataset.levels else None
-        epsilon = there.asked.epsilon if level is None else asked.dataset.levels[level]
+        epsilon = self._seen(account, asked.dataset) or there.asked.epsilon
         return previewed(asked, there, ready, self.people(asked.dataset), decimal(epsilon))
 
     def ask(
@@ -190,32 +210,37 @@ class Curator:
         Formal guarantee: all answers that all accounts were ever given about the same people are together as private
         as what their ledger was charged, whoever compares notes.
         """
+        asked = self.prepared(account, name, question)
+        return self._answered(account, asked, self._reserved(account, asked, key), key)
+
+    def prepared(self, account: Account, name: str, question: Question | Mapping[str, Any]) -> Asked:
+        """A question with all that it would be drawn by; the first part of `ask`, which may take long."""
         asked = self.asked(account, name, question)
-        level = self._seen(account, asked.dataset) if asked.dataset.levels else None
         with self._connections.store.reading() as run:
             there = repeats.found(run, self._connections.ledger, asked)
         if there.how == "new":
             self._check_budget(asked)
             self._ready(asked, anyway=asked.question.anyway)
-        mine = self._reserved(account, asked, level, key)
-        return self._answered(account, asked, mine)
+        return asked
 
     def _ready(self, asked: Asked, *, anyway: bool) -> Settled:
         """Everything that a question is drawn by; a `PlanError` if it cannot be drawn, before anything is charged."""
         ready = self.designer.settled(asked.plan, anyway=anyway)
-        self.designer.drawing(asked.dataset, ready)
+        self.designer.leveled(asked.dataset, ready)
         return ready
 
     def _check_budget(self, asked: Asked) -> None:
         """Refuse early what the ledger would refuse; the ledger decides."""
         who = self.people(asked.dataset)
-        if who.rule == "sum" and who.left is not None and who.left < asked.epsilon:
+        units = cost(who.rule, asked.plan.epsilons)
+        if who.budget_units is not None and who.spent_units + units > who.budget_units:
             assert who.budget is not None
-            raise OverBudget(who.name, asked.epsilon, who.left, who.budget, who.unit)
+            assert who.left is not None
+            raise OverBudget(who.name, amount(who.rule, units), who.left, who.budget, who.unit)
 
-    def _reserved(self, account: Account, asked: Asked, level: str | None, key: str | None) -> Given:
+    def _reserved(self, account: Account, asked: Asked, key: str | None) -> Given:
         """One transaction: the key, which answer is given, and the account's cap."""
-        digest = given.request_digest(asked)
+        digest, level = given.request_digest(asked), self._seen(account, asked.dataset)
         with self._connections.store.writing() as run:
             before = None if key is None else given.earlier(run, account.name, key, digest)
             if before is not None:
@@ -226,7 +251,7 @@ class Curator:
                 given.note_request(run, account.name, key, digest, mine)
             return mine
 
-    def _answered(self, account: Account, asked: Asked, mine: Given) -> GivenAnswer:
+    def _answered(self, account: Account, asked: Asked, mine: Given, key: str | None) -> GivenAnswer:
         """The table that a reserved answer follows from, drawn now if need be, as this account may see it."""
         ledger = self._connections.ledger
         before = ledger.find(mine.key)
@@ -236,10 +261,14 @@ class Curator:
             with self._connections.store.writing() as run:
                 given.withdraw(run, mine)
             raise
-        except Exception:
-            if ledger.find(mine.key) is None:
+        except Exception as reason:
+            if ledger.find(mine.key) is None and not isinstance(reason, SourceError):
                 raise  # nothing was charged, so nothing was read
-            raise Unavailable from None
+            raise Unavailable from None  # what is wrong with a source is for the operator, not for strangers
+        with self._connections.store.reading() as run:
+            noted = given.is_noted(run, mine)
+        if not noted:  # withdrawn by a request that the ledger refused just before it had room for this one
+            mine = self._reserved(account, asked, key)
         return self._given(account, mine, kept, charged=before is None)
 
     def _kept(self, asked: Asked, mine: Given) -> KeptTable:
@@ -250,8 +279,9 @@ class Curator:
         if kept is not None:
             return kept
         ready = self._ready(stored, anyway=True)
-        self.designer.publish(ready)
-        return drawn(booking, lambda: ready, drawing=self.designer.drawing(stored.dataset, ready)).kept
+        leveled = self.designer.leveled(stored.dataset, ready)
+        self.designer.publish(ready, leveled)
+        return drawn(booking, lambda: ready, drawing=None if leveled is None else leveled.drawn).kept
 
     def _stored(self, dataset: Dataset, key: str) -> Asked:
         """The question with this key, as it is declared now."""
@@ -267,7 +297,7 @@ class Curator:
         with self._connections.store.reading() as run:
             grant = accounts.grants_of(run, account.name).get(mine.dataset, Grant(mine.dataset))
         paid = Cost.of(kept.record, mine, grant, self.people(dataset), charged=charged)
-        return viewed(mine, kept, dataset.levels.get(mine.level or ""), paid)
+        return viewed(mine, kept, dataset, paid)
 
     def answer(self, account: Account, name: str) -> GivenAnswer:
         """An answer that this account was given before, by its id."""
@@ -301,6 +331,27 @@ class Curator:
         _check_owner(account)
         ledger = self._connections.ledger
         return {"head": ledger.head().plain(), "people": [who.plain() for who in ledger.people()]}
+
+    def exposure(self, account: Account, name: str) -> Exposure:
+        """What any accounts that compare notes could know by now about the people of a dataset."""
+        _check_owner(account)
+        dataset = self.dataset(account, name)
+        with self._connections.store.reading() as run:
+            held = given.given_of(run, dataset.name)
+            rows = run("SELECT key, question, epsilon FROM questions WHERE dataset = ?", dataset.name)
+        asked = {key: (json.loads(question), Fraction(epsilon)) for key, question, epsilon in rows}
+        return exposed(dataset.name, self.people(dataset), held, asked, self._drew)
+
+    def _drew(self, key: str, level: Fraction) -> list[Mechanism]:
+        """What drew the numbers of a stored answer, at a level where it has levels."""
+        charge = self._connections.ledger.find(key)
+        if charge is None or charge.answer is None:
+            return []
+        record = read(charge.answer)[1]
+        if "levels" in record:
+            lines = [line for line in record["levels"] if line["level"] == str(level)]
+            return [self.designer.level(line["sha256"], Fraction(line["epsilon"])) for line in lines]
+        return self.designer.mechanisms(sorted({line["sha256"] for line in record["mechanisms"]}))
 
 
 def _at_level(question: Question) -> Question:

@@ -11,10 +11,12 @@ import numpy as np
 
 from inbounds.ledger.people import as_name
 from inbounds.numbers import Number, as_epsilon, decimal, exact
-from inbounds.tables.columns import Declared, labels_of
+from inbounds.tables.columns import Category, Declared, labels_of
+from inbounds.tables.condition import Column, IsNull
+from inbounds.tables.condition.canonical import spelled
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.keys import Groups, check_apart, groups
-from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON
+from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON, Plan, Statistic
 from inbounds.tables.plan.persons import Protected
 from inbounds.tables.plan.reading import FIELDS, columns_from, known, protected_from, source_from
 from inbounds.tables.sources.source import Source
@@ -102,6 +104,21 @@ class Dataset:
             own.public,
             not_stated=own.not_stated if stated else "",
             period=period,
+        )
+
+    def everything(self) -> Plan:
+        """A plan that reads every declared column and key: to compare them with the source, never to be released."""
+        names = [spelled(IsNull(Column(name))) for name in self.columns]
+        counted = [Statistic("count", " and ".join(names) or "true")]
+        labelled = [name for name, column in self.columns.items() if isinstance(column, Category)]
+        return Plan(
+            source=self.source,
+            groups=replace(self.groups, register=None),
+            columns=self.columns,
+            statistics=(*counted, *(Statistic("histogram", name) for name in labelled)),
+            epsilon=Fraction(1),
+            neighbours=self.neighbours,
+            people=self.people,
         )
 
     def facts(self) -> dict[str, Any]:

@@ -6,15 +6,22 @@ both, and puts what it made on disk; this process reads that and certifies it an
 
 import multiprocessing
 import threading
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Protocol
 
+from inbounds.accounting import load_multilevel
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.errors import TooMuch
 from inbounds.errors import InboundsError
-from inbounds.tables import Drawing, Settled
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.reading import load
+from inbounds.tables import Settled
 from inbounds.tables.answer import Asked, Designed, Memory
 from inbounds.tables.errors import PlanError
 from inbounds.tables.levels import Leveled
@@ -27,6 +34,12 @@ PASSPORTS = "passports"
 """The folder of those that drew an answer, by their own digests."""
 
 TOO_MUCH = "this question takes too long or too much memory to prepare; ask for coarser answers or fewer wishes"
+
+
+class Passported(Protocol):
+    """What can be written down with all that is needed to check it."""
+
+    def save(self, path: Path) -> None: ...
 
 
 @dataclass
@@ -77,20 +90,23 @@ class Designer:
         if said:
             raise PlanError(said)
 
-    def drawing(self, dataset: Dataset, ready: Settled) -> Drawing | None:
-        """How a question about a dataset is drawn, where that has levels."""
-        if not dataset.levels:
-            return None
-        return Leveled.of(ready.designed, list(dataset.levels.values())).drawn
+    def leveled(self, dataset: Dataset, ready: Settled) -> Leveled | None:
+        """The chains that a question about a dataset is drawn in, where that has levels."""
+        return Leveled.of(ready.designed, list(dataset.levels.values())) if dataset.levels else None
 
-    def publish(self, ready: Settled) -> None:
+    def publish(self, ready: Settled, leveled: Leveled | None) -> None:
         """Keep the passports of what is about to draw, under their digests, for whoever reads the answer."""
+        designed = ready.designed
+        made: dict[str, Passported] = {
+            design.sha256: design.mechanism for row in (*designed.designs, *designed.layers) for design in row
+        }
+        if leveled is not None:
+            made = {leveled.sha256(k): chain for k, chain in enumerate(leveled.chains)}
         folder = self.folder / PASSPORTS
         folder.mkdir(exist_ok=True)
-        for row in (*ready.designed.designs, *ready.designed.layers):
-            for design in row:
-                if not (folder / f"{design.sha256}.json").exists():
-                    design.mechanism.save(folder / f"{design.sha256}.json")
+        for digest, mechanism in made.items():
+            if not (folder / f"{digest}.json").exists():
+                mechanism.save(folder / f"{digest}.json")
 
     def published(self, digest: str) -> str | None:
         """The passport with this digest, if it drew an answer here."""
@@ -100,6 +116,20 @@ class Designer:
             return (self.folder / PASSPORTS / f"{digest}.json").read_text("utf-8")
         except OSError:
             return None
+
+    def mechanisms(self, digests: Sequence[str]) -> list[Mechanism]:
+        """Those of the published passports that are mechanisms of a query, certified anew."""
+        files = [self.folder / PASSPORTS / f"{digest}.json" for digest in digests]
+        found = []
+        for file in files:
+            with suppress(InboundsError, OSError):
+                found.append(load(file))
+        return found
+
+    def level(self, digest: str, epsilon: Fraction) -> Mechanism:
+        """One level of a published chain, as a mechanism by itself."""
+        chain = load_multilevel(self.folder / PASSPORTS / f"{digest}.json")
+        return chain.level(chain.epsilons.index(epsilon))
 
     def close(self) -> None:
         """End the processes."""

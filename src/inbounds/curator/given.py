@@ -21,7 +21,8 @@ EVERYTHING_GIVEN = "SELECT id, account, dataset, key, question, how, recipe, lev
 class Given:
     """An answer that an account is given: the question as asked, and the key of the stored one that it follows from.
 
-    charged: its cap was charged for it by this call; the same answer again costs nothing.
+    level: the epsilon of the level that the account sees, where there are levels. charged: its cap was charged for it
+    by this call; the same answer again costs nothing.
     """
 
     id: str
@@ -42,23 +43,27 @@ class Given:
         return amount("sum", self.units)
 
 
-def reserve(run: Run, account: Account, found: Found, asked: Asked, level: str | None, now: str) -> Given:
-    """Note that an account is given an answer, and charge its cap unless it has it already; `OverCap` if it cannot."""
+def reserve(run: Run, account: Account, found: Found, asked: Asked, level: Fraction | None, now: str) -> Given:
+    """Note that an account is given an answer, and charge its cap unless it has it already; `OverCap` if it cannot.
+
+    level: the epsilon of the account's own level, where the dataset has levels.
+    """
     told = asked.question.plain()
-    own = {"account": account.name, "key": found.key, "question": told, "level": level}
+    seen = None if level is None else str(level)
+    own = {"account": account.name, "key": found.key, "question": told, "level": seen}
     name = sha256(canonical(own))[:32]
     there = given_by_id(run, name)
     if there is not None:
         return there
     dataset = asked.dataset
-    epsilon = found.asked.epsilon if level is None else dataset.levels[level]
-    charged = not _has(run, account.name, found.key, level)
+    epsilon = found.asked.epsilon if level is None else level
+    charged = not _has(run, account.name, found.key, seen)
     units = spend(run, account.name, dataset.name, epsilon) if charged else 0
     _note_question(run, found.asked, now)
     recipe = None if found.recipe is None else canonical(found.recipe)
-    values = account.name, dataset.name, found.key, canonical(told), found.how, recipe, level, units, now
+    values = account.name, dataset.name, found.key, canonical(told), found.how, recipe, seen, units, now
     run("INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", name, *values)
-    return Given(name, account.name, dataset.name, found.key, told, found.how, found.recipe, level, units, now, charged)
+    return Given(name, account.name, dataset.name, found.key, told, found.how, found.recipe, seen, units, now, charged)
 
 
 def _has(run: Run, account: str, key: str, level: str | None) -> bool:
@@ -80,10 +85,17 @@ def _epsilon(asked: Asked) -> dict[str, str]:
 
 
 def withdraw(run: Run, given: Given) -> None:
-    """Forget an answer that the people's ledger refused, and give the account back what it was charged for it."""
+    """Forget an answer that the people's ledger refused, and give the account back what it was charged for it, once."""
+    if not is_noted(run, given):
+        return
     run("DELETE FROM requests WHERE given = ?", given.id)
     run("DELETE FROM given WHERE id = ?", given.id)
     give_back(run, given.account, given.dataset, given.units)
+
+
+def is_noted(run: Run, given: Given) -> bool:
+    """Whether the answer is still noted as given; another request of the account may have withdrawn it meanwhile."""
+    return bool(run("SELECT 1 FROM given WHERE id = ?", given.id))
 
 
 def given_by_id(run: Run, name: str) -> Given | None:

@@ -250,6 +250,8 @@ def drawn(
         progress("aggregating", 1, 1)
     found = answers(ready.designed, truths, progress=progress) if drawing is None else drawing(ready.designed, truths)
     record = recorded(ready.designed, ready.idle, found.reports)
+    if found.levels is not None:
+        record["levels"] = found.levels
     return Drawn(booking.keep(arrow(found.columns), record), ready)
 
 

@@ -25,6 +25,7 @@ from inbounds.tables.consistent import summing_to
 from inbounds.tables.designs import AnyMechanism, Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
+from inbounds.tables.forms import LevelForm
 from inbounds.tables.layers import layer_request
 from inbounds.tables.layout import Released, levels_and_sizes, of_groups, reports_form
 from inbounds.tables.plan import Plan
@@ -170,10 +171,11 @@ def mechanisms_of(designed: Designed) -> Mechanisms:
 
 @dataclass(frozen=True)
 class Answers:
-    """What is released: columns, and the reports behind those that were made to add up."""
+    """What is released: columns, the reports behind those that were made to add up, and the chains of its levels."""
 
     columns: list[Released]
     reports: ReportsForm | None = field(default=None, repr=False)
+    levels: list[LevelForm] | None = field(default=None, repr=False)
 
 
 def answered(

@@ -6,7 +6,7 @@ Each level looks at the report of the level before alone (`accounting.multilevel
 computed from the report of the one with the largest epsilon: a table of all levels costs what the first does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -21,6 +21,7 @@ from inbounds.tables.answer import Answers, Designed, expected_of, spoken
 from inbounds.tables.designs import Design, Wishes
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError
+from inbounds.tables.forms import LevelForm
 from inbounds.tables.layout import Released
 from inbounds.tables.plan import Plan
 from inbounds.tables.statistics.kind import ValueCounts
@@ -92,11 +93,24 @@ class Leveled:
         for name, positions in zip(names, truths.positions, strict=True):
             assert not isinstance(positions, ValueCounts)
             outputs[name] = self._first(positions, draws)
-        tables = [spoken(self.level(0), outputs)]
-        for position in range(1, len(self.epsilons)):
-            outputs = {name: self._degraded(position - 1, own, draws) for name, own in outputs.items()}
-            tables.append(spoken(self.level(position), outputs))
-        return Answers(_stacked(plan, tables, self.epsilons))
+        alone = [self.level(position) for position in range(len(self.epsilons))]
+        tables = [spoken(alone[0], outputs)]
+        for step, own in enumerate(alone[1:]):
+            outputs = {name: self._degraded(step, before, draws) for name, before in outputs.items()}
+            tables.append(spoken(own, outputs))
+        forms = [form for position, own in enumerate(alone) for form in self._forms(position, own)]
+        return Answers(_stacked(plan, tables, self.epsilons), levels=forms)
+
+    def _forms(self, position: int, own: Designed) -> Iterator[LevelForm]:
+        for k, (size, members) in enumerate(zip(own.asked.sizes, own.asked.members, strict=True)):
+            yield {
+                "level": str(self.epsilons[position]),
+                "epsilon": str(own.designs[0][k].mechanism.epsilon),
+                "size": size,
+                "groups": len(members),
+                "sha256": self.sha256(k),
+                "expected_error": own.expected[0][k].error,
+            }
 
     def _first(self, positions: Ints, draws: Draws) -> Ints:
         return self._by_size(positions, [chain.first.law.sampler for chain in self.chains], draws)

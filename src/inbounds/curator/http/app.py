@@ -53,6 +53,11 @@ class Threads:
     def __init__(self, curator: Curator) -> None:
         self.curator = curator
         self.pool = ThreadPoolExecutor(curator.limits.threads, thread_name_prefix="curator")
+        self.designing = ThreadPoolExecutor(curator.limits.designs + 1, thread_name_prefix="designing")
+
+    async def prepare(self, call: Callable[..., T], *given: Any) -> T:
+        """A call that may wait for a design: apart, so that those who ask for long ones keep nobody else waiting."""
+        return await asyncio.get_running_loop().run_in_executor(self.designing, partial(call, *given))
 
     async def run(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
         """A call in one of the threads; it ends even if nobody waits any longer, and its answer is then stored."""
@@ -60,6 +65,7 @@ class Threads:
 
     def close(self) -> None:
         """Wait for the calls that run, then end the processes that design."""
+        self.designing.shutdown(wait=True)
         self.pool.shutdown(wait=True)
         self.curator.close()
 
@@ -130,7 +136,7 @@ async def dataset(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]
 
 async def preview(run: Run, account: Asker, name: DatasetName, question: forms.QuestionForm) -> dict[str, Any]:
     """What a question would be answered with: free, and reads no data."""
-    found = await run.run(run.curator.preview, account, name, question.values())
+    found = await run.prepare(run.curator.preview, account, name, question.values())
     return found.plain()
 
 
@@ -138,6 +144,7 @@ async def ask(
     run: Run, account: Asker, name: DatasetName, question: forms.QuestionForm, key: Key = None
 ) -> dict[str, Any]:
     """Answer a question; charged once, however often it is asked."""
+    await run.prepare(run.curator.prepared, account, name, question.values())
     found = await run.run(run.curator.ask, account, name, question.values(), key=key)
     return found.plain()
 
@@ -175,6 +182,12 @@ async def ledger(run: Run, account: Asker) -> dict[str, Any]:
     return await run.run(run.curator.ledger, account)
 
 
+async def exposure(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
+    """For the owner: what any accounts that compare notes could know by now."""
+    found = await run.prepare(run.curator.exposure, account, name)
+    return found.plain()
+
+
 async def healthz(run: Run) -> dict[str, str]:
     """Whether ledger and database can be read."""
     await run.run(run.curator.check)
@@ -195,6 +208,7 @@ ROUTES: list[tuple[str, Callable[..., Any], str, Any]] = [
     ("/v1/mechanisms/{sha256}", mechanism, "GET", None),
     ("/v1/account", account, "GET", forms.AccountForm),
     ("/v1/ledger", ledger, "GET", forms.LedgerForm),
+    ("/v1/datasets/{name}/exposure", exposure, "GET", forms.ExposureForm),
     ("/healthz", healthz, "GET", forms.HealthForm),
     ("/metrics", metrics, "GET", None),
 ]

@@ -190,6 +190,35 @@ class LedgerForm(BaseModel):
     people: list[PeopleForm]
 
 
+class CoalitionForm(BaseModel):
+    """The most that so many accounts hold together: private at this epsilon."""
+
+    accounts: int
+    epsilon: str
+    exact: bool
+
+
+class KnownForm(BaseModel):
+    """What the holders of one answer know together, and would if each had been drawn for itself."""
+
+    question: dict[str, Any]
+    epsilon: str
+    accounts: int
+    answers: int | None
+    now: dict[str, float]
+    drawn_for_each: dict[str, float]
+
+
+class ExposureForm(BaseModel):
+    """What accounts that compare notes could know by now."""
+
+    dataset: str
+    people: PeopleForm
+    accounts: dict[str, str]
+    coalitions: list[CoalitionForm]
+    questions: list[KnownForm]
+
+
 class HealthForm(BaseModel):
     """Whether the curator can answer."""
 

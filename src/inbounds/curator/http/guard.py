@@ -38,11 +38,15 @@ class Buckets:
     clock: Callable[[], float] = time.monotonic
     _left: dict[str, tuple[float, float]] = field(default_factory=dict, repr=False)
 
-    def take(self, who: str) -> bool:
-        """Whether one is left, which is taken."""
+    def left(self, who: str) -> float:
+        """How many are left."""
         now = self.clock()
         left, then = self._left.get(who, (float(self.burst), now))
-        left = min(float(self.burst), left + (now - then) * self.rate)
+        return min(float(self.burst), left + (now - then) * self.rate)
+
+    def take(self, who: str) -> bool:
+        """Whether one is left, which is taken."""
+        now, left = self.clock(), self.left(who)
         if len(self._left) > 100_000:  # whoever has a full bucket needs no entry
             self._left = {name: (n, t) for name, (n, t) in self._left.items() if n + (now - t) * self.rate < self.burst}
         self._left[who] = (left - 1 if left >= 1 else left, now)
@@ -83,6 +87,7 @@ class Guard:
     ) -> None:
         self.app, self.limits, self.metrics, self._clock, self._sleep = app, limits, metrics, clock, sleep
         self._buckets = Buckets(limits.rate, limits.burst, clock)
+        self._strangers = Buckets(limits.rate, limits.burst, clock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,7 +102,9 @@ class Guard:
         await send({"type": "http.response.body", "body": bytes(response.body)})
 
     async def _response(self, scope: Scope, receive: Receive) -> Response:
-        if scope["path"] not in UNTICKED and not self._buckets.take(_asker(scope)):
+        address = (scope.get("client") or ("",))[0]
+        often = self._strangers.left(address) < 1 or not self._buckets.take(_token(scope) or address)
+        if scope["path"] not in UNTICKED and often:
             return Response.of(TOO_OFTEN)
         body = await self._body(receive)
         if isinstance(body, Problem):
@@ -109,6 +116,8 @@ class Guard:
         except Exception:  # nobody foresaw it, and its words may quote data
             self.metrics.failed()
             return Response.of(UNAVAILABLE)
+        if found.status == HTTPStatus.UNAUTHORIZED:  # tokens that nobody has are counted by where they come from
+            self._strangers.take(address)
         return found
 
     async def _body(self, receive: Receive) -> bytes | Problem:
@@ -147,10 +156,10 @@ def _replayed(body: bytes) -> Receive:
     return receive
 
 
-def _asker(scope: Scope) -> str:
-    """Whose requests are counted together: those with one token, else those of one address."""
-    token = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-    return f"token {hash(token)}" if token else f"address {(scope.get('client') or ('',))[0]}"
+def _token(scope: Scope) -> str:
+    """Whose requests are counted together; as a number that means nothing elsewhere."""
+    given = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+    return f"token {hash(given)}" if given else ""
 
 
 def _route(scope: Scope) -> str:

@@ -42,6 +42,7 @@ class Announcing(uvicorn.Server):
 
 def serve(curator: Curator, host: str, port: int, announce: Callable[[], None] = lambda: None) -> None:
     """Answer requests in this process until it is told to end; what was begun is finished first."""
+    curator.check_sources()
     Announcing(uvicorn.Config(app(curator), host=host, port=port, **OPTIONS), announce).run()
 
 
@@ -53,4 +54,6 @@ def serve_settings(path: str | PathLike[str], host: str, port: int, workers: int
 
 def from_environment() -> FastAPI:
     """The app of a worker process."""
-    return app(Curator.open(os.environ[SETTINGS]))
+    curator = Curator.open(os.environ[SETTINGS])
+    curator.check_sources()
+    return app(curator)

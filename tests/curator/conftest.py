@@ -1,0 +1,54 @@
+"""Curators for tests, in a folder in memory where there is one: the disk is slow, and has tests of its own."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curator.pupils import account, declared, write_pupils
+from inbounds.curator import Account, Curator, settings_from
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    if not Path("/dev/shm").is_dir():
+        yield tmp_path
+        return
+    found = Path(tempfile.mkdtemp(dir="/dev/shm"))
+    yield found
+    shutil.rmtree(found)
+
+
+Opened = Callable[..., Curator]
+
+
+@pytest.fixture
+def opened(folder: Path) -> Iterator[Opened]:
+    """Opens curators of one folder: the same accounts, budget and answers."""
+    made: list[Curator] = []
+
+    def open_curator(**more: Any) -> Curator:
+        if not (folder / "pupils.parquet").exists():
+            write_pupils(folder / "pupils.parquet")
+        limits = more.pop("limits", {})
+        settings = declared(folder, **more)
+        settings["limits"] |= limits
+        made.append(Curator(settings_from(settings, folder)))
+        return made[-1]
+
+    yield open_curator
+    for curator in made:
+        curator.close()
+
+
+@pytest.fixture
+def curator(opened: Opened) -> Curator:
+    return opened()
+
+
+@pytest.fixture
+def ana(curator: Curator) -> Account:
+    return account(curator, "ana")
