@@ -27,16 +27,20 @@ Opened = Callable[..., Curator]
 
 @pytest.fixture
 def opened(folder: Path) -> Iterator[Opened]:
-    """Opens curators of one folder: the same accounts, budget and answers."""
+    """Opens curators of one folder: the same accounts, budget and answers, unless alone."""
     made: list[Curator] = []
 
     def open_curator(**more: Any) -> Curator:
         if not (folder / "pupils.parquet").exists():
             write_pupils(folder / "pupils.parquet")
-        limits = more.pop("limits", {})
+        limits, alone = more.pop("limits", {}), more.pop("alone", False)
         settings = declared(folder, **more)
         settings["limits"] |= limits
-        made.append(Curator(settings_from(settings, folder)))
+        own = folder / f"{len(made)}" if alone else folder
+        own.mkdir(exist_ok=True)
+        settings["datasets"]["pupils"]["source"]["path"] = str(folder / "pupils.parquet")
+        settings["designs"] = str(folder / "designs")
+        made.append(Curator(settings_from(settings, own)))
         return made[-1]
 
     yield open_curator

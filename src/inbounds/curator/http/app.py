@@ -31,6 +31,7 @@ DESCRIPTION = "Questions about datasets, answered with differential privacy from
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": forms.ProblemForm, "content": {MEDIA: {}}, "description": words}
     for status, words in {
+        400: "the request cannot be read",
         401: "no account has this token",
         403: "this account may not",
         404: "there is none, for this account",
