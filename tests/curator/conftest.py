@@ -1,6 +1,7 @@
 """Curators for tests, in a folder in memory where there is one: the disk is slow, and has tests of its own."""
 
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,6 +47,13 @@ def opened(folder: Path) -> Iterator[Opened]:
     yield open_curator
     for curator in made:
         curator.close()
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 @pytest.fixture
