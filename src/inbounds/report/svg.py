@@ -35,7 +35,7 @@ def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], top:
     """P[output, answer] with true answers across and reports up; values are written into small matrices."""
     rows, columns = matrix.shape
     if max(rows, columns) > MOST_CELLS:
-        return heatmap(*_averaged(matrix, answers, reports), top, title)
+        return heatmap(*averaged(matrix, answers, reports), top, title)
     left, head = max(44.0, 24 + 6 * max(len(_short(name)) for name in reports)), 24 if title else 6
     plot = WIDE - left - 8
     w, h = plot / columns, min(plot / rows, 26.0) if rows <= NUMBERS_UP_TO else plot / rows
@@ -163,7 +163,7 @@ def _apart(places: Floats, room: float = 40.0) -> list[int]:
     return [*found, last]
 
 
-def _averaged(matrix: Floats, answers: Sequence[str], reports: Sequence[str]) -> tuple[Floats, list[str], list[str]]:
+def averaged(matrix: Floats, answers: Sequence[str], reports: Sequence[str]) -> tuple[Floats, list[str], list[str]]:
     """Blocks of neighbouring cells by their mean, named by their first entry."""
     rows = np.unique(np.linspace(0, matrix.shape[0], min(matrix.shape[0], MOST_CELLS) + 1).astype(int))
     columns = np.unique(np.linspace(0, matrix.shape[1], min(matrix.shape[1], MOST_CELLS) + 1).astype(int))
