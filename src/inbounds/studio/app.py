@@ -5,11 +5,12 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.staticfiles import StaticFiles
+from starlette.requests import ClientDisconnect
 
 from inbounds.errors import InboundsError
 from inbounds.studio import budget, checking, releasing
 from inbounds.studio.explore import routes as explore
-from inbounds.studio.guard import Guard, Guarded
+from inbounds.studio.guard import TOO_LONG, Guard, Guarded
 from inbounds.studio.pages import page
 from inbounds.studio.planning import routes as planning
 from inbounds.studio.studio import Studio
@@ -39,6 +40,7 @@ def app(studio: Studio, guard: Guard) -> Guarded:
 
     for kind in (InboundsError, ValueError, TypeError, OSError, LookupError, ImportError):
         inner.add_exception_handler(kind, _refused)
+    inner.add_exception_handler(ClientDisconnect, _too_long)
     inner.add_exception_handler(404, _missing)
     return Guarded(inner, guard)
 
@@ -48,6 +50,11 @@ def _refused(request: Request, error: Any) -> Response:
     if "x-part" in request.headers:
         return page("part_refused.html", "", 422, failure=failure_of(error))
     return page("refused.html", "", 422, failure=failure_of(error))
+
+
+def _too_long(request: Request, error: Any) -> Response:
+    """A body that was cut off because it goes on for too long, or because nobody is there any more."""
+    return page("refused.html", "", 413, failure=failure_of(ValueError(TOO_LONG)))
 
 
 def _missing(request: Request, error: Any) -> Response:

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
 
-from inbounds.studio.pages import fragment, page
+from inbounds.files import Json
+from inbounds.report import check
+from inbounds.studio.pages import page
 from inbounds.studio.studio import Studio
-from inbounds.verdicts import Verdict, verify
+from inbounds.verdicts import verify
 
 
 def router(studio: Studio) -> APIRouter:
@@ -17,26 +19,36 @@ def router(studio: Studio) -> APIRouter:
     routes, place = APIRouter(), studio.workspace
 
     @routes.get("/check")
-    def check(file: str = "") -> Response:
-        verdict = _shown(verify(place.existing(file))) if file else None
-        return page("check.html", "/check", documents=place.documents, chosen=file, verdict=verdict)
+    def choose() -> Response:
+        return page("check.html", "/check", documents=place.documents)
 
-    @routes.post("/check")
-    async def dropped(request: Request) -> Response:
-        found = await run_in_threadpool(_judged, await request.body())
-        return fragment("check_verdict.html", verdict=found)
+    @routes.get("/check/file")
+    def file(file: str = "") -> Response:
+        if not file:
+            return _checked(None, None, "")
+        path = place.existing(file)
+        found = verify(path)
+        if file in place.ledgers:  # a database, which only the server reads
+            return page("check_ledger.html", "/check", file=file, valid=found.valid, said=found.reason or found.proved)
+        return _checked(check.document_of(path), found.to_json(), file)
+
+    @routes.post("/check/verdict")
+    async def verdict(request: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(_judged, await request.body()))
 
     return routes
 
 
-def _judged(document: bytes) -> dict[str, Any]:
+def _checked(document: bytes | None, verdict: Json | None, name: str) -> Response:
+    """The page with the browser's own checker, under its own policy."""
+    text = check.page(document, verdict, name=name, server="/check/verdict", home="/check")
+    policy = f"{check.policy(asks=True)}; frame-ancestors 'none'"
+    return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": policy})
+
+
+def _judged(document: bytes) -> Json:
     """The verdict on a document that was dropped into the page; it is kept for no longer than that."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "document.json"
         file.write_bytes(document)
-        return _shown(verify(file))
-
-
-def _shown(found: Verdict) -> dict[str, Any]:
-    """A verdict in words."""
-    return {"valid": found.valid, "reason": found.reason, "sentences": str(found).splitlines()}
+        return verify(file).to_json()

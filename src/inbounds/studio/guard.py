@@ -55,6 +55,7 @@ HEADERS = {
 }
 
 AWAY = "this page belongs to whoever started the studio: open the address that it printed in its terminal"
+TOO_LONG = "this is longer than anything that the studio reads"
 USED = "this address was used before, and works once; start the studio again for a new one"
 
 
@@ -119,7 +120,7 @@ class Guarded:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         refused = self.guard.refusal(scope["method"], scope["path"], headers)
         if not refused and _length(headers) > MOST_BYTES:
-            return PlainTextResponse("this is larger than anything the studio reads", 413)
+            return PlainTextResponse(TOO_LONG, 413)
         if refused:
             return PlainTextResponse(refused, 403)
         if scope["path"] == ENTER:

@@ -6,6 +6,7 @@ afterwards is the table that the ledger keeps. No true value is ever in this pro
 
 import io
 import json
+import warnings
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,10 +21,10 @@ from inbounds.files.intake import text_of
 from inbounds.studio import released
 from inbounds.studio.guard import PAPER
 from inbounds.studio.pages import fragment, page
-from inbounds.studio.planning.expected import Expected, check_inside, expected, target_of
+from inbounds.studio.planning.expected import expected, read, target_of
 from inbounds.studio.studio import Studio
 from inbounds.studio.work import Job
-from inbounds.tables import mechanism, read_plan, release
+from inbounds.tables import mechanism, release
 from inbounds.tables.booking import Booking, KeptTable
 from inbounds.tables.designs import Progress, no_progress
 from inbounds.tables.passports import write_passports
@@ -79,8 +80,7 @@ def _target_exists(studio: Studio, name: str) -> bool:
 
 def _read(studio: Studio, name: str) -> tuple[Plan, Path]:
     """A plan of the folder, and where its table goes."""
-    plan = read_plan(studio.workspace.existing(name))
-    check_inside(plan, studio.workspace)
+    plan = read(text_of(studio.workspace.existing(name)), studio.workspace.folder, name)
     return plan, target_of(plan, studio.workspace.folder, name)
 
 
@@ -126,9 +126,8 @@ def _released(studio: Studio, given: dict[str, str]) -> Response:
 
 def draw(path: str, target: str, digest: str, anyway: bool, progress: Progress = no_progress) -> None:
     """The release itself, in a process of its own; an older table of the same name is not replaced."""
-    import warnings
-
-    plan = read_plan(path)
+    file = Path(path)
+    plan = read(text_of(file), file.parent, file.name)
     if plan.digest != digest:
         raise ValueError(CHANGED)
     with warnings.catch_warnings():
@@ -198,5 +197,3 @@ def _size(size: int | str) -> int:
 _FILES = {
     "table": _table, "record": _record, "report": _report, "report.html": _report_file, "passports.zip": _passports,
 }  # fmt: skip
-
-__all__ = ["Expected", "draw", "router"]

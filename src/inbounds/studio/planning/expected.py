@@ -1,8 +1,10 @@
 """What a plan would do, told from the plan and the schema alone: for the live panel, and for the dry run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from inbounds.files.intake import from_toml
 from inbounds.numbers import decimal
@@ -62,24 +64,24 @@ class Expected:
 
 
 def read(text: str, folder: Path, name: str) -> Plan:
-    """The plan in a text, as the command line reads it; it must stay within the studio's folder."""
+    """The plan in a text, as the command line reads it; no file is opened outside the studio's folder."""
     try:
         content = from_toml(text)
     except ValueError as error:
         raise PlanError(f"is not TOML: {error}", place=name) from None
-    plan = plan_from(content, folder=folder)
-    check_inside(plan, Workspace(folder))
-    return plan
+    check_inside(content, Workspace(folder))
+    return replace(plan_from(content, folder=folder), reads=(str(folder / name),))
 
 
-def check_inside(plan: Plan, place: Workspace) -> None:
+def check_inside(content: Mapping[str, Any], place: Workspace) -> None:
     """Refuse a plan that names a file elsewhere: who may use this page need not be who may read that."""
-    ledger = plan.people.ledger if "://" not in plan.people.ledger else ""
-    for path in (plan.source.path, plan.groups.file, plan.output, ledger):
-        if path and not place.inside(path):
+    for part, field in (("source", "path"), ("groups", "keys"), ("output", "path"), ("people", "ledger")):
+        named = content.get(part)
+        path = named.get(field) if isinstance(named, Mapping) else None
+        if isinstance(path, str) and "://" not in path and not place.inside(path):
             raise OutsideFolder(
-                f"a plan in the studio must stay in its folder, got {Path(path).name!r} elsewhere; start the studio in "
-                "the folder above both, or release with the command line"
+                f"a plan in the studio must stay in its folder, got {part}.{field} elsewhere; start the studio in the "
+                "folder above both, or release with the command line"
             )
 
 

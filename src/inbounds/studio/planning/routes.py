@@ -88,8 +88,7 @@ def _existing(studio: Studio, name: str) -> Draft:
     source = given.get("source", {})
     if not isinstance(source, Mapping) or not all(isinstance(value, str) for value in source.values()):
         raise PlanError("must be a table of texts", ("source",), name)
-    if source.get("path") and not studio.workspace.inside(source["path"]):
-        studio.workspace.path(source["path"])
+    expected.check_inside(given, studio.workspace)
     return values.from_content(given, _schema(studio, dict(source)), name)
 
 

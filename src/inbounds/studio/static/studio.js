@@ -125,11 +125,4 @@ document.addEventListener("change", (event) => {
   if (row) read(row);
 });
 
-// --- a file dropped into Check ----------------------------------------------------------------------------------
-
-document.addEventListener("change", (event) => {
-  const place = event.target.dataset?.drop && document.querySelector(event.target.dataset.drop);
-  if (place && event.target.files[0]) fill(place, "/check", { method: "POST", body: event.target.files[0] });
-});
-
 begin(document);
