@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from inbounds import priors, query
 from inbounds.loss import AtMost, Loss, limit_named, loss_named
-from inbounds.numbers import Floats, whole
+from inbounds.numbers import Floats, as_epsilon, whole
 from inbounds.query import Query
 
 KINDS = {
@@ -89,7 +89,8 @@ class Question:
         return [_fact(name, getattr(self, name)) for name in self.needs]
 
     def query(self) -> Query:
-        made: Query = getattr(query, self.kind)(*self.facts)
+        facts = self.facts  # refuses a kind that is none of ours
+        made: Query = getattr(query, self.kind)(*facts)
         return made
 
     @property
@@ -119,6 +120,7 @@ class Question:
     def check(self) -> None:
         """Refuse what cannot be asked, before anybody works on it."""
         self.weights(self.query())
+        as_epsilon(self.epsilon)
         self.judged()
         self.restrictions()
 

@@ -16,8 +16,8 @@ from inbounds.studio.pages import fragment, page
 from inbounds.studio.studio import Studio
 from inbounds.studio.work import Job, failure_of
 
-MOMENT = 0.5
-"""Seconds that a page waits before it says that something is being computed."""
+MOMENT, PAGE = 0.5, 3.0
+"""Seconds that a part of a page, and a whole page, wait before they say that something is being computed."""
 
 LONGER = 30.0
 """Seconds that a page waits for what was asked for by a link, without the script."""
@@ -55,12 +55,14 @@ def router(studio: Studio) -> APIRouter:
     def explore(request: Request) -> Response:
         question, others = _asked(request)
         whole = "x-part" not in request.headers
-        shown = _result(studio, question, others, request.headers.get("x-tab", ""))
-        shown |= _parts(studio, question, others)
+        patience = LONGER if "show" in others else PAGE if whole else MOMENT
+        shown = _result(studio, question, others, request.headers.get("x-tab", ""), patience)
+        shown["parts"] = _parts(studio, question, others) if shown["result"] else []
         if whole:
             return page("explore.html", "/explore", **_form(question, others), **shown)
         answer = fragment("explore_result.html", **shown)
-        answer.headers["x-url"] = f"/explore?{question.url}&{urlencode(others)}".rstrip("&")
+        if shown["failure"] is None:
+            answer.headers["x-url"] = f"/explore?{question.url}&{urlencode(others)}".rstrip("&")
         return answer
 
     @routes.get("/explore/reading")
@@ -108,13 +110,13 @@ def _facts() -> list[str]:
     return list(dict.fromkeys(name for _, own in KINDS.values() for name in own))
 
 
-def _result(studio: Studio, question: Question, others: dict[str, str], tab: str) -> dict[str, Any]:
+def _result(studio: Studio, question: Question, others: dict[str, str], tab: str, patience: float) -> dict[str, Any]:
     """The mechanism as it is shown, beside the pinned one; or that it is being designed; or why there is none."""
     shown: dict[str, Any] = {"job": None, "failure": None, "result": None, "pinned": None, "pin": "", "copies": ()}
     try:
         question.check()
         job = studio.ask_for(tab, studio.work.ask(designs.design, question))
-        if not job.ready(MOMENT if "show" not in others else LONGER):
+        if not job.ready(patience):
             return {**shown, "job": job, "again": f"/explore?{question.url}&{urlencode(others)}"}
         if job.failure is not None:
             return {**shown, "failure": job.failure}
@@ -143,15 +145,13 @@ def _pinned(studio: Studio, others: dict[str, str]) -> dict[str, Any] | None:
     return view.result(question, job.result, others.get("read", ""), {"read": others.get("read", "")})
 
 
-def _parts(studio: Studio, question: Question, others: dict[str, str]) -> dict[str, Any]:
+def _parts(studio: Studio, question: Question, others: dict[str, str]) -> list[dict[str, Any]]:
     """What is computed beside: places for it, and what was asked for by a link."""
     wanted = others.get("show", "")
-    return {
-        "parts": [
-            _part(studio, name, question, others, LONGER) if name == wanted else _place(name, question, others)
-            for name in PARTS
-        ]
-    }
+    return [
+        _part(studio, name, question, others, LONGER) if name == wanted else _place(name, question, others)
+        for name in PARTS
+    ]
 
 
 def _place(name: str, question: Question, others: dict[str, str]) -> dict[str, Any]:
