@@ -6,7 +6,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from inbounds import priors, query
+from inbounds.errors import TooLarge
 from inbounds.loss import AtMost, Loss, limit_named, loss_named
+from inbounds.mechanism.law import MATRIX_LIMIT
 from inbounds.numbers import Floats, as_epsilon, whole
 from inbounds.query import Query
 
@@ -119,7 +121,10 @@ class Question:
 
     def check(self) -> None:
         """Refuse what cannot be asked, before anybody works on it."""
-        self.weights(self.query())
+        asked = self.query()
+        if asked.shape[0] * asked.shape[1] > MATRIX_LIMIT:
+            raise TooLarge("this has too many answers to be shown cell by cell; choose a smaller size or coarser cells")
+        self.weights(asked)
         as_epsilon(self.epsilon)
         self.judged()
         self.restrictions()

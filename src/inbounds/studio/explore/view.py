@@ -6,11 +6,9 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from inbounds.errors import TooLarge
 from inbounds.loss import constant_loss
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
-from inbounds.mechanism.law import MATRIX_LIMIT
 from inbounds.numbers import decimal
 from inbounds.report import svg, words
 from inbounds.studio import pictures
@@ -23,8 +21,6 @@ LEVEL = 0.9
 
 def result(question: Question, made: Mechanism, read: str, others: dict[str, str]) -> dict[str, Any]:
     """A mechanism looked at. read: the published value that is read. others: what else stands in the page's URL."""
-    if made.query.shape[0] * made.query.shape[1] > MATRIX_LIMIT:
-        raise TooLarge("this has too many answers to be shown cell by cell; choose a smaller size or coarser cells")
     reports = [_value(value) for value in made.query.reported.tolist()]
     chosen = reports.index(read) if read in reports else len(reports) // 2
     links = [f"/explore?{question.url}&{urlencode({**others, 'read': name})}" for name in reports]

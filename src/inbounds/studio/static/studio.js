@@ -125,4 +125,9 @@ document.addEventListener("change", (event) => {
   if (row) read(row);
 });
 
+// On a phone the result comes before all that could be chosen.
+if (matchMedia("(max-width: 61rem)").matches) {
+  document.querySelectorAll("details[data-wide]").forEach((part) => { part.open = false; });
+}
+
 begin(document);
