@@ -80,6 +80,9 @@ def curves(
 
 # --- scales -----------------------------------------------------------------------------------------------
 
+LEAST_SPAN = 1e-9
+"""Numbers closer together than this share of their size are drawn as one."""
+
 NAME_ROOM = 15
 """Characters of a row's name."""
 
@@ -90,12 +93,12 @@ def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
     >>> round_ticks(0.3, 19)
     [0.0, 5.0, 10.0, 15.0, 20.0]
     """
-    span = high - low or abs(high) or 1.0
+    span = max(high - low, LEAST_SPAN * max(1.0, abs(low), abs(high)))
     rough = span / (most - 1)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(times * power for times in (1, 2, 2.5, 5, 10) if times * power >= rough * 0.999999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(k * step, 12) for k in range(first, max(last, first + 1) + 1)]
+    return [float(f"{k * step:.12g}") for k in range(first, max(last, first + 1) + 1)]
 
 
 def _plain(values: Floats, start: float, length: float) -> tuple["Scaled", list[float]]:
