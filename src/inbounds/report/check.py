@@ -1,7 +1,7 @@
 """The page that checks a file in the reader's own browser, by a checker in JavaScript that shares no code with Python.
 
-One self-contained HTML file: the checker, and, where there is one, the document and Python's verdict. It asks nothing of
-the network, which its Content-Security-Policy enforces; scripts and styles are named there by their digests.
+One self-contained HTML file: the checker, and, where there is one, the document and Python's verdict. It asks nothing
+of the network, which its Content-Security-Policy enforces; scripts and styles are named there by their digests.
 """
 
 import base64
@@ -17,8 +17,9 @@ from inbounds.files.held import parts_of
 from inbounds.report.layout import rendered
 
 PARTS = (
-    "exact", "json", "query", "laws", "quantiles", "claims", "passport", "ledger", "release", "account", "persons", "judge",
-)  # fmt: skip
+    *("exact", "json", "query", "laws", "quantiles", "claims", "passport"),
+    *("ledger", "release", "account", "persons", "judge"),
+)
 """The files of the checker, each of which uses only those before it."""
 
 MOST_EMBEDDED = 1 << 26
@@ -57,7 +58,9 @@ def document_of(path: str | PathLike[str]) -> bytes:
             if len(document) > MOST_EMBEDDED:
                 raise ValueError(f"a page holds files of at most {MOST_EMBEDDED} bytes, got a longer one: {path}")
     if document.startswith(SQLITE_MAGIC):
-        raise ValueError(f"a page holds JSON files, got a database: {path}; inbounds ledger export writes one of a ledger")
+        raise ValueError(
+            f"a page holds JSON files, got a database: {path}; inbounds ledger export writes one of a ledger"
+        )
     return bytes(document)
 
 

@@ -42,7 +42,7 @@ function boxOf(who, verdict, sentence, more = []) {
 
 function browserBox(report) {
   const [, , otherwise] = VERDICTS[report.verdict];
-  const sentence = report.reason === "" ? otherwise : report.reason;
+  const sentence = report.reason === "" ? report.says || otherwise : report.reason;
   return boxOf("This browser finds", report.verdict, `${sentence}.`.replace(/\.\.$/, "."));
 }
 
@@ -89,7 +89,7 @@ const short = (name) => (name.length <= 12 ? name : `${name.slice(0, 11)}…`);
 /** The law as a heatmap, reports up and true answers across; the cells that were compared are framed. */
 function heatmap(report) {
   const { values, rows, columns, outputs, answers } = blocks(report.picture);
-  const [left, top, wide] = [64, 6, 420];
+  const [left, top, wide] = [52, 6, 300];
   const [w, h] = [wide / answers.length, Math.min(26, wide / outputs.length)];
   const high = h * outputs.length;
   const peak = Math.max(...values.map((row) => Math.max(...row))) || 1;
@@ -169,7 +169,7 @@ function show(report, name, said, who) {
 /** Files that are JSON objects of ours are judged; the others may be the tables of a record among them. */
 async function take(files) {
   const read = await Promise.all([...files].map(async (file) => ({ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) })));
-  const ours = read.filter(({ bytes }) => textOf(bytes)?.includes('"inbounds ')) ;
+  const ours = read.filter(({ bytes }) => textOf(bytes)?.includes('"inbounds '));
   const chosen = ours[0] ?? read[0];
   const tables = read.filter((one) => one !== chosen).map(({ bytes }) => bytes);
   await judgeBytes(chosen.bytes, chosen.name, tables, null);
@@ -184,12 +184,18 @@ function textOf(bytes) {
   }
 }
 
-async function judgeBytes(bytes, name, tables, said) {
-  place("result").replaceChildren(element("p", { class: "sub" }, `Checking ${name || "the text"} …`));
-  await new Promise((ready) => setTimeout(ready));
+/** The report about the bytes of a file. */
+function reportOn(bytes, tables = []) {
   const text = textOf(bytes);
   const report = judge(text ?? "", tables);
   if (text === null) report.reason = "the file is not UTF-8 text";
+  return report;
+}
+
+async function judgeBytes(bytes, name, tables, said) {
+  place("result").replaceChildren(element("p", { class: "sub" }, `Checking ${name || "the text"} …`));
+  await new Promise((ready) => setTimeout(ready));
+  const report = reportOn(bytes, tables);
   const asked = said ?? (await serverVerdict(bytes));
   show(report, name, asked, document.body.dataset.server === undefined ? "inbounds verify found" : "The server finds");
   place("found")?.focus({ preventScroll: true });
@@ -228,5 +234,5 @@ function start() {
   judgeBytes(bytes, held.dataset.name, [], said);
 }
 
-globalThis.inboundsCheck = { judge, sha256, ratioAllowed, Fraction };
-if (typeof document !== "undefined") start();
+globalThis.inboundsCheck = { reportOn, sha256, ratioAllowed: (epsilon) => ratioAllowed(Fraction.read(epsilon)) };
+start();

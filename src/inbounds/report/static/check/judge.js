@@ -15,7 +15,7 @@ const CHECKERS = new Map([
 /** The report about a JSON text. tables: bytes of released tables that were given along with it. */
 function judge(text, tables = []) {
   const report = {
-    kind: "file", title: "", verdict: PROVED, reason: "", promise: false, digest: "", epsilon: "",
+    kind: "file", title: "", verdict: PROVED, reason: "", promise: false, says: "", digest: "", epsilon: "",
     checked: [], unchecked: [], nearest: null, violation: null, picture: null,
   };
   try {

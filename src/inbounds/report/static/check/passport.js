@@ -38,9 +38,16 @@ function checkPassport(content, report) {
   report.nearest = rows === null ? noise.check(query, epsilon) : checkMatrix(rows, query, epsilon);
   const fits = (version === 2n) === !query.allowance.equals(ZERO);
   insist(fits, "the version does not fit the query: only version 2 has an allowance, and always one");
-  report.promise = true;
+  promised(report, epsilon, query.metric === null ? "under a neighbouring one" : `under one ${query.metric} away`);
   report.checked.push(...provedOf(rows, noise, query, epsilon), IN_RATIOS);
   checkWords(content, report, { rows, noise, query, epsilon });
+}
+
+/** Query, epsilon and law keep the promise, whatever else the file says. */
+function promised(report, epsilon, circumstance) {
+  const most = shown(approximateRatio(ratioAllowed(epsilon), 1n << RATIO_BITS));
+  report.promise = true;
+  report.says = `no report is more than ${most} times likelier under a true answer than ${circumstance}`;
 }
 
 function provedOf(rows, noise, query, epsilon) {
@@ -86,7 +93,7 @@ function checkQuantilePassport(content, report) {
   const columns = rows === null ? [] : Array.from(rows[0], (_, j) => (law instanceof Central ? `${j}` : names[j]));
   if (rows !== null) report.picture = drawn(rows, names, columns);
   report.nearest = law.check(quantile, epsilon);
-  report.promise = true;
+  promised(report, epsilon, "of a neighbouring group");
   report.checked.push(`the law is a ${kind}: all ratios between neighbouring groups that it can have were bounded`);
   if (law instanceof ScoreTable)
     report.checked.push("the bounds are those of Theorem 3 on quantiles, the rounding of the sampler's index included");
