@@ -18,7 +18,7 @@ from urllib.parse import parse_qs
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from inbounds.report.svg import STYLE
+from inbounds.report.drawing import STYLE
 
 ENTER = "/enter"
 """Where the token is exchanged for the cookie."""
