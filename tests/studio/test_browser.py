@@ -52,11 +52,11 @@ class Visitor:
 
 
 @pytest.fixture(scope="module")
-def visit(chromium: Any, served: Any) -> Iterator[Any]:
+def visit(browser: Any, served: Any) -> Iterator[Any]:
     visitors: list[Visitor] = []
 
     def made(width: int = 1280, scheme: str = "light", script: bool = True) -> Visitor:
-        visitors.append(Visitor(chromium, served, width, scheme, script))
+        visitors.append(Visitor(browser, served, width, scheme, script))
         return visitors[-1]
 
     yield made
