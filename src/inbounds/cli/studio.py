@@ -1,11 +1,12 @@
 """studio: the pages to look, plan, release and check, on this machine."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from inbounds.cli.app import TABLES, app, out
+from inbounds.cli.app import TABLES, AsJson, app, out
 from inbounds.extras import library
 
 Folder = Annotated[Path, typer.Argument(help="The folder with data, plans and ledgers; the current one unless given.")]
@@ -14,7 +15,7 @@ Browse = Annotated[bool, typer.Option("--no-browser", help="Print the address an
 
 
 @app.command(rich_help_panel=TABLES)
-def studio(folder: Folder = Path(), port: Port = 0, no_browser: Browse = False) -> None:
+def studio(folder: Folder = Path(), port: Port = 0, no_browser: Browse = False, as_json: AsJson = False) -> None:
     """Look, plan, release and check in a browser: pages on this machine, for you alone.
 
     Example: [bold]inbounds studio surveys[/]
@@ -24,6 +25,9 @@ def studio(folder: Folder = Path(), port: Port = 0, no_browser: Browse = False) 
     from inbounds.studio.serve import run
 
     def tell(address: str) -> None:
+        if as_json:
+            typer.echo(json.dumps({"address": address}))
+            return
         out.print(f"the studio is at [bold]{address}[/]", soft_wrap=True)
         out.print("The address works once, in one browser. Stop with Ctrl+C.")
 

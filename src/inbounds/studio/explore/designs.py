@@ -10,7 +10,7 @@ from inbounds.design.optimal import optimal
 from inbounds.errors import InboundsError
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import as_epsilon, decimal
-from inbounds.studio.explore.question import OPTIMAL, Question
+from inbounds.studio.explore.question import OPTIMAL, ExploredQuestion
 from inbounds.tables.designs import Progress, no_progress
 
 MAX_SECONDS = 60.0
@@ -26,7 +26,7 @@ RUNS = 400
 """Simulated runs for each true answer where nothing exact is affordable."""
 
 
-def design(question: Question, progress: Progress = no_progress) -> Mechanism:
+def design(question: ExploredQuestion, progress: Progress = no_progress) -> Mechanism:
     """The mechanism of a question: the best for its wishes, or a named one."""
     query = question.query()
     if question.mechanism != OPTIMAL:
@@ -43,14 +43,14 @@ def design(question: Question, progress: Progress = no_progress) -> Mechanism:
     )
 
 
-def _named(question: Question) -> Mechanism:
+def _named(question: ExploredQuestion) -> Mechanism:
     known = families()
     if question.mechanism not in known:
         raise ValueError(f"mechanism must be optimal or one of {', '.join(known)}, got {question.mechanism!r}")
     return known[question.mechanism](question.query(), question.epsilon)
 
 
-def loss_of(question: Question, mechanism: Mechanism) -> float:
+def loss_of(question: ExploredQuestion, mechanism: Mechanism) -> float:
     """What the question minimizes, of any mechanism for it."""
     if question.aim == "worst":
         return mechanism.worst_loss(question.judged())
@@ -58,7 +58,7 @@ def loss_of(question: Question, mechanism: Mechanism) -> float:
 
 
 @dataclass(frozen=True)
-class Price:
+class PropertyPrice:
     """A property, the least loss of mechanisms that have it, and by which factor that is more; or why there is none."""
 
     name: str
@@ -68,27 +68,27 @@ class Price:
     reason: str = ""
 
 
-def prices(question: Question, progress: Progress = no_progress) -> list[Price]:
+def prices(question: ExploredQuestion, progress: Progress = no_progress) -> list[PropertyPrice]:
     """What each further property costs: the loss with it beside the loss without."""
     now = design(question)
     before, holds = loss_of(question, now), now.properties()
-    found: list[Price] = []
+    found: list[PropertyPrice] = []
     for name, held in holds.items():
         progress("designing", len(found), len(holds))
-        found.append(Price(name, True, before, 1.0) if held else _price(question, name, before))
+        found.append(PropertyPrice(name, True, before, 1.0) if held else _price(question, name, before))
     return found
 
 
-def _price(question: Question, name: str, before: float) -> Price:
+def _price(question: ExploredQuestion, name: str, before: float) -> PropertyPrice:
     wished = replace(question, mechanism=OPTIMAL, require=(*question.require, name))
     try:
         loss = loss_of(question, design(wished))
     except InboundsError as error:
-        return Price(name, False, reason=str(error))
-    return Price(name, False, loss, loss / before if before > 0 else None)
+        return PropertyPrice(name, False, reason=str(error))
+    return PropertyPrice(name, False, loss, loss / before if before > 0 else None)
 
 
-def against_epsilon(question: Question, progress: Progress = no_progress) -> list[tuple[str, float]]:
+def against_epsilon(question: ExploredQuestion, progress: Progress = no_progress) -> list[tuple[str, float]]:
     """The loss at smaller and larger epsilons."""
     centre = as_epsilon(question.epsilon)
     found: list[tuple[str, float]] = []
@@ -114,7 +114,7 @@ class Attack:
     floor: float
 
 
-def attack(question: Question, progress: Progress = no_progress) -> Attack:
+def attack(question: ExploredQuestion, progress: Progress = no_progress) -> Attack:
     """One who asks again and again, or so many who pool their answers."""
     made = design(question)
     weights, loss = question.weights(made.query), question.judged()

@@ -36,7 +36,7 @@ LONGEST = 2000
 
 
 @dataclass(frozen=True)
-class Question:
+class ExploredQuestion:
     """A question as its form and its URL hold it."""
 
     kind: str = "count"
@@ -57,7 +57,7 @@ class Question:
     mechanism: str = OPTIMAL
 
     @classmethod
-    def of(cls, given: Iterable[tuple[str, str]]) -> "Question":
+    def of(cls, given: Iterable[tuple[str, str]]) -> "ExploredQuestion":
         """From the pairs of a URL; what is not said is as usual."""
         pairs = [(name, value[:LONGEST].strip()) for name, value in given if name in NAMES]
         single = {name: value for name, value in pairs if value and name != "require"}
@@ -68,7 +68,7 @@ class Question:
     @property
     def url(self) -> str:
         """The query string of this state, without what is as usual or idle."""
-        usual, needed = Question(), {"kind", "epsilon", *self.needs}
+        usual, needed = ExploredQuestion(), {"kind", "epsilon", *self.needs}
         pairs: list[tuple[str, str]] = []
         for name in NAMES:
             value = getattr(self, name)
@@ -137,7 +137,7 @@ class Question:
         return [limit_named(text) for text in self.limit_texts]
 
 
-NAMES = tuple(own.name for own in fields(Question))
+NAMES = tuple(own.name for own in fields(ExploredQuestion))
 FACTS = ("size", "low", "high", "sensitivity", "cells", "labels")
 
 

@@ -11,7 +11,7 @@ from inbounds.mechanism import Mechanism
 from inbounds.properties import NAMES as PROPERTIES
 from inbounds.report.words import MEANING
 from inbounds.studio.explore import designs, spelling, view
-from inbounds.studio.explore.question import AIMS, KINDS, LOSSES, OPTIMAL, PRIORS, Question
+from inbounds.studio.explore.question import AIMS, KINDS, LOSSES, OPTIMAL, PRIORS, ExploredQuestion
 from inbounds.studio.pages import fragment, page
 from inbounds.studio.studio import Studio
 from inbounds.studio.work import Job, failure_of
@@ -83,14 +83,14 @@ def router(studio: Studio) -> APIRouter:
     return routes
 
 
-def _asked(request: Request) -> tuple[Question, dict[str, str]]:
+def _asked(request: Request) -> tuple[ExploredQuestion, dict[str, str]]:
     """The question in a URL, and what else stands there: a pinned question, the value that is read, what is shown."""
     pairs = request.query_params.multi_items()
     others = {name: value for name, value in pairs if name in ("a", "read", "show") and value}
-    return Question.of(pairs), others
+    return ExploredQuestion.of(pairs), others
 
 
-def _form(question: Question, others: dict[str, str]) -> dict[str, Any]:
+def _form(question: ExploredQuestion, others: dict[str, str]) -> dict[str, Any]:
     return {
         "q": question,
         "others": others,
@@ -110,7 +110,9 @@ def _facts() -> list[str]:
     return list(dict.fromkeys(name for _, own in KINDS.values() for name in own))
 
 
-def _result(studio: Studio, question: Question, others: dict[str, str], tab: str, patience: float) -> dict[str, Any]:
+def _result(
+    studio: Studio, question: ExploredQuestion, others: dict[str, str], tab: str, patience: float
+) -> dict[str, Any]:
     """The mechanism as it is shown, beside the pinned one; or that it is being designed; or why there is none."""
     shown: dict[str, Any] = {"job": None, "failure": None, "result": None, "pinned": None, "pin": "", "copies": ()}
     try:
@@ -138,14 +140,14 @@ def _pinned(studio: Studio, others: dict[str, str]) -> dict[str, Any] | None:
     """What was pinned, to be looked at beside; None while it is not there."""
     if "a" not in others:
         return None
-    question = Question.of(parse_qsl(others["a"]))
+    question = ExploredQuestion.of(parse_qsl(others["a"]))
     job: Job = studio.work.ask(designs.design, question)
     if not job.ready(LONGER) or not isinstance(job.result, Mechanism):
         return None
     return view.result(question, job.result, others.get("read", ""), {"read": others.get("read", "")})
 
 
-def _parts(studio: Studio, question: Question, others: dict[str, str]) -> list[dict[str, Any]]:
+def _parts(studio: Studio, question: ExploredQuestion, others: dict[str, str]) -> list[dict[str, Any]]:
     """What is computed beside: places for it, and what was asked for by a link."""
     wanted = others.get("show", "")
     return [
@@ -154,12 +156,14 @@ def _parts(studio: Studio, question: Question, others: dict[str, str]) -> list[d
     ]
 
 
-def _place(name: str, question: Question, others: dict[str, str]) -> dict[str, Any]:
+def _place(name: str, question: ExploredQuestion, others: dict[str, str]) -> dict[str, Any]:
     query = f"{question.url}&{urlencode({**others, 'show': name})}"
     return {"name": name, "url": f"/explore/{name}?{question.url}", "link": f"/explore?{query}", "state": "asked"}
 
 
-def _part(studio: Studio, name: str, question: Question, others: dict[str, str], patience: float) -> dict[str, Any]:
+def _part(
+    studio: Studio, name: str, question: ExploredQuestion, others: dict[str, str], patience: float
+) -> dict[str, Any]:
     job, place = studio.work.ask(PARTS[name], question), _place(name, question, others)
     if not job.ready(patience):
         return {**place, "state": "working", "job": job}
@@ -168,7 +172,7 @@ def _part(studio: Studio, name: str, question: Question, others: dict[str, str],
     return {**place, "state": "there", **_part_view(name, question, job.result, others)}
 
 
-def _part_view(name: str, question: Question, found: Any, others: dict[str, str]) -> dict[str, Any]:
+def _part_view(name: str, question: ExploredQuestion, found: Any, others: dict[str, str]) -> dict[str, Any]:
     loss = question.judged().name
     if name == "curve":
         return view.curve(found, loss)

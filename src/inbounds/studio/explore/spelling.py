@@ -5,11 +5,11 @@ import shlex
 from fractions import Fraction
 
 from inbounds.loss import AtMost
-from inbounds.studio.explore.question import OPTIMAL, WITH_NUMBER, Question
+from inbounds.studio.explore.question import OPTIMAL, WITH_NUMBER, ExploredQuestion
 from inbounds.tables.plan.writing import quoted
 
 
-def python(question: Question) -> str:
+def python(question: ExploredQuestion) -> str:
     """A script of a few lines."""
     facts = ", ".join(_literal(fact) for fact in question.facts)
     lines = ["import inbounds as ib", "", f"query = ib.{question.kind}({facts})"]
@@ -30,7 +30,7 @@ def python(question: Question) -> str:
     return "\n".join([*lines, f"m = ib.optimal({', '.join(wishes)})"])
 
 
-def command(question: Question) -> str:
+def command(question: ExploredQuestion) -> str:
     """A line for the terminal; a prior is a file there, which a first line writes."""
     facts = {name.replace("_", "-"): getattr(question, name) for name in question.needs}
     words = ["inbounds", "design", question.kind, *(f"--{n}={v}" for n, v in facts.items())]
@@ -53,7 +53,7 @@ def command(question: Question) -> str:
     return f"python -c {shlex.quote(first)} > prior.txt\n" + shlex.join([*words, "--prior=prior.txt", "--out=m.json"])
 
 
-def toml(question: Question) -> str:
+def toml(question: ExploredQuestion) -> str:
     """The lines of a plan that wish for the same."""
     lines = ["[privacy]", f"epsilon = {_number(question.epsilon)}", "", "[design]"]
     if question.mechanism != OPTIMAL:

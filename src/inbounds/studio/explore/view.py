@@ -12,14 +12,14 @@ from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
 from inbounds.numbers import decimal
 from inbounds.report import svg, words
 from inbounds.studio import pictures
-from inbounds.studio.explore.designs import Attack, Price, loss_of
-from inbounds.studio.explore.question import Question
+from inbounds.studio.explore.designs import Attack, PropertyPrice, loss_of
+from inbounds.studio.explore.question import ExploredQuestion
 
 LEVEL = 0.9
 """How sure a reader wants to be of the range of the truth."""
 
 
-def result(question: Question, made: Mechanism, read: str, others: dict[str, str]) -> dict[str, Any]:
+def result(question: ExploredQuestion, made: Mechanism, read: str, others: dict[str, str]) -> dict[str, Any]:
     """A mechanism looked at. read: the published value that is read. others: what else stands in the page's URL."""
     reports = [_value(value) for value in made.query.reported.tolist()]
     chosen = reports.index(read) if read in reports else len(reports) // 2
@@ -41,7 +41,7 @@ def result(question: Question, made: Mechanism, read: str, others: dict[str, str
     }
 
 
-def cards(question: Question, made: Mechanism) -> list[tuple[str, str, str]]:
+def cards(question: ExploredQuestion, made: Mechanism) -> list[tuple[str, str, str]]:
     """The numbers that stand first: a name, the number, and what it says."""
     loss, prior = question.judged(), question.weights(made.query)
     truth = made.truth_probability()
@@ -60,7 +60,7 @@ def cards(question: Question, made: Mechanism) -> list[tuple[str, str, str]]:
     ]
 
 
-def reading(question: Question, made: Mechanism, published: str) -> dict[str, Any]:
+def reading(question: ExploredQuestion, made: Mechanism, published: str) -> dict[str, Any]:
     """What one published value means to a reader: the range of the truth, and a bar for every answer."""
     names, prior = _names(made), question.weights(made.query)
     rows = readings(made, LEVEL, prior, "absolute" if made.query.ordered else "zero-one")
@@ -76,7 +76,7 @@ def _posterior(made: Mechanism, row: Reading, names: list[str], prior: Any) -> s
     return svg.bars(made.posterior(row.output, prior), names, "true answer", "probability afterwards", marked)
 
 
-def _errors(question: Question, made: Mechanism) -> str:
+def _errors(question: ExploredQuestion, made: Mechanism) -> str:
     loss = question.judged()
     losses = made.loss_per_answer(loss)
     return svg.bars(losses, _names(made), "true answer", f"expected {loss.name} loss")
@@ -103,7 +103,7 @@ def curve(points: list[tuple[str, float]], loss: str) -> dict[str, Any]:
     return {"picture": svg.curve(values, losses, "epsilon", f"expected {loss} loss"), "rows": points}
 
 
-def price_rows(question: Question, prices: list[Price], others: dict[str, str]) -> list[dict[str, Any]]:
+def price_rows(question: ExploredQuestion, prices: list[PropertyPrice], others: dict[str, str]) -> list[dict[str, Any]]:
     """What each property costs, and where the design with it is looked at."""
     rows = []
     for own in prices:

@@ -27,7 +27,7 @@ SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Line:
+class ErrorLine:
     """What to expect in groups of one size: the error beside that of the best constant, and whether it is no better."""
 
     size: int
@@ -37,16 +37,16 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Row:
+class StatisticErrors:
     """A statistic: a line for each group size. idle: in words, where it is no better than a constant."""
 
     name: str
-    lines: tuple[Line, ...]
+    lines: tuple[ErrorLine, ...]
     idle: str
 
 
 @dataclass(frozen=True)
-class Expected:
+class DryRun:
     """A dry run in plain values. standing: where the people stand in their ledger. digest: of the plan."""
 
     statement: str
@@ -54,7 +54,7 @@ class Expected:
     groups: int
     public: bool
     sizes: int
-    rows: tuple[Row, ...]
+    rows: tuple[StatisticErrors, ...]
     values: tuple[str, ...]
     spent: str
     standing: str
@@ -90,12 +90,12 @@ def target_of(plan: Plan, folder: Path, name: str) -> Path:
     return Path(plan.output) if plan.output else folder / f"{Path(name).stem}.released.csv"
 
 
-def expected(text: str, folder: str, name: str, progress: Progress = no_progress) -> Expected:
+def expected(text: str, folder: str, name: str, progress: Progress = no_progress) -> DryRun:
     """A dry run."""
     plan = read(text, Path(folder), name)
     found = preview(plan, progress=progress)
     target = target_of(plan, Path(folder), name)
-    return Expected(
+    return DryRun(
         statement=found.statement,
         account=found.account,
         groups=len(plan.groups),
@@ -111,14 +111,14 @@ def expected(text: str, folder: str, name: str, progress: Progress = no_progress
     )
 
 
-def _row(found: Preview, name: str) -> Row:
+def _row(found: Preview, name: str) -> StatisticErrors:
     idle = next((str(one) for one in found.no_better if one.statistic == name), "")
     lines = []
     for k in thinned(len(found.sizes), SHOWN):
         error, constant = found.errors[name][k], found.constants[name][k]
-        line = Line(found.sizes[k], f"{error:.3g}", f"{constant:.3g}", ExpectedError(error, constant).no_better)
+        line = ErrorLine(found.sizes[k], f"{error:.3g}", f"{constant:.3g}", ExpectedError(error, constant).no_better)
         lines.append(line)
-    return Row(name, tuple(lines), idle)
+    return StatisticErrors(name, tuple(lines), idle)
 
 
 def enough(
