@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from inbounds.studio.guard import POLICY, Guard
+from inbounds.studio.guard import POLICY, StudioGuard
 from inbounds.studio.workspace import OutsideFolder, Workspace
 
 PAGES = (
@@ -83,7 +83,7 @@ def test_a_body_beyond_the_limit_is_refused(client: httpx.Client, monkeypatch: p
 
 
 def test_a_guard_that_forgets_the_origin_would_be_noticed() -> None:
-    guard = Guard(frozenset({"here"}))
+    guard = StudioGuard(frozenset({"here"}))
     headers = {"host": "here", "cookie": f"{guard.cookie}={guard.secret}"}
     assert guard.refusal("GET", "/", headers) == ""
     assert guard.refusal("POST", "/", headers) != ""

@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from inbounds.errors import InboundsError
 from inbounds.studio import budget, checking, releasing
 from inbounds.studio.explore import routes as explore
-from inbounds.studio.guard import TOO_LONG, Guard, Guarded
+from inbounds.studio.guard import TOO_LONG, StudioGuard, Guarded
 from inbounds.studio.pages import page
 from inbounds.studio.planning import routes as planning
 from inbounds.studio.studio import Studio
@@ -19,7 +19,7 @@ from inbounds.studio.work import failure_of
 STATIC = Path(__file__).parent / "static"
 
 
-def app(studio: Studio, guard: Guard) -> Guarded:
+def app(studio: Studio, guard: StudioGuard) -> Guarded:
     """The studio as an ASGI app."""
     inner = FastAPI(title="inbounds studio", docs_url=None, redoc_url=None, openapi_url=None)
     inner.mount("/static", StaticFiles(directory=STATIC), name="static")

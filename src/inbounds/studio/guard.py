@@ -60,7 +60,7 @@ USED = "this address was used before, and works once; start the studio again for
 
 
 @dataclass
-class Guard:
+class StudioGuard:
     """The studio's door. hosts: its own names, with the port. token: exchanged once. cookie: its name."""
 
     hosts: frozenset[str]
@@ -106,7 +106,7 @@ class Guard:
 class Guarded:
     """An app behind the guard: refusals before anything is read, limits on bodies, headers on every answer."""
 
-    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+    def __init__(self, app: ASGIApp, guard: StudioGuard) -> None:
         self.app, self.guard = app, guard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

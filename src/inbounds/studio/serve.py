@@ -9,7 +9,7 @@ from typing import Any
 import uvicorn
 
 from inbounds.studio.app import app
-from inbounds.studio.guard import ENTER, Guard
+from inbounds.studio.guard import ENTER, StudioGuard
 from inbounds.studio.studio import Studio
 from inbounds.studio.workspace import Workspace
 
@@ -28,9 +28,9 @@ def listening(port: int) -> socket.socket:
     return made
 
 
-def guard_of(port: int) -> Guard:
+def guard_of(port: int) -> StudioGuard:
     """The guard of a studio at this port, by both of the machine's own names."""
-    return Guard(frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"}), f"inbounds-studio-{port}")
+    return StudioGuard(frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"}), f"inbounds-studio-{port}")
 
 
 def run(

@@ -74,13 +74,13 @@ class Work:
         self.most = most or max(2, min(4, os.cpu_count() or 2))
         self._context = _context()
         self._lock = threading.Condition()
-        self._idle: list[_Worker] = []
-        self._busy: dict[str, _Worker] = {}
+        self._idle: list[_WorkProcess] = []
+        self._busy: dict[str, _WorkProcess] = {}
         self._jobs: OrderedDict[Hashable, Job] = OrderedDict()
 
     def warm(self) -> None:
         """Start a process now, so that the first question need not wait for it."""
-        threading.Thread(target=lambda: self._rest(_Worker(self._context)), daemon=True).start()
+        threading.Thread(target=lambda: self._rest(_WorkProcess(self._context)), daemon=True).start()
 
     def ask(self, function: Callable[..., Any], *arguments: Hashable, again: Hashable = None) -> Job:
         """The job of a function of plain values. again: tells apart what is asked anew."""
@@ -142,19 +142,19 @@ class Work:
             del self._busy[job.id]
         if not job.finished.is_set():
             job.end(**{"result" if answer[0] == "done" else "failure": answer[1]})
-        self._rest(worker if worker.alive else _Worker(self._context))
+        self._rest(worker if worker.alive else _WorkProcess(self._context))
 
-    def _taken(self, job: Job) -> "_Worker | None":
+    def _taken(self, job: Job) -> "_WorkProcess | None":
         """A process for the job, once one is free; none if it was stopped before."""
         with self._lock:
             self._lock.wait_for(lambda: job.finished.is_set() or len(self._busy) < self.most)
             if job.finished.is_set():
                 return None
-            worker = self._idle.pop() if self._idle else _Worker(self._context)
+            worker = self._idle.pop() if self._idle else _WorkProcess(self._context)
             self._busy[job.id] = worker
             return worker
 
-    def _rest(self, worker: "_Worker") -> None:
+    def _rest(self, worker: "_WorkProcess") -> None:
         with self._lock:
             self._idle.append(worker)
             self._lock.notify_all()
@@ -164,7 +164,7 @@ class Work:
             del self._jobs[key]
 
 
-class _Worker:
+class _WorkProcess:
     """A process that does one job after the other."""
 
     def __init__(self, context: Any) -> None:
