@@ -1,5 +1,5 @@
 // The page: a file is dropped, chosen or pasted, judged here, and the report is drawn. Everything that comes from a
-// file goes in as text; nothing is asked of the network unless the page was served with an address for a second verdict.
+// file goes in as text; nothing is asked of the network unless the page came with an address for a second verdict.
 
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_BLOCKS = 60;
@@ -27,15 +27,19 @@ function drawing(tag, attributes, ...children) {
   return made;
 }
 
-function listed(title, sentences) {
-  if (sentences.length === 0) return null;
-  return element("section", {}, element("h2", {}, title), element("ul", {}, ...sentences.map((one) => element("li", {}, one))));
+function section(title, ...parts) {
+  return element("section", {}, element("h2", {}, title), ...parts);
 }
 
-function boxOf(who, verdict, sentence, more = []) {
+function listed(title, sentences) {
+  if (sentences.length === 0) return null;
+  return section(title, element("ul", {}, ...sentences.map((one) => element("li", {}, one))));
+}
+
+function boxOf(who, verdict, sentence) {
   const [sign, word] = VERDICTS[verdict];
   const head = element("p", { class: "word" }, element("span", { "aria-hidden": "true" }, `${sign} `), word);
-  return element("div", { class: `verdict ${verdict}` }, element("h3", {}, who), head, element("p", {}, sentence), ...more);
+  return element("div", { class: `verdict ${verdict}` }, element("h3", {}, who), head, element("p", {}, sentence));
 }
 
 // --- the two verdicts -------------------------------------------------------------------------------------------
@@ -57,7 +61,8 @@ function agreement(report, said) {
   if (said.valid === (report.verdict === PROVED)) return element("p", { class: "agree" }, "Both checkers agree.");
   const needsTable = report.kind === "release record" && report.verdict === PROVED;
   const why = needsTable ? " The other one also asks for the released table beside the record." : "";
-  return element("p", { class: "agree apart" }, `The two checkers do not agree: rely on neither until you know why.${why}`);
+  const apart = `The two checkers do not agree: rely on neither until you know why.${why}`;
+  return element("p", { class: "agree apart" }, apart);
 }
 
 // --- the picture ------------------------------------------------------------------------------------------------
@@ -75,7 +80,8 @@ function blocks({ shares, outputs, answers }) {
     return sum / ((rows[i + 1] - rows[i]) * (columns[j + 1] - columns[j]));
   };
   const values = rows.slice(1).map((_, i) => columns.slice(1).map((_, j) => mean(i, j)));
-  return { values, rows, columns, outputs: rows.slice(0, -1).map((r) => outputs[r]), answers: columns.slice(0, -1).map((c) => answers[c]) };
+  const firsts = (cuts, names) => cuts.slice(0, -1).map((first) => names[first]);
+  return { values, rows, columns, outputs: firsts(rows, outputs), answers: firsts(columns, answers) };
 }
 
 function shade(share) {
@@ -83,6 +89,8 @@ function shade(share) {
   const [light, dark] = [[247, 251, 255], [8, 48, 107]];
   return `rgb(${light.map((from, k) => Math.round(from + (dark[k] - from) * mix)).join(",")})`;
 }
+
+const written = (text, anchor, where) => drawing("text", { ...where, "text-anchor": anchor }, text);
 
 const short = (name) => (name.length <= 12 ? name : `${name.slice(0, 11)}…`);
 
@@ -99,24 +107,26 @@ function heatmap(report) {
   const label = report.violation === null ? "comes nearest to what is allowed" : "breaks the promise";
   const parts = [
     drawing("title", {}, "Probability of every report for every true answer"),
-    drawing("desc", {}, marked === null ? "Darker is likelier." : `Darker is likelier. The pair of cells that is framed ${label}.`),
+    drawing("desc", {}, `Darker is likelier.${marked === null ? "" : ` The pair of cells that is framed ${label}.`}`),
   ];
   values.forEach((row, i) =>
     row.forEach((value, j) => {
       const cell = { x: x(j), y: y(i), width: w + 0.3, height: h + 0.3, fill: shade(value / peak) };
-      parts.push(drawing("rect", cell, drawing("title", {}, `report ${outputs[i]}, true answer ${answers[j]}: ${value.toPrecision(4)}`)));
+      const meant = `report ${outputs[i]}, true answer ${answers[j]}: ${value.toPrecision(4)}`;
+      parts.push(drawing("rect", cell, drawing("title", {}, meant)));
     }),
   );
-  if (marked?.answers !== undefined) parts.push(...frames(marked, { rows, columns, x, y, w, h }, report.violation !== null));
+  const broken = report.violation !== null;
+  if (marked?.answers !== undefined) parts.push(...frames(marked, { rows, columns, x, y, w, h }, broken));
   const every = (names) => Math.ceil(names.length / 11);
   answers.forEach((name, j) => {
-    if (j % every(answers) === 0) parts.push(drawing("text", { x: x(j) + w / 2, y: top + high + 14, "text-anchor": "middle" }, short(name)));
+    if (j % every(answers) === 0) parts.push(written(short(name), "middle", { x: x(j) + w / 2, y: top + high + 14 }));
   });
   outputs.forEach((name, i) => {
-    if (i % every(outputs) === 0) parts.push(drawing("text", { x: left - 5, y: y(i) + h / 2 + 4, "text-anchor": "end" }, short(name)));
+    if (i % every(outputs) === 0) parts.push(written(short(name), "end", { x: left - 5, y: y(i) + h / 2 + 4 }));
   });
-  parts.push(drawing("text", { x: left + wide / 2, y: top + high + 32, "text-anchor": "middle" }, "true answer"));
-  parts.push(drawing("text", { transform: `translate(12,${top + high / 2}) rotate(-90)`, "text-anchor": "middle" }, "published"));
+  parts.push(written("true answer", "middle", { x: left + wide / 2, y: top + high + 32 }));
+  parts.push(written("published", "middle", { transform: `translate(12,${top + high / 2}) rotate(-90)` }));
   return drawing("svg", { viewBox: `0 0 ${left + wide + 8} ${top + high + 40}`, role: "img" }, ...parts);
 }
 
@@ -125,7 +135,13 @@ function frames(marked, { rows, columns, x, y, w, h }, violated) {
   const block = (cuts, at) => cuts.findIndex((start, k) => start <= at && at < cuts[k + 1]);
   const i = block(rows, marked.output);
   return [...new Set(marked.answers.map((j) => block(columns, j)))].map((j) =>
-    drawing("rect", { x: x(j) + 1, y: y(i) + 1, width: Math.max(w - 2, 3), height: Math.max(h - 2, 3), class: violated ? "mark broken" : "mark" }),
+    drawing("rect", {
+      x: x(j) + 1,
+      y: y(i) + 1,
+      width: Math.max(w - 2, 3),
+      height: Math.max(h - 2, 3),
+      class: violated ? "mark broken" : "mark",
+    }),
   );
 }
 
@@ -141,16 +157,18 @@ function nearestPart(report) {
   if (report.picture !== null) parts.push(element("figure", {}, heatmap(report)));
   if (parts.length === 0) return null;
   const title = report.violation === null ? "The ratio that comes nearest" : "Where the promise breaks";
-  return element("section", {}, element("h2", {}, title), ...parts);
+  return section(title, ...parts);
 }
 
 function peoplePart(report) {
   if (report.people === undefined) return null;
-  const head = element("tr", {}, ...["people", "spent", "budget"].map((name) => element("th", { scope: "col" }, name)));
-  const rows = report.people.map(({ name, spent, budget }) =>
-    element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, spent), element("td", {}, budget)),
+  const heads = ["people", "spent", "budget", "in units of"];
+  const head = element("tr", {}, ...heads.map((name) => element("th", { scope: "col" }, name)));
+  const rows = report.people.map(({ name, ...amounts }) =>
+    element("tr", {}, element("th", { scope: "row" }, name), ...Object.values(amounts).map((one) => element("td", {}, one))),
   );
-  return element("section", {}, element("h2", {}, "Who, and what was spent"), element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
+  const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows));
+  return section("Who, and what was spent", table);
 }
 
 function show(report, name, said, who) {
@@ -159,7 +177,8 @@ function show(report, name, said, who) {
   const boxes = element("div", { class: "verdicts" }, browserBox(report));
   const other = serverBox(who, said);
   if (other !== null) boxes.append(other);
-  const digest = report.digest === "" ? null : element("p", { class: "sub" }, "Digest, computed here: ", element("code", {}, report.digest));
+  const code = element("code", {}, report.digest);
+  const digest = report.digest === "" ? null : element("p", { class: "sub" }, "Digest, computed here: ", code);
   const parts = [...head, boxes, agreement(report, said), digest, nearestPart(report), peoplePart(report)];
   parts.push(listed("What was checked here", report.checked), listed("What was not", report.unchecked));
   place("result").replaceChildren(...parts.filter((part) => part !== null));
@@ -168,7 +187,8 @@ function show(report, name, said, who) {
 
 /** Files that are JSON objects of ours are judged; the others may be the tables of a record among them. */
 async function take(files) {
-  const read = await Promise.all([...files].map(async (file) => ({ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) })));
+  const bytesOf = async (file) => ({ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) });
+  const read = await Promise.all([...files].map(bytesOf));
   const ours = read.filter(({ bytes }) => textOf(bytes)?.includes('"inbounds '));
   const chosen = ours[0] ?? read[0];
   const tables = read.filter((one) => one !== chosen).map(({ bytes }) => bytes);

@@ -48,7 +48,8 @@ function checkPromise(content, version, report) {
   report.checked.push("the statement is, word by word, what its plan and account promise");
   const lines = pairedLines(content);
   checkParts(lines, total, spent);
-  report.checked.push(`the account adds up: ${lines.map(({ part }) => numberText(part)).join(" + ")} = ${numberText(spent)} of ${numberText(total)}`);
+  const sum = lines.map(({ part }) => numberText(part)).join(" + ");
+  report.checked.push(`the account adds up: ${sum} = ${numberText(spent)} of ${numberText(total)}`);
   checkMechanisms(content, lines);
   report.checked.push("every mechanism was drawn at no more than its statistic's part, by the record's own word");
 }

@@ -4,8 +4,10 @@
 const CLAIMS_UP_TO = 1n << 20n;
 const CLOSE = 1e-9;
 const WRITTEN_FLOAT = /^[ \t\n\r]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[ \t\n\r]*$/;
-const OBJECTIVE =
-  /^(average|worst) (?:(absolute|squared|zero-one)|off by more than ([0-9]{1,40}(?:\/[0-9]{1,40})?)|power ([0-9]{1,3}(?:\/[0-9]{1,3})?)) loss$/;
+const OBJECTIVE = new RegExp(
+  "^(average|worst) (?:(absolute|squared|zero-one)" +
+    "|off by more than ([0-9]{1,40}(?:/[0-9]{1,40})?)|power ([0-9]{1,3}(?:/[0-9]{1,3})?)) loss$",
+);
 
 function readFloat(text) {
   const read = typeof text === "string" && text.length <= MOST_DIGITS && WRITTEN_FLOAT.test(text);
@@ -103,7 +105,9 @@ class Measured {
     const { query, rows } = this;
     let tight = 0;
     const take = (high, low, distance) => {
-      if (high > 0n) tight = Math.max(tight, low === 0n ? Infinity : Math.log1p(approximateRatio(high - low, low)) / distance);
+      if (high === 0n) return;
+      const size = low === 0n ? Infinity : Math.log1p(approximateRatio(high - low, low));
+      tight = Math.max(tight, size / distance);
     };
     if (query.metric === null) {
       const stops = query.stops();
@@ -185,7 +189,9 @@ function checkOptimality(part, measured) {
   const [, aim, named, distance, power] = words;
   const name = named ?? (distance === undefined ? "power" : "off by more than");
   const parameter = named === undefined ? Fraction.read(distance ?? power) : null;
-  const found = aim === "average" ? measured.average(name, parameter) : Math.max(...measured.losses(name, parameter));
+  const losses = measured.losses(name, parameter);
+  const worst = losses.reduce((a, b) => Math.max(a, b));
+  const found = aim === "average" ? losses.reduce((sum, loss) => sum + loss, 0) / losses.length : worst;
   const same = Math.abs(found - value) <= CLOSE * Math.max(1, Math.abs(value));
   insist(same, "the value of the objective does not follow from the weights");
   return [bounded];

@@ -86,8 +86,8 @@ const fixed = (x) => (x.numerator << FINE) / x.denominator;
 /** ln x over 2^256, wrong by less than 2^-230: x = 2^k·m, ln m = 2·atanh((m - 1)/(m + 1)), m near 1. */
 function logarithm(x) {
   const shift = BigInt(bitLength(x.numerator) - bitLength(x.denominator));
-  const near = shift >= 0n ? new Fraction(x.numerator, x.denominator << shift) : new Fraction(x.numerator << -shift, x.denominator);
-  return shift * LN2 + nearLogarithm(near);
+  const [down, up] = shift >= 0n ? [shift, 0n] : [0n, -shift];
+  return shift * LN2 + nearLogarithm(new Fraction(x.numerator << up, x.denominator << down));
 }
 
 function nearLogarithm(m) {
@@ -104,8 +104,6 @@ function nearLogarithm(m) {
 const LN2 = nearLogarithm(new Fraction(2n));
 
 // --- the chain --------------------------------------------------------------------------------------------------
-
-const textOrNull = (value) => (value === null ? "null" : quoted(value));
 
 /** The canonical JSON of all that an entry's digest is of. */
 function entryContent(entry) {
@@ -240,7 +238,8 @@ function checkLedger(content, report) {
   report.unchecked.push("the answers themselves: an export holds their digests alone");
   report.people = [...account.people.values()].map(({ name, rule, budget, spent }) => {
     const unit = rule === "sum" ? NANO : RHO_UNITS;
-    return { name, spent: amount(spent, unit), budget: budget === null ? "no cap" : amount(budget, unit) };
+    const most = budget === null ? "no cap" : amount(budget, unit);
+    return { name, spent: amount(spent, unit), budget: most, unit: rule === "sum" ? "epsilon" : "rho" };
   });
 }
 

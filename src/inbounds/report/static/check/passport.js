@@ -70,8 +70,7 @@ function provedOf(rows, noise, query, epsilon) {
 /** Origin, claims and objective: where the law is too large to be measured here, that is said and not passed over. */
 function checkWords(content, report, { rows, noise, query, epsilon }) {
   report.title = `${checkOrigin(content)}: ${report.title}`;
-  const small = query.outputs * query.answers.size <= CLAIMS_UP_TO;
-  const measured = small ? new Measured(rows ?? noise.matrix(query), query) : null;
+  const measured = isSmall(noise, query, CLAIMS_UP_TO) ? new Measured(rows ?? noise.matrix(query), query) : null;
   if (measured === null) report.unchecked.push("losses and properties that are claimed: too large to compute on this page");
   else {
     checkClaims(content.get("claims"), measured, epsilon, noise !== null);
@@ -103,8 +102,14 @@ function checkQuantilePassport(content, report) {
 
 // --- what is drawn of a law -------------------------------------------------------------------------------------
 
+/** Whether a law can be written out within so many steps. */
+function isSmall(noise, query, limit) {
+  const steps = noise === null ? 0n : query.answers.size * query.answers.size;
+  return query.outputs * query.answers.size <= limit && steps <= limit;
+}
+
 function pictureOf(rows, noise, query) {
-  if (query.outputs * query.answers.size > MOST_DRAWN) return null;
+  if (!isSmall(noise, query, MOST_DRAWN)) return null;
   if (noise !== null && (noise.size !== query.answers.size - 1n || noise.run < 0n)) return null;
   const fits = (noise?.remap ?? []).every((output) => output < query.outputs);
   if (noise !== null && !(fits && (noise.remap === null || noise.remap.length === Number(noise.size) + 1))) return null;

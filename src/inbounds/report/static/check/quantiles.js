@@ -150,12 +150,18 @@ function multisets(length, width, limit) {
 
 /** Histograms of `length` records on 0..width, those with fewer records at the lowest values first. */
 function* histograms(length, width) {
-  if (width === 0) {
-    yield [length];
-    return;
+  const held = new Array(width + 1).fill(0);
+  held[width] = length;
+  for (;;) {
+    yield held;
+    let last = width;
+    while (last > 0 && held[last] === 0) last -= 1;
+    if (last === 0) return;
+    const moved = held[last]; // one of them goes a place down, the others to the end
+    held[last] = 0;
+    held[last - 1] += 1;
+    held[width] = moved - 1;
   }
-  for (let here = 0; here <= length; here++)
-    for (const rest of histograms(length - here, width - 1)) yield [here, ...rest];
 }
 
 class Central {
