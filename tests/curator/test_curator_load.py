@@ -119,7 +119,7 @@ def killed_under_load(folder: Path, port: int, kills: int) -> None:
     tokens = [curator.add_account(f"account {k}", {"pupils": None}) for k in range(4)]
     curator.close()
     seen: dict[str, set[str]] = {}
-    over = threading.Event()
+    over, given = threading.Event(), threading.Semaphore(0)
 
     def ask(who: int) -> None:
         headers = {"Authorization": f"Bearer {tokens[who]}"}
@@ -135,12 +135,14 @@ def killed_under_load(folder: Path, port: int, kills: int) -> None:
             assert found.status_code in (200, 503)
             if found.status_code == 200:
                 seen.setdefault(str(found.json()["question"]), set()).add(json.dumps(found.json()["table"]))
+                given.release()
 
     with ThreadPoolExecutor(4) as pool:
         asking = [pool.submit(ask, who) for who in range(4)]
-        for _ in range(kills):
+        for kill in range(kills):
             with served(folder, settings, port) as process:
-                time.sleep(2.0)
+                for _ in range(3 + 2 * kill):
+                    given.acquire(timeout=60)
                 process.send_signal(signal.SIGKILL)
                 process.wait()
         over.set()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.numbers import Ints
-from inbounds.tables.condition import retold, translated
+from inbounds.tables.condition import translated, with_texts
 from inbounds.tables.errors import AggregationFailed
 from inbounds.tables.persons import GROUP, PERSON, bounded, check_person, person, prepare
 from inbounds.tables.plan import Plan, Statistic
@@ -178,7 +178,7 @@ def _joined(plan: Plan, table: Any) -> Any:
 
 def _met(plan: Plan, columns: dict[str, Any], fit: Fit) -> dict[str, Any]:
     """Whether a record meets the plan's own condition, if it has one."""
-    return {} if plan.condition is None else {MET: translated(retold(plan.condition, fit), columns)}
+    return {} if plan.condition is None else {MET: translated(with_texts(plan.condition, fit), columns)}
 
 
 def _meeting(plan: Plan, records: Any) -> Any:
