@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.numbers import Ints
+from inbounds.tables.condition import translated, with_texts
 from inbounds.tables.errors import AggregationFailed
 from inbounds.tables.persons import GROUP, PERSON, bounded, check_person, person, prepare
 from inbounds.tables.plan import Plan, Statistic
@@ -24,6 +25,9 @@ from inbounds.tables.sources.source import filled, opened, quiet
 from inbounds.tables.statistics import Aggregates
 from inbounds.tables.statistics.kind import Fit, ValueCounts
 from inbounds.tables.texts import fitted
+
+MET = "met_"
+"""The column that says whether a record meets the plan's own condition."""
 
 
 @dataclass(frozen=True)
@@ -163,13 +167,23 @@ def _joined(plan: Plan, table: Any) -> Any:
         for k, name in enumerate(groups.by)
     }
     whose = {PERSON: person(table[plan.people.id])} if plan.people.id else {}
-    records = table.select(**keys, **own, **whose)
+    records = _meeting(plan, table.select(**keys, **own, **whose, **_met(plan, columns, fit)))
     if keys:
         declared = ibis.memtable(_declared(plan, table))
         records = declared.inner_join(records, [declared[name] == records[name] for name in keys])
     else:
         records = records.mutate(group_=ibis.literal(0, "int64"))
     return _of_persons(plan, records.select(GROUP, *own, *whose), list(own))
+
+
+def _met(plan: Plan, columns: dict[str, Any], fit: Fit) -> dict[str, Any]:
+    """Whether a record meets the plan's own condition, if it has one."""
+    return {} if plan.condition is None else {MET: translated(with_texts(plan.condition, fit), columns)}
+
+
+def _meeting(plan: Plan, records: Any) -> Any:
+    """The records that meet it; what can be neither said nor denied of a record is not met."""
+    return records if plan.condition is None else records.filter(records[MET])
 
 
 def _of_persons(plan: Plan, records: Any, numbers: list[str]) -> Any:
