@@ -112,7 +112,7 @@ def test_two_hundred_askers_at_the_edge_of_the_budget_over_http(folder, free_por
 
 
 def killed_under_load(folder: Path, port: int, kills: int) -> None:
-    """Ask from four threads while the service is killed and started again; then compare what left with what was paid."""
+    """Ask from four threads while the service is killed and starts again; then compare what left with what was paid."""
     write_pupils(folder / "pupils.parquet")
     settings = declared(folder, budget={"epsilon": 1000})
     curator = Curator(settings_from(settings, folder))

@@ -211,9 +211,9 @@ def answers(designed: Designed, truths: Truths, *, draws: Draws = entropy, progr
     return _adding_up(designed, columns, layered)
 
 
-def spoken(designed: Designed, outputs: dict[str, Ints]) -> list[Released]:
+def published(designed: Designed, outputs: dict[str, Ints]) -> list[Released]:
     """The columns of a plan of one statistic, from what was drawn for it."""
-    return [*keys_and_sizes(designed.asked.plan), *_spoken(designed, 0, outputs, outputs)]
+    return [*keys_and_sizes(designed.asked.plan), *_published(designed, 0, outputs, outputs)]
 
 
 def _drawn_layers(designed: Designed, k: int, positions: Sequence[Ints], draws: Draws) -> list[list[Ints]]:
