@@ -112,14 +112,14 @@ def test_two_hundred_askers_at_the_edge_of_the_budget_over_http(folder, free_por
 
 
 def killed_under_load(folder: Path, port: int, kills: int) -> None:
-    """Ask from four threads while the service is killed and started again; then compare what left with what was paid."""
+    """Ask from four threads while the service is killed and starts again; then compare what left with what was paid."""
     write_pupils(folder / "pupils.parquet")
     settings = declared(folder, budget={"epsilon": 1000})
     curator = Curator(settings_from(settings, folder))
     tokens = [curator.add_account(f"account {k}", {"pupils": None}) for k in range(4)]
     curator.close()
     seen: dict[str, set[str]] = {}
-    over = threading.Event()
+    over, given = threading.Event(), threading.Semaphore(0)
 
     def ask(who: int) -> None:
         headers = {"Authorization": f"Bearer {tokens[who]}"}
@@ -135,12 +135,14 @@ def killed_under_load(folder: Path, port: int, kills: int) -> None:
             assert found.status_code in (200, 503)
             if found.status_code == 200:
                 seen.setdefault(str(found.json()["question"]), set()).add(json.dumps(found.json()["table"]))
+                given.release()
 
     with ThreadPoolExecutor(4) as pool:
         asking = [pool.submit(ask, who) for who in range(4)]
-        for _ in range(kills):
+        for kill in range(kills):
             with served(folder, settings, port) as process:
-                time.sleep(2.0)
+                for _ in range(3 + 2 * kill):
+                    given.acquire(timeout=60)
                 process.send_signal(signal.SIGKILL)
                 process.wait()
         over.set()

@@ -126,6 +126,12 @@ def _shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+SUMMED = (
+    "a sum of stored cells, which cost nothing now: its error is at most the sum of theirs, and near the ends of their "
+    "ranges they are biased, which adds up; ask with anew for a draw of its own"
+)
+
+
 def viewed(mine: Given, kept: KeptTable, dataset: Dataset, cost: Cost) -> GivenAnswer:
     """A stored table as an account may see it: its own level and no other, and of a sum the sums alone."""
     record, table = kept.record, kept.table.to_pydict()
@@ -145,7 +151,7 @@ def viewed(mine: Given, kept: KeptTable, dataset: Dataset, cost: Cost) -> GivenA
         table,
         tuple(_mechanisms(record, mine.level)),
         record["statement"],
-        tuple(record.get("values", ())),
+        (*record.get("values", ()), *([SUMMED] if mine.recipe is not None else [])),
         record["time"],
         cost,
     )

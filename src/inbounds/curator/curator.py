@@ -38,6 +38,7 @@ from inbounds.tables.booking import Booking, KeptTable, read
 from inbounds.tables.designs import Wishes
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import PlanError, SourceError, at
+from inbounds.tables.levels import GEOMETRIC
 
 
 def now() -> str:
@@ -181,7 +182,11 @@ class Curator:
         own = question if isinstance(question, Question) else question_from(question, dataset)
         if dataset.levels and own.epsilon not in (None, self._seen(account, dataset)):
             raise PlanError("must be left out, or that of the account's own level", ("epsilon",))
-        return Asked.of(dataset, own if not dataset.levels else _at_level(own))
+        if dataset.levels and own.wishes not in (Wishes(), GEOMETRIC):
+            raise PlanError(
+                "must not wish for a mechanism: levels are drawn as one chain of geometric noise", ("design",)
+            )
+        return Asked.of(dataset, replace(own, epsilon=None, wishes=GEOMETRIC) if dataset.levels else own)
 
     def _seen(self, account: Account, dataset: Dataset) -> Fraction | None:
         """The epsilon of the level that an account sees; an owner sees the highest."""
@@ -356,11 +361,6 @@ class Curator:
             lines = [line for line in record["levels"] if line["level"] == str(level)]
             return [self.designer.level(line["sha256"], Fraction(line["epsilon"])) for line in lines]
         return self.designer.mechanisms(sorted({line["sha256"] for line in record["mechanisms"]}))
-
-
-def _at_level(question: Question) -> Question:
-    """A question that all levels are answered together: geometric noise in a chain, whatever level asks."""
-    return replace(question, epsilon=None, wishes=Wishes(mechanism="truncated_geometric"))
 
 
 def _check_owner(account: Account) -> None:

@@ -173,10 +173,10 @@ def _design(pipe: Connection, folder: Path, most: int) -> None:
             plan = pipe.recv()
         except EOFError:
             return
-        pipe.send(_said(plan, folder))
+        pipe.send(_reason_against(plan, folder))
 
 
-def _said(plan: Plan, folder: Path) -> str:
+def _reason_against(plan: Plan, folder: Path) -> str:
     """Nothing when the plan's designs are on disk, or why they are not."""
     try:
         Settled.of(Designed.of(Asked.of(plan), folder), folder, anyway=True)

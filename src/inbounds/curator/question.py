@@ -60,7 +60,7 @@ class Question:
         asked["by"] = list(self.by)
         if self.epsilon is not None:
             asked["epsilon"] = decimal(self.epsilon)
-        return asked | _said(self.wishes)
+        return asked | _spelled(self.wishes)
 
     def plan(self, dataset: Dataset, epsilon: Fraction) -> Plan:
         """The plan that answers it at an epsilon; only the columns that it uses are part of it."""
@@ -185,7 +185,7 @@ def _in_order(wishes: Wishes) -> Wishes:
     return replace(wishes, properties=tuple(sorted(set(wishes.properties))), at_most=tuple(sorted(set(wishes.at_most))))
 
 
-def _said(wishes: Wishes) -> dict[str, Any]:
+def _spelled(wishes: Wishes) -> dict[str, Any]:
     """Wishes that differ from the usual, as they are written."""
     usual, said = Wishes(), dict[str, Any]()
     for name in WISHES:

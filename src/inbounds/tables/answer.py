@@ -211,7 +211,7 @@ def answers(designed: Designed, truths: Truths, *, draws: Draws = entropy, progr
     return _adding_up(designed, columns, layered)
 
 
-def spoken(designed: Designed, outputs: dict[str, Ints]) -> list[Released]:
+def published(designed: Designed, outputs: dict[str, Ints]) -> list[Released]:
     """The columns of a plan of one statistic, from what was drawn for it."""
     return [*keys_and_sizes(designed.asked.plan), *_published(designed, 0, outputs, outputs)]
 

@@ -17,7 +17,7 @@ from inbounds.accounting.multilevel import MultiLevel, multilevel
 from inbounds.errors import InboundsError
 from inbounds.numbers import Ints
 from inbounds.query import Query
-from inbounds.tables.answer import Answers, Designed, expected_of, spoken
+from inbounds.tables.answer import Answers, Designed, expected_of, published
 from inbounds.tables.designs import Design, Wishes
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError
@@ -94,10 +94,10 @@ class Leveled:
             assert not isinstance(positions, ValueCounts)
             outputs[name] = self._first(positions, draws)
         alone = [self.level(position) for position in range(len(self.epsilons))]
-        tables = [spoken(alone[0], outputs)]
+        tables = [published(alone[0], outputs)]
         for step, own in enumerate(alone[1:]):
             outputs = {name: self._degraded(step, before, draws) for name, before in outputs.items()}
-            tables.append(spoken(own, outputs))
+            tables.append(published(own, outputs))
         forms = [form for position, own in enumerate(alone) for form in self._forms(position, own)]
         return Answers(_stacked(plan, tables, self.epsilons), levels=forms)
 
