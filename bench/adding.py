@@ -23,8 +23,8 @@ import inbounds as ib  # noqa: E402
 from inbounds.data import adult  # noqa: E402
 from inbounds.tables.adding.adjusted import expected_errors, nearest_squares  # noqa: E402
 from inbounds.tables.adding.best import best_sums  # noqa: E402
+from inbounds.tables.adding.learned import local_rates  # noqa: E402
 from inbounds.tables.adding.posterior import posterior  # noqa: E402
-from inbounds.tables.adding.prior import local_rates  # noqa: E402
 from inbounds.tables.adding.reports import GeometricReports  # noqa: E402
 from inbounds.tables.adding.shares import designed_shares  # noqa: E402
 from inbounds.tables.adding.tree import Tree  # noqa: E402

@@ -27,9 +27,9 @@ from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import Absolute, Free, NodeCost, Picked
 from inbounds.tables.adding.crossed import Side, crossed
 from inbounds.tables.adding.form import KNOWN
+from inbounds.tables.adding.learned import local_rates
 from inbounds.tables.adding.network import Tables, best_table
 from inbounds.tables.adding.posterior import OutOfWindow
-from inbounds.tables.adding.prior import local_rates
 from inbounds.tables.adding.reports import GeometricReports, Known, Unreported
 from inbounds.tables.adding.squares import nearest_whole
 from inbounds.tables.adding.tree import Tree

@@ -26,9 +26,10 @@ from inbounds.tables.adding.adjusted import (
 )
 from inbounds.tables.adding.crossed import Side, crossed
 from inbounds.tables.adding.grids import Grids, exact_tables
+from inbounds.tables.adding.learned import label_rates
 from inbounds.tables.adding.network import Tables, best_table
 from inbounds.tables.adding.posterior import Marginals, OutOfWindow
-from inbounds.tables.adding.prior import LabelRates, label_rates
+from inbounds.tables.adding.prior import LabelRates
 from inbounds.tables.adding.reports import GeometricReports, Known, Reports, Unreported
 from inbounds.tables.adding.tree import Tree
 
