@@ -9,9 +9,10 @@ from adding.enumerated import all_tables, drawn, geometric, likelihood, posterio
 from inbounds import catalog, count
 from inbounds.tables.adding import adjusted as adjusting
 from inbounds.tables.adding import posterior as messages
-from inbounds.tables.adding.adjusted import LEAST_SQUARES, POSTERIOR, adjusted_tree
+from inbounds.tables.adding.adjusted import adjusted_tree
 from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import Absolute, PosteriorCost, Squared
+from inbounds.tables.adding.form import LEAST_SQUARES, POSTERIOR
 from inbounds.tables.adding.learned import _likely, _others, local_rates
 from inbounds.tables.adding.posterior import Marginals, posterior
 from inbounds.tables.adding.prior import Rates, TablePrior

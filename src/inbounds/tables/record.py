@@ -17,7 +17,7 @@ from inbounds.mechanism.spelling import query_json
 from inbounds.query import Query
 from inbounds.tables import condition
 from inbounds.tables.account import AccountLine
-from inbounds.tables.adding.form import ReportsForm
+from inbounds.tables.adding.form import HOW, ReportsForm
 from inbounds.tables.answer import Designed, answer_query
 from inbounds.tables.designs import Design
 from inbounds.tables.forms import AccountForm, MechanismForm, PersonForm, RecordForm
@@ -60,6 +60,7 @@ def record(designed: Designed, idle: Sequence[NoBetter] = (), reports: ReportsFo
     }
     if reports is not None:
         found["reports"] = reports
+        found["values"] += [f"{own['statistic']}: made to add up by {HOW[own['by']]}" for own in reports["statistics"]]
     return found
 
 
