@@ -197,12 +197,12 @@ hide: [toc]
 # Tables that add up
 
 Counts in groups of 20, and sums of their values, in four levels that add up, each level at a quarter of epsilon.
-*inbounds* is what a release publishes. *Least squares* is the usual practice of statistical offices: levels weighed by their variances, cut at the
-range and rounded from the top down. *Independent* publishes the reports as they are; they do not add up. These three
-read the same reports, of truncated geometric noise, drawn {draws} times. *Shares designed* gives each level its
-[designed share](../theory/adding-up.md) instead. *Groups only* spends all of epsilon on the groups and adds up what is
-published. *OpenDP* is its tree of sums with its own consistency: real numbers, also below zero, and one branching
-factor for all nodes."""
+*inbounds* is what a release publishes. *Least squares* is the usual practice of statistical offices: levels weighed
+by their variances, cut at the range and rounded from the top down. *Independent* publishes the reports as they are;
+they do not add up. These three read the same reports, of truncated geometric noise, drawn {draws} times. *Shares
+designed* gives each level its [designed share](../theory/adding-up.md) instead. *Groups only* spends all of epsilon
+on the groups and adds up what is published. *OpenDP* is its tree of sums with its own consistency: real numbers, also
+below zero, and one branching factor for all nodes."""
 
 HELD = """## Tables that nothing was chosen on
 
@@ -210,9 +210,9 @@ Groups in the same tree, {draws} draws each. *t* is about the groups, as above; 
 above the groups, or of one higher up, where we do worst."""
 
 LIMITS = """**What this does not say.** The prior learns from the reports how groups of one parent differ. At epsilon
-0.5 a quarter of it tells little of that: intervals of groups that scatter much hold the truth less often than they say, and
-of groups that are all alike more often; over both, as in the table whose spread is drawn anew, they are right. Margins
-rest on their own reports. Other shares would move errors between levels for every method."""
+0.5 a quarter of it tells little of that: intervals of groups that scatter much hold the truth less often than they
+say, and of groups that are all alike more often; over both, as in the table whose spread is drawn anew, they are
+right. Margins rest on their own reports. Other shares would move errors between levels for every method."""
 
 SAID = (
     "How often 90 % intervals hold the truth (and the posterior mass that they contain), and *t*: the paired "
