@@ -13,16 +13,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from harness import machine, one_thread
 from pages import WIDE, machine_line
+from quantile_cases import EPSILONS, GROUPS, HELD_OUT, QUANTILES, SHAPES, SIZES, VALUES, Case, held_out, sweep
 
 import inbounds as ib
 from inbounds.design.quantiles import table as score_tables
@@ -32,97 +32,12 @@ from inbounds.numbers import Floats, Ints
 from inbounds.query import Quantile
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "quantiles.md"
-SIZES, VALUES, EPSILONS = (10, 30, 100, 300, 1000, 3000), (5, 21, 101, 500), ("0.2", "1", "4")
-QUANTILES = {"minimum": "0", "median": "0.5", "90 %": "0.9", "maximum": "1"}
-ALLOWED = 1.02
-NEGLIGIBLE = 1e-3
-"""How many times a peer's error ours may be; and steps: an expected error that nobody can tell from none."""
-
-GROUPS = 60
-"""Groups drawn from every shape, one for each equal part of the places that its quantile may have.
-
-Whether a quantile lies at the edge of what equal records make certain decides its error, and few groups do.
-"""
-
-
-def _bell(values: int, centre: float, width: float) -> Floats:
-    return np.exp(-0.5 * ((np.arange(values) / (values - 1) - centre) / width) ** 2)
-
-
-Shapes = dict[str, Callable[[int], Floats]]
-
-SHAPES: Shapes = {
-    "flat": lambda m: np.ones(m),
-    "falling": lambda m: np.exp(-8 * np.arange(m) / m),
-    "rising": lambda m: np.exp(-8 * np.arange(m)[::-1] / m),
-    "bell": lambda m: _bell(m, 0.5, 0.1),
-    "bell at a quarter": lambda m: _bell(m, 0.25, 0.05),
-    "two bells": lambda m: _bell(m, 0.2, 0.05) + _bell(m, 0.8, 0.05),
-    "mostly the least value": lambda m: np.r_[1.0, np.full(m - 1, 0.2 / m)],
-}
-
-"""Shapes of the sweep."""
-
-HELD_OUT: Shapes = {
-    "heaped": lambda m: np.where(np.arange(m) % 5 == 0, 5.0, 1.0) * _bell(m, 0.4, 0.2),
-    "both ends": lambda m: 1 / (0.02 + np.minimum(np.arange(m), m - 1 - np.arange(m)) / m),
-    "long tail": lambda m: 1 / (1 + np.arange(m)) ** 1.5,
-    "any": lambda m: np.random.default_rng(m).dirichlet(np.full(m, 0.3)),
-}
-"""Shapes that nothing was chosen on, with sizes, ranges and epsilons of their own."""
-
-HELD_SIZES, HELD_VALUES, HELD_EPSILONS = (20, 200, 2000), (11, 51, 201), ("0.5", "2")
 OTHER_SHARES = (0.25, 0.5, 0.75)
 """Of the constant `SHARE` of the design, on the shapes held out."""
 
-
-@dataclass(frozen=True)
-class Case:
-    """One row of the sweep, and the records drawn for it."""
-
-    size: int
-    values: int
-    epsilon: str
-    quantile: str
-    shape: str
-    groups: Ints
-
-    @property
-    def query(self) -> Quantile:
-        return ib.quantile(QUANTILES[self.quantile], 0, self.values - 1, size=self.size)
-
-    def again(self, seed: int) -> "Case":
-        """The same with ten times as many groups, others."""
-        weights = {**SHAPES, **HELD_OUT}[self.shape](self.values)
-        at, rng = Fraction(QUANTILES[self.quantile]), np.random.default_rng([14, seed])
-        return replace(self, groups=groups_of(weights / weights.sum(), at, self.size, 10 * GROUPS, rng))
-
-    @property
-    def distances(self) -> Ints:
-        return np.abs(np.arange(self.values) - self.query.truths(self.groups)[:, None])
-
-    def error(self, probabilities: Floats) -> float:
-        return float((probabilities * self.distances).sum(axis=1).mean())
-
-
-def sweep(quick: bool) -> Iterator[Case]:
-    rng = np.random.default_rng(11)
-    sizes, values, epsilons = (SIZES[::3], VALUES[:3:2], EPSILONS[::2]) if quick else (SIZES, VALUES, EPSILONS)
-    return cases_of(sizes, values, epsilons, SHAPES, rng)
-
-
-def held_out() -> Iterator[Case]:
-    return cases_of(HELD_SIZES, HELD_VALUES, HELD_EPSILONS, HELD_OUT, np.random.default_rng(12))
-
-
-def cases_of(
-    sizes: tuple[int, ...], values: tuple[int, ...], epsilons: tuple[str, ...], shapes: Shapes, rng: np.random.Generator
-) -> Iterator[Case]:
-    for size, many, epsilon, quantile, (name, shape) in product(sizes, values, epsilons, QUANTILES, shapes.items()):
-        weights, at = shape(many), Fraction(QUANTILES[quantile])
-        groups = groups_of(weights / weights.sum(), at, size, GROUPS, rng)
-        yield Case(size, many, epsilon, quantile, name, groups)
-
+ALLOWED = 1.02
+NEGLIGIBLE = 1e-3
+"""How many times a peer's error ours may be; and steps: an expected error that nobody can tell from none."""
 
 # --- the sides --------------------------------------------------------------------------------------------
 
@@ -274,8 +189,8 @@ FACTS = ("quantile", "epsilon", "values", "size", "shape")
 ABOUT = """Expected absolute errors of quantiles of groups of public size, given the records: {count} cases, the product
 of sizes {sizes}, ranges of {values} values, epsilon {epsilons}, minimum, median, 90 % quantile and
 maximum, and {shapes} shapes ({names}), {groups} groups drawn for each, evenly over the places
-that the quantile may have, and ten times as many, anew, where a peer seemed better. `inbounds` is what `ib.choose` takes before any record is seen. Its peers get the same
-records and the same epsilon:
+that the quantile may have, and ten times as many, anew, where a peer seemed better. `inbounds` is what `ib.choose`
+takes before any record is seen. Its peers get the same records and the same epsilon:
 
 - *exponential*: the exponential mechanism in floats, with exp(-epsilon/2) for every record that must change;
 - *OpenDP*: `make_private_quantile` with the size in the domain, scored and calibrated by OpenDP itself, whose noisy
