@@ -90,7 +90,7 @@ def large(what: str) -> dict[str, float]:
     }
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
-        ib.release(plan, data, output=f"{folder}/out.csv", cache=f"{folder}/cache", ledger=f"{folder}/ledger.db")
+        ib.release(plan, data, output=f"{folder}/out.csv", cache=f"{folder}/cache")
         spent = time.process_time() - start
     return {"seconds": spent, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
 
