@@ -499,3 +499,11 @@ def test_how_a_table_was_made_to_add_up_is_told_in_record_report_and_when_comput
         assert any(told in line for line in done.record["values"])
         done.report(tmp_path / f"{most}.html")
         assert told in (tmp_path / f"{most}.html").read_text("utf-8")
+
+
+def test_a_crosstab_beside_a_hierarchy_says_what_it_adds_up_to_and_the_way_out():
+    keys = [("a", "k"), ("a", "l")]
+    told = preview(plan([ADDING[0], CROSSED[0]], keys, {"size": 4}, **LEVELS), frame([])).record["values"]
+    assert any("s1: adds up within every group, not over levels" in line and "histogram" in line for line in told)
+    alone = preview(plan(CROSSED[:1], keys, {"size": 4}), frame([])).record["values"]
+    assert not any("not over levels" in line for line in alone)

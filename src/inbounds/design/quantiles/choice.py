@@ -24,8 +24,8 @@ REGRET = 1.02
 """How many times the error of path scores the oblivious optimum may have on any records, unless a prior was given."""
 
 
-MOST_CENTRAL = 750
-"""Multisets of central records up to which they are considered: a linear program of two seconds."""
+MOST_CENTRAL = 350
+"""Multisets of central records up to which they are considered: a linear program of half a second for each size."""
 
 FEW = 1 << 10
 """Records that are laid out one by one when groups are imagined; larger groups are multiples of such."""
