@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -245,11 +245,12 @@ class Sweep:
     def of(cls, cases: list[Case]) -> "Sweep":
         """Cases in which a peer seems better are drawn anew: a few groups at an edge decide a small error."""
         once = cls._measured(cases)
-        worse = np.flatnonzero(np.nanmax(list(once.ratios.values()), axis=0, initial=0.0) > ALLOWED)
+        worse = np.flatnonzero(np.any([found > ALLOWED for found in once.ratios.values()], axis=0)).tolist()
         again = cls._measured([cases[k].again(k) for k in worse])
         for name, errors in once.errors.items():
             errors[worse] = again.errors[name]
-        return once
+        anew = dict(zip(worse, again.cases, strict=True))
+        return replace(once, cases=[anew.get(k, case) for k, case in enumerate(cases)])
 
     @classmethod
     def _measured(cls, cases: list[Case]) -> "Sweep":

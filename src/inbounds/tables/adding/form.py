@@ -16,9 +16,9 @@ POSTERIOR, LEAST_SQUARES = "posterior", "least squares"
 """How a statistic was made to add up."""
 
 HOW = {
-    POSTERIOR: "the whole numbers of least expected error, with intervals of their distribution after all reports",
-    LEAST_SQUARES: "least squares and rounding, since its distribution after all reports was too large to compute or "
-    "the reports contradict each other; intervals are those of normal errors",
+    POSTERIOR: "least expected error after all reports",
+    LEAST_SQUARES: "least squares and rounding, since what is likely after all reports was too much to compute, or the "
+    "reports contradict each other; intervals are those of normal errors",
 }
 """The same in words."""
 
