@@ -11,7 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.mechanism import Mechanism
+from inbounds.local.reports import LocalMechanism
+from inbounds.mechanism.labels import LabelMechanism
 from inbounds.numbers import Number, alpha, exact
 from inbounds.query import Everyone, Metric
 
@@ -41,7 +42,7 @@ class Statement:
     values are rounded: however close two of them are, an edge may lie between them.
     """
 
-    mechanism: Mechanism
+    mechanism: LocalMechanism
 
     @property
     def notion(self) -> str:
@@ -60,7 +61,7 @@ class Statement:
     def per_unit(self) -> float | None:
         """Worst log-ratio of neighbouring values per unit of distance; ratios along the line multiply."""
         query = self.mechanism.query
-        if not query.ordered:
+        if not query.ordered or isinstance(self.mechanism, LabelMechanism):
             return None
         if query.rounds:
             return math.inf
@@ -121,7 +122,7 @@ class Statement:
         return f"epsilon {float(bound):.6g} for values {query.neighbours}; {worst} ({self.ldp:.6g}-LDP)"
 
 
-def privacy(mechanism: Mechanism) -> Statement:
+def privacy(mechanism: LocalMechanism) -> Statement:
     """The privacy statement of a mechanism used on single values.
 
     >>> import inbounds as ib

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from inbounds.errors import NotADistribution
 from inbounds.mechanism.law import RATIO_BOUND
+from inbounds.numbers import float_above
 from inbounds.query import Everyone, Query
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
 from inbounds.trusted.certify import block_weights, check_blocks
@@ -65,6 +66,10 @@ class Blocks:
         """The largest ratio of any report's probabilities under two labels."""
         least, most = block_weights(self.design.blocks, self.design.holding, self.inside)
         return Fraction(most, least)
+
+    def ratio_within(self, query: Query, steps: int) -> float:
+        """The same for labels, which have no distance, however far apart their places are."""
+        return float_above(self.worst_ratio) if steps else 1.0
 
     def proof_steps(self) -> list[str]:
         """What `check` established, for a reader."""
