@@ -2,6 +2,7 @@
 
     ib.local.randomizer(mechanism)   → reports      on the person's side, or inside a table engine
     ib.Collector(mechanism)          → counts       in batches, merged in any order
+    ib.local.estimate(collected)     → means, shares and quantiles, each with an interval
     ib.reconstruct(counts, mechanism) → distribution
 
 `ib.local.plan` says beforehand what to expect.
@@ -9,19 +10,39 @@
 
 from inbounds.local.client import Randomizer, randomizer
 from inbounds.local.engines import collect, randomize, register
+from inbounds.local.estimates import (
+    Estimate,
+    Estimates,
+    MeanDeviations,
+    StrataEstimates,
+    TwoSampleTest,
+    estimate,
+    mean_deviations,
+    two_sample_test,
+)
 from inbounds.local.planner import CollectionPlan as Plan
 from inbounds.local.planner import plan
 from inbounds.local.statement import Statement, epsilon, privacy
+from inbounds.local.strata import Strata
 
 __all__ = [
+    "Estimate",
+    "Estimates",
+    "MeanDeviations",
     "Plan",
     "Randomizer",
     "Statement",
+    "Strata",
+    "StrataEstimates",
+    "TwoSampleTest",
     "collect",
     "epsilon",
+    "estimate",
+    "mean_deviations",
     "plan",
     "privacy",
     "randomize",
     "randomizer",
     "register",
+    "two_sample_test",
 ]

@@ -1,6 +1,7 @@
 """Figures (extra `figures`): heatmaps, curves, bars, readable with any colour vision, in print and at a glance."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +116,58 @@ def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: flo
     axis.set(xlabel="true answer", ylabel="probability", title=f"published {_text(output)} → {held} (hatched)")
     axis.legend(frameon=False)
     return plain(figure)
+
+
+MOST_LABELS = 30
+"""Labels that fit beside each other; of more, those with the largest shares are shown."""
+
+
+def intervals(strata: Mapping[str, Sequence[Mapping[str, Any]]], *, ordered: bool) -> "Figure":
+    """Estimated shares with their intervals: rows with answer, share, lower and upper, for each stratum.
+
+    Numbers as a line within its band, labels as dots with bars, the largest share first.
+    """
+    if not strata:
+        raise ValueError("intervals needs at least one stratum")
+    figure = blank_figure(7.0, 4.0)
+    axis = figure.subplots()
+    for k, (name, rows) in enumerate(strata.items()):
+        look = {"color": COLOURS[k % len(COLOURS)], "label": name or None}
+        (_band if ordered else partial(_dots, shift=0.15 * k, order=_largest(strata)))(axis, rows, look, MARKERS[k % 8])
+    axis.set(xlabel="answer", ylabel="estimated share")
+    axis.set_ylim(bottom=0)
+    axis.grid(alpha=0.3)
+    if any(strata):
+        axis.legend(frameon=False)
+    return plain(figure)
+
+
+def _largest(strata: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Any]:
+    first = next(iter(strata.values()))
+    return [row["answer"] for row in sorted(first, key=lambda row: -row["share"])][:MOST_LABELS]
+
+
+def _band(axis: "Axes", rows: Sequence[Mapping[str, Any]], look: Mapping[str, Any], marker: str) -> None:
+    x, y, low, high = (np.array([row[name] for row in rows]) for name in ("answer", "share", "lower", "upper"))
+    axis.plot(x, y, marker=marker, markevery=max(1, len(x) // 12), markersize=4, lw=1.4, **look)
+    axis.fill_between(x, low, high, color=look["color"], alpha=0.2, lw=0)
+
+
+def _dots(
+    axis: "Axes",
+    rows: Sequence[Mapping[str, Any]],
+    look: Mapping[str, Any],
+    marker: str,
+    *,
+    shift: float,
+    order: Sequence[Any],
+) -> None:
+    named = {row["answer"]: row for row in rows}
+    shown = [named[answer] for answer in order]
+    y = np.array([row["share"] for row in shown])
+    bars = [y - [row["lower"] for row in shown], [row["upper"] for row in shown] - y]
+    axis.errorbar(np.arange(len(y)) + shift, y, bars, fmt=marker, markersize=5, capsize=2, lw=1.2, **look)
+    axis.set_xticks(range(len(order)), [str(answer) for answer in order], rotation=45 if len(order) > 8 else 0)
 
 
 # --- shared -----------------------------------------------------------------------------------------------
