@@ -400,7 +400,12 @@ def test_labels_are_planned_by_the_differences_of_their_shares():
 def test_labels_are_planned_on_the_command_line():
     said = " ".join(run("plan", "--labels", "tea, coffee,water", "--ratio", 3, "--reports", 500).split())
     assert said.index("ratio between") < said.index("mechanism")
-    for part in ("one of 3 labels", "same ratio between any two answers", "randomized response", "sum of the differences"):
+    for part in (
+        "one of 3 labels",
+        "same ratio between any two answers",
+        "randomized response",
+        "sum of the differences",
+    ):
         assert part in said
     assert "a plan needs --low and --high for values, or --labels" in run("plan", "--ratio", 3, "--reports", 5, code=1)
 

@@ -20,26 +20,34 @@ from inbounds.local.estimates import (
     mean_deviations,
     two_sample_test,
 )
+from inbounds.local.memory import Permanent, permanent
 from inbounds.local.planner import CollectionPlan as Plan
 from inbounds.local.planner import plan
 from inbounds.local.statement import Statement, epsilon, privacy
 from inbounds.local.strata import Strata
+from inbounds.local.survey import Survey
+from inbounds.local.survey_plan import SurveyPlan, plan_survey
 
 __all__ = [
     "Estimate",
     "Estimates",
     "MeanDeviations",
+    "Permanent",
     "Plan",
     "Randomizer",
     "Statement",
     "Strata",
     "StrataEstimates",
+    "Survey",
+    "SurveyPlan",
     "TwoSampleTest",
     "collect",
     "epsilon",
     "estimate",
     "mean_deviations",
+    "permanent",
     "plan",
+    "plan_survey",
     "privacy",
     "randomize",
     "randomizer",

@@ -64,6 +64,11 @@ class Randomizer:
     def _reported(self) -> NDArray[Any]:
         return self.mechanism.query.reported
 
+    @property
+    def kind(self) -> str:
+        """What reports are, as numpy says it: "i" for whole numbers, "f" for floats, "O" for texts."""
+        return self._reported.dtype.kind
+
 
 def randomizer(mechanism: Mechanism, outside: Outside = "refuse") -> Randomizer:
     """A client for a mechanism: call it with one value, many, or a column of a table.

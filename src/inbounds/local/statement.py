@@ -6,6 +6,7 @@ the ratio that holds within a radius (001 §4: ratio 2 within radius 10).
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -118,6 +119,14 @@ class Statement:
                 f"epsilon {float(bound):.6g} for every {unit} of distance"
             )
         return f"{first}; epsilon {float(bound):.6g} for values {query.neighbours}"
+
+
+def product_above(ratios: Iterable[float]) -> float:
+    """The product of ratios, rounded up at every step."""
+    product = 1.0
+    for ratio in ratios:
+        product = ratio if product == 1 else math.nextafter(product * ratio, math.inf)
+    return product
 
 
 SPOKEN_RATIO = 1e6
