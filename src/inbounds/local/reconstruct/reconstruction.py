@@ -109,9 +109,10 @@ def reconstruct(
 ) -> Reconstruction:
     """The distribution of true values that explains private reports best.
 
-    reports: a `Collector`, the counts of the outputs (or their frequencies), or reported values. An array with
-    exactly one number per output is read as counts; `given="reports"` says otherwise. mechanism: the mechanism that
-    made the reports, or any matrix P[output, answer] with columns summing to one; a collector brings its own.
+    reports: a `Collector`, the counts of the outputs (or their frequencies), or reported values. Exactly one number
+    per output are counts, unless all of them could be reports as well: then `given` must say "counts" or "reports".
+    mechanism: the mechanism that made the reports, or any matrix P[output, answer] with columns summing to one; a
+    collector brings its own.
 
     method "ibu": the maximum of the likelihood, the limit of the iterative Bayesian update (001 Definition 1 and
     Theorem 1). acceleration: "newton" (default where the matrix allows it), "squarem", or "none" for the plain
