@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from inbounds.errors import PassportError
 from inbounds.files import Json, Kind, refusing
-from inbounds.mechanism import Mechanism
+from inbounds.local.reports import LocalMechanism, as_local, reports_of
 from inbounds.mechanism.spelling import whole_numbers
 from inbounds.numbers import Ints
 from inbounds.query import Query
@@ -39,15 +39,14 @@ class Collector:
 
     __slots__ = ("_counts", "_shards", "mechanism", "shard")
 
-    def __init__(self, mechanism: Mechanism, shard: str | None = None) -> None:
-        if not isinstance(mechanism, Mechanism):
-            raise TypeError(f"a collector is for the reports of a Mechanism, got {type(mechanism).__name__}")
+    def __init__(self, mechanism: LocalMechanism, shard: str | None = None) -> None:
+        as_local(mechanism, "a collector is for the reports of")
         if shard is not None and not (isinstance(shard, str) and shard):
             raise ValueError(f"shard must be a text that names the reports, got {shard!r}; leave it out for any name")
         self.mechanism = mechanism
         self.shard = secrets.token_hex(16) if shard is None else shard
         self._shards: frozenset[str] = frozenset()
-        self._counts: Ints = np.zeros(len(mechanism.query.outputs), dtype=np.int64)
+        self._counts: Ints = np.zeros(len(reports_of(mechanism).outputs), dtype=np.int64)
 
     @property
     def counts(self) -> Ints:
@@ -66,13 +65,13 @@ class Collector:
 
     def add(self, reports: Any) -> "Collector":
         """Count a batch of reported values, one or an array of any shape; all of it or nothing. Returns itself."""
-        self._counts += tally(reports, self.mechanism.query)
+        self._counts += tally(reports, reports_of(self.mechanism))
         self._shards |= {self.shard}
         return self
 
     def add_counts(self, reports: Any, times: ArrayLike) -> "Collector":
         """Count each reported value so many times: what an engine's GROUP BY returns. Returns itself."""
-        positions = output_positions(reports, self.mechanism.query).ravel()
+        positions = output_positions(reports, reports_of(self.mechanism)).ravel()
         repeats = whole_counts(times).ravel()
         if repeats.shape != positions.shape:
             raise ValueError(f"times must be one for each of the {len(positions)} reports, got {len(repeats)}")
@@ -131,7 +130,7 @@ class Collector:
         COLLECTION.write(content, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], mechanism: Mechanism) -> "Collector":
+    def load(cls, path: str | os.PathLike[str], mechanism: LocalMechanism) -> "Collector":
         """Read counts back, checked against the digest in the file and against the mechanism they belong to.
 
         A file from before shards had names goes by its digest.
@@ -144,7 +143,7 @@ class Collector:
         return _restored(mechanism, _read_counts(content, empty), frozenset(shards), shard)
 
 
-def _restored(mechanism: Mechanism, counts: Ints, shards: frozenset[str], shard: str | None = None) -> Collector:
+def _restored(mechanism: LocalMechanism, counts: Ints, shards: frozenset[str], shard: str | None = None) -> Collector:
     collector = Collector(mechanism, shard)
     collector._counts, collector._shards = counts, shards
     return collector
@@ -163,7 +162,7 @@ def _read_counts(content: Json, collector: Collector) -> Ints:
 # --- which mechanism --------------------------------------------------------------------------------------
 
 
-def fingerprint(mechanism: Mechanism) -> str:
+def fingerprint(mechanism: LocalMechanism) -> str:
     """A name for the law and the values it reports: sha256 of both, wherever the mechanism came from."""
     query = mechanism.query
     found = hashlib.sha256()
@@ -176,7 +175,7 @@ def fingerprint(mechanism: Mechanism) -> str:
     return found.hexdigest()
 
 
-def same_law(one: Mechanism, other: Mechanism) -> bool:
+def same_law(one: LocalMechanism, other: LocalMechanism) -> bool:
     return one is other or one.law is other.law or fingerprint(one) == fingerprint(other)
 
 

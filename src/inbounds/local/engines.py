@@ -13,8 +13,8 @@ import numpy as np
 from inbounds.extras import library
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector
+from inbounds.local.reports import LocalMechanism
 from inbounds.local.strata import Strata
-from inbounds.mechanism import Mechanism
 
 KNOWN = "an Arrow, Polars or pandas table, a DuckDB relation or a Spark DataFrame"
 
@@ -29,7 +29,7 @@ def engine_of(table: Any) -> str:
 
 
 def randomize(
-    table: Any, column: str, mechanism: Mechanism, *, keep: Sequence[str] = (), outside: Outside = "refuse"
+    table: Any, column: str, mechanism: LocalMechanism, *, keep: Sequence[str] = (), outside: Outside = "refuse"
 ) -> Any:
     """A table of private reports about `column`, row by row.
 
@@ -55,13 +55,13 @@ def randomize(
 
 @overload
 def collect(
-    table: Any, column: str, mechanism: Mechanism, *, shard: str | None = ..., asked: str = ...
+    table: Any, column: str, mechanism: LocalMechanism, *, shard: str | None = ..., asked: str = ...
 ) -> Collector: ...
 @overload
 def collect(
     table: Any,
     column: str,
-    mechanism: Mechanism,
+    mechanism: LocalMechanism,
     *,
     by: str | Sequence[str],
     shard: str | None = ...,
@@ -70,7 +70,7 @@ def collect(
 def collect(
     table: Any,
     column: str,
-    mechanism: Mechanism,
+    mechanism: LocalMechanism,
     *,
     by: str | Sequence[str] | None = None,
     shard: str | None = None,
@@ -97,7 +97,7 @@ def collect(
     return _stratified(mechanism, shard, names, answered)
 
 
-def register(connection: Any, name: str, mechanism: Mechanism, *, outside: Outside = "refuse") -> None:
+def register(connection: Any, name: str, mechanism: LocalMechanism, *, outside: Outside = "refuse") -> None:
     """Put the randomizer into a DuckDB connection as the SQL function `name`.
 
     ib.local.register(connection, "private_age", mechanism)
@@ -112,7 +112,7 @@ def register(connection: Any, name: str, mechanism: Mechanism, *, outside: Outsi
 
     # A volatile function is drawn for every row; "special" passes missing values in, where they are refused:
     # left to itself DuckDB would answer NULL for them.
-    given = kind[mechanism.query.reported.dtype.kind]
+    given = kind[client.kind]
     connection.create_function(name, private, [taken], given, type="arrow", null_handling="special", side_effects=True)
 
 
@@ -187,7 +187,7 @@ def _arrow_counted(table: Any, columns: list[str]) -> list[tuple[Any, ...]]:
     return list(zip(*(counted.column(name).to_pylist() for name in [*columns, "count_all"]), strict=True))
 
 
-def _stratified(mechanism: Mechanism, shard: str | None, names: list[str], rows: list[tuple[Any, ...]]) -> Strata:
+def _stratified(mechanism: LocalMechanism, shard: str | None, names: list[str], rows: list[tuple[Any, ...]]) -> Strata:
     """One collector for each stratum; each shard is named after its stratum too, so that strata can be merged."""
     parts: dict[Any, list[tuple[Any, Any]]] = {}
     for *key, report, times in rows:
@@ -199,7 +199,7 @@ def _stratified(mechanism: Mechanism, shard: str | None, names: list[str], rows:
     return Strata.of(names, collectors)
 
 
-def _whole(mechanism: Mechanism) -> bool:
+def _whole(mechanism: LocalMechanism) -> bool:
     answers = mechanism.query.answers
     return not mechanism.query.rounds and answers.start.denominator == answers.unit.denominator == 1
 
@@ -207,7 +207,7 @@ def _whole(mechanism: Mechanism) -> bool:
 def _polars_expression(client: Randomizer, column: str) -> Any:
     polars = library("polars", "local")
     kinds = {"i": polars.Int64, "f": polars.Float64, "O": polars.String}
-    given = kinds[client.mechanism.query.reported.dtype.kind]
+    given = kinds[client.kind]
     return polars.col(column).map_batches(client, return_dtype=given, is_elementwise=True)
 
 
@@ -218,7 +218,7 @@ def _arrow(table: Any, column: str, client: Randomizer) -> Any:
     if isinstance(table, pyarrow.Table | pyarrow.RecordBatch):
         return table.set_column(place, column, client(table.column(place)))
     kinds = {"i": pyarrow.int64(), "f": pyarrow.float64(), "O": pyarrow.string()}
-    given = pyarrow.field(column, kinds[client.mechanism.query.reported.dtype.kind])
+    given = pyarrow.field(column, kinds[client.kind])
 
     def batches() -> Iterator[Any]:
         for batch in table:

@@ -12,7 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.mechanism import Mechanism
+from inbounds.local.reports import LocalMechanism
+from inbounds.mechanism.labels import LabelMechanism
 from inbounds.numbers import Number, alpha, exact
 from inbounds.query import Everyone, Metric
 
@@ -42,7 +43,7 @@ class Statement:
     values are rounded: however close two of them are, an edge may lie between them.
     """
 
-    mechanism: Mechanism
+    mechanism: LocalMechanism
 
     @property
     def notion(self) -> str:
@@ -61,7 +62,7 @@ class Statement:
     def per_unit(self) -> float | None:
         """Worst log-ratio of neighbouring values per unit of distance; ratios along the line multiply."""
         query = self.mechanism.query
-        if not query.ordered:
+        if not query.ordered or isinstance(self.mechanism, LabelMechanism):
             return None
         if query.rounds:
             return math.inf
@@ -142,7 +143,7 @@ def spoken_ratio(log: float) -> str:
     return f"{math.exp(log):.4g}" if log < math.log(SPOKEN_RATIO) else f"e^{log:.4g}"
 
 
-def privacy(mechanism: Mechanism) -> Statement:
+def privacy(mechanism: LocalMechanism) -> Statement:
     """The privacy statement of a mechanism used on single values.
 
     >>> import inbounds as ib

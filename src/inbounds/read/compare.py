@@ -13,7 +13,7 @@ from inbounds.errors import InboundsError, TooLarge, meant
 from inbounds.extras import library
 from inbounds.loss import Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.law import MATRIX_LIMIT
+from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Query
 from inbounds.read.latex import latex_table
