@@ -93,11 +93,24 @@ def _counts(reports: Any, outputs: int, query: Query | None, given: Given | None
         return _as_counts(reports.counts, outputs)
     values = np.asarray(reports)
     counted = values.shape == (outputs,) and values.dtype.kind in "iuf"
+    if given is None and counted and query is not None and _could_be_reports(values, query):
+        raise ValueError(
+            f"given must say whether these {outputs} numbers, as many as there are outputs, are 'counts' or 'reports'; "
+            "they could be either"
+        )
     if given == "counts" or (given is None and counted):
         return _as_counts(values, outputs)
     if query is not None:
         return tally(values, query).astype(np.float64)
     return _count_positions(values.ravel(), outputs)
+
+
+def _could_be_reports(values: NDArray[Any], query: Query) -> bool:
+    try:
+        tally(values, query)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _count_positions(values: NDArray[Any], outputs: int) -> Floats:

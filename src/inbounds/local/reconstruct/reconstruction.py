@@ -83,6 +83,10 @@ class Reconstruction:
         """Percentile intervals from `runs` reconstructions of resampled reports."""
         return uncertainty.bootstrap(self, again, rng, runs, level)
 
+    def again(self, counts: Floats) -> Floats:
+        """The distribution that the same method and stopping give for other counts of the same outputs."""
+        return again(self, counts)
+
     def __repr__(self) -> str:
         state = "" if self.converged else "not converged, "
         return (
@@ -105,9 +109,10 @@ def reconstruct(
 ) -> Reconstruction:
     """The distribution of true values that explains private reports best.
 
-    reports: a `Collector`, the counts of the outputs (or their frequencies), or reported values. An array with
-    exactly one number per output is read as counts; `given="reports"` says otherwise. mechanism: the mechanism that
-    made the reports, or any matrix P[output, answer] with columns summing to one; a collector brings its own.
+    reports: a `Collector`, the counts of the outputs (or their frequencies), or reported values. Exactly one number
+    per output are counts, unless all of them could be reports as well: then `given` must say "counts" or "reports".
+    mechanism: the mechanism that made the reports, or any matrix P[output, answer] with columns summing to one; a
+    collector brings its own.
 
     method "ibu": the maximum of the likelihood, the limit of the iterative Bayesian update (001 Definition 1 and
     Theorem 1). acceleration: "newton" (default where the matrix allows it), "squarem", or "none" for the plain
@@ -135,14 +140,18 @@ def reconstruct(
 
 
 def again(result: Reconstruction, counts: Floats) -> Floats:
-    """The same method on other counts of the same outputs; for resampling."""
+    """The same estimate from other counts of the same outputs, stopped after as many updates; for resampling."""
     old = result.problem
-    start = (result.distribution + old.start) / 2
+    stopped = result.method.startswith("ibu") and not result.converged
+    start = old.start if stopped else (result.distribution + old.start) / 2
     problem = ReconstructionProblem.counted(old.channel, counts, start / start.sum(), old.query)
     if result.method == "inverse":
         return _inverse(problem).distribution
     if result.method == "least-squares":
         return _least_squares(problem, RESAMPLED, _nobody).distribution
+    if stopped:
+        updates = ibu.iterate if result.method == "ibu" else ibu.squarem
+        return ibu.run(updates(problem.channel, problem.q, problem.start), RESAMPLED, result.iterations, _nobody).p
     return maximum(problem, RESAMPLED)
 
 
