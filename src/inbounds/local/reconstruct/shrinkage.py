@@ -12,10 +12,13 @@ import numpy as np
 from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.numbers import Floats, Ints
 
-STEPS = 5000
-"""Updates of the mixture at most; it stops when an update gains less than ENOUGH in the log-likelihood of all labels."""
+FEWEST_STEPS, MOST_STEPS, ENOUGH = 15, 5000, 1e-4
+"""Updates of the mixture: one for two labels, within these limits, since few labels would be taken too literally; none
+after one that gains less than ENOUGH in the log-likelihood of all labels."""
 
-ENOUGH = 1e-4
+FEW = 30
+"""With so many labels the estimate is half way between the mean share and the projection; the more, the nearer to the
+mean, since fewer labels tell less of how shares are distributed."""
 
 BULK, FINE = 6.0, 6
 """Shares up to so many standard deviations are a grid of so many points for each."""
@@ -34,11 +37,17 @@ def shrunk(held: Floats, reports: float, hit: float, chance: float) -> Floats:
     """The estimated distribution over labels of which `held` of the reports hold each one.
 
     hit, chance: the probability that a report holds the true label, and that it holds another one.
-    O(labels + distinct counts · points).
+    Between the mean share and the unbiased estimate's projection. O(labels + distinct counts · points).
     """
+    raw = (held / reports - chance) / (hit - chance)
+    trust = len(raw) / (len(raw) + FEW)
+    return np.asarray(trust * _mean_shares(held, raw, reports, hit, chance) + (1 - trust) * onto_simplex(raw))
+
+
+def _mean_shares(held: Floats, raw: Floats, reports: float, hit: float, chance: float) -> Floats:
+    """The mean of each share given its own count, where counts do not tell it well; they sum to one."""
     counts, places, times = np.unique(_told_apart(held, reports, chance), return_inverse=True, return_counts=True)
     spread = float(np.sqrt(chance * (1 - chance) / reports)) / (hit - chance)
-    raw = (held / reports - chance) / (hit - chance)
     points = _points(raw, spread)
     seen = np.clip(chance + (hit - chance) * points, 1e-300, 1 - 1e-16)
     logs = counts[:, None] * np.log(seen) + (reports - counts)[:, None] * np.log1p(-seen)
@@ -84,7 +93,7 @@ def _mixture(likely: Floats, times: Ints) -> Floats:
     labels, shares = times.sum(), times / times.sum()
     weights = np.full(likely.shape[1], 1 / likely.shape[1])
     before = -np.inf
-    for _ in range(STEPS):
+    for _ in range(int(np.clip(labels // 2, FEWEST_STEPS, MOST_STEPS))):
         mixed = likely @ weights
         now = float(shares @ np.log(mixed))
         if (now - before) * labels < ENOUGH:
