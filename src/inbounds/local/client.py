@@ -71,11 +71,6 @@ class Randomizer:
         """What reports are, as numpy says it: "i" for whole numbers, "f" for floats, "O" for texts."""
         return "i" if self._reported is None else self._reported.dtype.kind
 
-    @property
-    def kind(self) -> str:
-        """What reports are, as numpy says it: "i" for whole numbers, "f" for floats, "O" for texts."""
-        return self._reported.dtype.kind
-
 
 def randomizer(mechanism: LocalMechanism, outside: Outside = "refuse") -> Randomizer:
     """A client for a mechanism: call it with one value, many, or a column of a table.

@@ -10,12 +10,16 @@ import numpy as np
 
 from inbounds.catalog import randomized_response, truncated_geometric
 from inbounds.local.distance import kantorovich
+from inbounds.local.labels import compare_labels, hadamard_response, projective_response, subset_selection
 from inbounds.local.reconstruct.channel import Channel, Geometric, Response, Slack
+from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.local.reconstruct.problem import ReconstructionProblem
 from inbounds.local.reconstruct.reconstruction import maximum
+from inbounds.local.reconstruct.sets import Sets
+from inbounds.local.reconstruct.shapes import channel_of
+from inbounds.local.reports import LocalMechanism
 from inbounds.local.statement import spoken_ratio
-from inbounds.mechanism import Mechanism
-from inbounds.numbers import Floats
+from inbounds.numbers import Floats, Number
 from inbounds.query import Everyone, Metric, Query, with_neighbours
 
 LARGEST_LOG = 700
@@ -83,27 +87,42 @@ class Expected:
         )
 
 
-@dataclass(frozen=True)
-class PlannedLaw:
-    """A law that a plan considers: for which queries, at which epsilon, as what channel, and how it is made."""
-
-    name: str
-    fits: Callable[[Query], bool]
-    promised: Callable[[Query, Level], Expected]
-    channel: Callable[[Query, Fraction], Channel]
-    make: Callable[[Query, Fraction], Mechanism]
+def promises(query: Query, level: Level) -> list[Expected]:
+    """The laws that are worth a plan: for numbers two, for labels the one of least variance and randomized response."""
+    plain = Expected("randomized_response", level.any_two, level.any_two)
+    if level.per_unit is not None:
+        return [Expected("geometric", level.per_unit, level.per_unit * query.answers.span), plain]
+    best = compare_labels(query, level.any_two).best.name
+    return [plain] if best == plain.mechanism else [replace(plain, mechanism=best), plain]
 
 
-def laws(query: Query) -> list[PlannedLaw]:
-    """The laws that can be asked about this query."""
-    return [law for law in LAWS if law.fits(query)]
+def made(query: Query, option: Expected) -> LocalMechanism:
+    """The certified mechanism of an option."""
+    match option.mechanism:
+        case "geometric":
+            return truncated_geometric(per_unit(query), option.epsilon)
+        case "randomized_response":
+            return randomized_response(with_neighbours(query, Everyone()), option.epsilon)
+    return LABEL_LAWS[option.mechanism](query, option.epsilon)
 
 
-def law_named(name: str, query: Query) -> PlannedLaw:
-    known = {law.name: law for law in laws(query)}
-    if name not in known:
-        raise ValueError(f"mechanism must be {' or '.join(map(repr, known))}, got {name!r}")
-    return known[name]
+def channel(query: Query, option: Expected) -> Channel:
+    """The law of an option in floats: what a plan simulates without building and proving a matrix."""
+    size = len(query.answers)
+    match option.mechanism:
+        case "geometric":
+            return geometric_channel(size, float(option.epsilon * query.answers.unit))
+        case "randomized_response":
+            return response_channel(size, float(option.epsilon))
+    return channel_of(LABEL_LAWS[option.mechanism](query, option.epsilon))
+
+
+LABEL_LAWS: dict[str, Callable[[Query, Number], LocalMechanism]] = {
+    "subset_selection": subset_selection,
+    "hadamard_response": hadamard_response,
+    "projective_response": projective_response,
+}
+"""Laws whose reports name sets of labels."""
 
 
 def per_unit(query: Query) -> Query:
@@ -117,7 +136,7 @@ def expectation(query: Query, option: Expected, truth: Floats, reports: int, run
     The error of numbers is the Kantorovich distance from the truth, in their unit; of labels the sum of the
     differences of all shares. Estimated as `ib.reconstruct` does by default.
     """
-    model = law_named(option.mechanism, query).channel(query, option.epsilon)
+    model = channel(query, option)
     likely, start = model.forward(truth), np.full(len(truth), 1 / len(truth))
     errors = []
     for counts in np.random.default_rng(seed).multinomial(reports, likely / likely.sum(), size=runs):
@@ -129,6 +148,8 @@ def expectation(query: Query, option: Expected, truth: Floats, reports: int, run
 
 def estimated(problem: ReconstructionProblem) -> Floats:
     """The distribution that a reconstruction of these counts would give."""
+    if isinstance(problem.channel, Sets):
+        return onto_simplex(problem.channel.invert(problem.q))
     return maximum(problem, RESIDUAL)
 
 
@@ -153,27 +174,3 @@ def response_channel(size: int, epsilon: float) -> Channel:
     """Randomized response in floats, in O(size)."""
     rest = 1 / (size - 1 + math.exp(epsilon))
     return Response(np.full(size, rest), np.full(size, math.expm1(epsilon) * rest), Slack.none(size))
-
-
-def _geometric_promise(query: Query, level: Level) -> Expected:
-    assert level.per_unit is not None
-    return Expected("geometric", level.per_unit, level.per_unit * query.answers.span)
-
-
-LAWS = (
-    PlannedLaw(
-        "geometric",
-        lambda query: query.ordered,
-        _geometric_promise,
-        lambda query, epsilon: geometric_channel(len(query.answers), float(epsilon * query.answers.unit)),
-        lambda query, epsilon: truncated_geometric(per_unit(query), epsilon),
-    ),
-    PlannedLaw(
-        "randomized_response",
-        lambda query: True,
-        lambda query, level: Expected("randomized_response", level.any_two, level.any_two),
-        lambda query, epsilon: response_channel(len(query.answers), float(epsilon)),
-        lambda query, epsilon: randomized_response(with_neighbours(query, Everyone()), epsilon),
-    ),
-)
-"""What plans choose from."""

@@ -10,6 +10,8 @@ import numpy as np
 
 from inbounds.errors import TooLarge
 from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, Response
+from inbounds.local.reconstruct.incidence import held, holding
+from inbounds.local.reconstruct.sets import Sets
 from inbounds.local.reconstruct.systems import tridiagonal
 from inbounds.numbers import Floats
 
@@ -36,9 +38,16 @@ class Affine:
 
 
 def affine(channel: Channel, q: Floats) -> Affine | None:
-    """The shares as affine functions of what was seen, where each answer has its own: randomized response."""
+    """The shares as affine functions of what was seen: under randomized response, and where reports name sets.
+
+    A report supports the answer that it names, or those in its set.
+    """
     if isinstance(channel, Response) and (channel.lift > 0).all():
         return Affine(q, channel.base, channel.lift)
+    if isinstance(channel, Sets):
+        hit, chance = float(channel.law.hit), float(channel.law.chance)
+        seen = holding(channel.law.design, q)
+        return Affine(seen, np.full_like(seen, chance), np.full_like(seen, hit - chance))
     return None
 
 
@@ -52,13 +61,19 @@ def reading(channel: Channel, weights: Floats) -> Floats | None:
 
 
 def _solved(channel: Channel, weights: Floats) -> Floats | None:
-    """Response: P^T u = 1·(base·u) + lift·u, so u = (w - c) / lift with c = base·u. Geometric: rows, K and columns."""
+    """Response: P^T u = 1·(base·u) + lift·u, so u = (w - c) / lift with c = base·u. Geometric: rows, K and columns.
+
+    Sets: a set holds its true label with probability hit, any other with probability chance.
+    """
     if isinstance(channel, Response):
         if not (channel.lift > 0).all():
             return None
         each = channel.base / channel.lift
         c = float(each @ weights) / (1 + float(each.sum()))
         return np.asarray((weights - c) / channel.lift)
+    if isinstance(channel, Sets):
+        hit, chance = float(channel.law.hit), float(channel.law.chance)
+        return np.asarray((held(channel.law.design, weights) - chance * weights.sum()) / (hit - chance))
     if isinstance(channel, Geometric):
         return np.asarray(tridiagonal(channel.bands, weights / channel.columns) / channel.rows)
     if isinstance(channel, Dense) and channel.shape[0] == channel.shape[1]:
