@@ -46,10 +46,21 @@ class Sets:
         low, lift = self._weights
         return np.asarray(low * x.sum() + lift * holding(self.law.design, x))
 
+    @property
+    def hit(self) -> float:
+        return float(self.law.hit)
+
+    @property
+    def chance(self) -> float:
+        return float(self.law.chance)
+
+    def held_by(self, counts: Floats) -> Floats:
+        """How many of the reports hold each label."""
+        return holding(self.law.design, counts)
+
     def invert(self, q: Floats) -> Floats:
         """The unbiased estimate (c - chance) / (hit - chance), c the share of reports whose set holds the label."""
-        hit, chance = float(self.law.hit), float(self.law.chance)
-        return np.asarray((holding(self.law.design, q) - chance * q.sum()) / (hit - chance))
+        return np.asarray((self.held_by(q) - self.chance * q.sum()) / (self.hit - self.chance))
 
     def system(self, curvature: Floats, theta: Floats) -> System:
         raise TooLarge("reports of sets have no fast Newton step; use acceleration='squarem'")
