@@ -11,6 +11,8 @@ from inbounds.local import labels
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.bounded import bounded, two_sided
 from inbounds.local.estimates.readings import affine, reading
+from inbounds.local.reconstruct.batches import updated
+from inbounds.local.reconstruct.channel import Dense
 from inbounds.local.reconstruct.shapes import channel_of
 
 AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 30), local.epsilon(2, radius=5))
@@ -155,6 +157,10 @@ def test_a_stopped_estimate_lies_within_its_own_interval_and_is_resampled_with_t
     found = ib.reconstruct(collector, acceleration="none", iterations=40)
     again = found.again(collector.counts.astype(float))
     assert np.allclose(again, found.distribution)
+    both = np.stack([collector.counts, collector.counts[::-1]]).astype(float)
+    for channel in (channel_of(AGES), Dense(AGES.matrix)):
+        rows = updated(channel, both, np.full(31, 1 / 31), 40)
+        assert np.allclose(rows, [found.distribution, found.again(both[1])], rtol=1e-9)
     assert not np.allclose(again, ib.reconstruct(collector).distribution, atol=1e-3)
     shares = local.estimate(found, runs=30).shares()
     assert all(each.lower <= each.value <= each.upper for each in shares)

@@ -11,12 +11,14 @@ import numpy as np
 from inbounds.catalog import randomized_response, truncated_geometric
 from inbounds.local.distance import kantorovich
 from inbounds.local.labels import compare_labels, hadamard_response, projective_response, subset_selection
+from inbounds.local.reconstruct.batches import updated
 from inbounds.local.reconstruct.channel import Channel, Geometric, Response, Slack
-from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.local.reconstruct.problem import ReconstructionProblem
-from inbounds.local.reconstruct.reconstruction import maximum
+from inbounds.local.reconstruct.reconstruction import best_method, maximum
 from inbounds.local.reconstruct.sets import Sets
 from inbounds.local.reconstruct.shapes import channel_of
+from inbounds.local.reconstruct.shrinkage import shrunk
+from inbounds.local.reconstruct.stopping import held_out_steps
 from inbounds.local.reports import LocalMechanism
 from inbounds.local.statement import spoken_ratio
 from inbounds.numbers import Floats, Number
@@ -137,20 +139,33 @@ def expectation(query: Query, option: Expected, truth: Floats, reports: int, run
     differences of all shares. Estimated as `ib.reconstruct` does by default.
     """
     model = channel(query, option)
-    likely, start = model.forward(truth), np.full(len(truth), 1 / len(truth))
-    errors = []
-    for counts in np.random.default_rng(seed).multinomial(reports, likely / likely.sum(), size=runs):
-        found = estimated(ReconstructionProblem.counted(model, counts.astype(np.float64), start, query))
-        errors.append(distance(found, truth, query))
+    likely = model.forward(truth)
+    draws = np.random.default_rng(seed).multinomial(reports, likely / likely.sum(), size=runs)
+    errors = [distance(found, truth, query) for found in estimated(model, draws.astype(np.float64), query)]
     spread = float(np.std(errors, ddof=1) / math.sqrt(len(errors)))
     return replace(option, error=float(np.mean(errors)), uncertainty=spread)
 
 
-def estimated(problem: ReconstructionProblem) -> Floats:
-    """The distribution that a reconstruction of these counts would give."""
-    if isinstance(problem.channel, Sets):
-        return onto_simplex(problem.channel.invert(problem.q))
-    return maximum(problem, RESIDUAL)
+def estimated(model: Channel, draws: Floats, query: Query) -> Floats:
+    """The distributions that `ib.reconstruct` makes of each row of counts by default.
+
+    Where updates are stopped by held-out reports, the first row says where, for all rows.
+    """
+    start = np.full(model.shape[1], 1 / model.shape[1])
+    problems = [ReconstructionProblem.counted(model, counts, start, query) for counts in draws]
+    match best_method(problems[0]):
+        case "shrunk":
+            return np.stack([_shrunk(model, counts) for counts in draws])
+        case "held-out":
+            steps = held_out_steps(problems[0], lambda half: maximum(half, RESIDUAL))
+            if steps is not None:
+                return updated(model, draws, start, steps)
+    return np.stack([maximum(problem, RESIDUAL) for problem in problems])
+
+
+def _shrunk(model: Channel, counts: Floats) -> Floats:
+    assert isinstance(model, Sets)
+    return shrunk(model.held_by(counts), float(counts.sum()), model.hit, model.chance)
 
 
 def distance(found: Floats, truth: Floats, query: Query) -> float:

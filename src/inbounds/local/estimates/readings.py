@@ -10,7 +10,7 @@ import numpy as np
 
 from inbounds.errors import TooLarge
 from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, Response
-from inbounds.local.reconstruct.incidence import held, holding
+from inbounds.local.reconstruct.incidence import held
 from inbounds.local.reconstruct.sets import Sets
 from inbounds.local.reconstruct.systems import tridiagonal
 from inbounds.numbers import Floats
@@ -45,9 +45,8 @@ def affine(channel: Channel, q: Floats) -> Affine | None:
     if isinstance(channel, Response) and (channel.lift > 0).all():
         return Affine(q, channel.base, channel.lift)
     if isinstance(channel, Sets):
-        hit, chance = float(channel.law.hit), float(channel.law.chance)
-        seen = holding(channel.law.design, q)
-        return Affine(seen, np.full_like(seen, chance), np.full_like(seen, hit - chance))
+        seen = channel.held_by(q)
+        return Affine(seen, np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance))
     return None
 
 
@@ -72,8 +71,8 @@ def _solved(channel: Channel, weights: Floats) -> Floats | None:
         c = float(each @ weights) / (1 + float(each.sum()))
         return np.asarray((weights - c) / channel.lift)
     if isinstance(channel, Sets):
-        hit, chance = float(channel.law.hit), float(channel.law.chance)
-        return np.asarray((held(channel.law.design, weights) - chance * weights.sum()) / (hit - chance))
+        within = held(channel.law.design, weights)
+        return np.asarray((within - channel.chance * weights.sum()) / (channel.hit - channel.chance))
     if isinstance(channel, Geometric):
         return np.asarray(tridiagonal(channel.bands, weights / channel.columns) / channel.rows)
     if isinstance(channel, Dense) and channel.shape[0] == channel.shape[1]:
