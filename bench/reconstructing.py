@@ -115,9 +115,8 @@ def steps() -> list[Row]:
     for size in DOMAINS[:3]:
         mechanism, counts = problem(size)
         for who, chosen in ((OURS, "newton"), (f"{OURS}, squarem", "squarem"), (f"{OURS}, plain steps", "none")):
-            run = lambda m=mechanism, c=counts, a=chosen: reconstruct(
-                c, m, acceleration=a, tolerance=1e-5, given="counts"
-            )
+            given: Any = {"acceleration": chosen, "tolerance": 1e-5, "given": "counts"}
+            run = partial(reconstruct, counts, mechanism, **given)
             times, found = repeated(run, who)
             rows.append(Row(whole(size), who, times, note=f"{found.iterations} steps"))
     for size in DOMAINS:

@@ -455,7 +455,7 @@ def test_as_many_numbers_as_outputs_are_counts_or_refused_where_they_could_be_re
             assert reconstruct(counts, mechanism).reports == sum(counts)
         with pytest.raises(ValueError, match="reports must be among the outputs"):
             reconstruct(counts, mechanism, given="reports")
-    with pytest.raises(ValueError, match="given must say whether these 3 numbers, .* they could be either"):
+    with pytest.raises(ValueError, match=r"given must say whether these 3 numbers, .* they could be either"):
         reconstruct([2, 2, 1], mechanism)
     assert reconstruct([2, 2, 1], mechanism, given="counts").reports == 5
     assert reconstruct([2, 2, 1], mechanism, given="reports").reports == 3

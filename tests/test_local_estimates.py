@@ -7,9 +7,12 @@ import pytest
 
 import inbounds as ib
 from inbounds import local
+from inbounds.local import labels
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.bounded import bounded, two_sided
-from inbounds.local.estimates.readings import reading
+from inbounds.local.estimates.readings import affine, reading
+from inbounds.local.reconstruct.batches import updated
+from inbounds.local.reconstruct.channel import Dense
 from inbounds.local.reconstruct.shapes import channel_of
 
 AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 30), local.epsilon(2, radius=5))
@@ -47,6 +50,40 @@ def test_far_from_its_bounds_an_interval_is_the_usual_one():
 
 
 # --- readings ---------------------------------------------------------------------------------------------
+
+
+SETS = [
+    make(ib.category(7), 1) for make in (labels.subset_selection, labels.hadamard_response, labels.projective_response)
+]
+
+
+@pytest.mark.parametrize("mechanism", SETS, ids=lambda m: m.origin.name)
+def test_readings_of_reports_that_name_sets_are_right_on_average_and_vary_as_stated(mechanism):
+    channel = channel_of(mechanism)
+    matrix = np.stack([channel.forward(unit) for unit in np.eye(7)], axis=1)
+    for weights in np.random.default_rng(0).normal(size=(3, 7)):
+        assert np.allclose(reading(channel, weights) @ matrix, weights, atol=1e-8)
+    p = np.arange(1, 8) / 28
+    law = affine(channel, matrix @ p)
+    assert law.shares == pytest.approx(p)
+    for j in range(7):
+        read = reading(channel, np.eye(7)[j])
+        variance = matrix @ p @ read**2 - p[j] ** 2
+        assert law.deviations(p, 100.0)[j] == pytest.approx(math.sqrt(variance / 100))
+
+
+@pytest.mark.parametrize("mechanism", SETS[1:], ids=lambda m: m.origin.name)
+def test_shares_from_sets_cover_as_they_say_and_two_samples_are_told_apart(mechanism):
+    rng, p, hits = np.random.default_rng(11), np.array([60, 20, 10, 5, 3, 1, 1]) / 100, []
+    channel = channel_of(mechanism)
+    for _ in range(150):
+        counts = rng.multinomial(3000, channel.forward(p) / channel.forward(p).sum())
+        collector = Collector(mechanism).add_counts(np.arange(len(counts)), counts)
+        shares = local.Estimates(ib.reconstruct(collector, method="inverse"), mechanism.query).shares()
+        hits += [each.lower <= true <= each.upper for each, true in zip(shares, p, strict=True)]
+    assert 0.87 <= np.mean(hits) <= 0.93
+    other = Collector(mechanism).add(mechanism.simulate(rng.choice(7, 3000, p=p[::-1]), rng))
+    assert local.two_sample_test(collector, other, runs=99).differ(0.01)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +157,10 @@ def test_a_stopped_estimate_lies_within_its_own_interval_and_is_resampled_with_t
     found = ib.reconstruct(collector, acceleration="none", iterations=40)
     again = found.again(collector.counts.astype(float))
     assert np.allclose(again, found.distribution)
+    both = np.stack([collector.counts, collector.counts[::-1]]).astype(float)
+    for channel in (channel_of(AGES), Dense(AGES.matrix)):
+        rows = updated(channel, both, np.full(31, 1 / 31), 40)
+        assert np.allclose(rows, [found.distribution, found.again(both[1])], rtol=1e-9)
     assert not np.allclose(again, ib.reconstruct(collector).distribution, atol=1e-3)
     shares = local.estimate(found, runs=30).shares()
     assert all(each.lower <= each.value <= each.upper for each in shares)

@@ -113,7 +113,7 @@ def test_a_survey_is_randomized_and_collected_in_every_engine(engine, ask):
     [
         (lambda: local.Survey({}), ValueError, "at least one attribute"),
         (lambda: local.Survey({"a": STARS}, "some"), ValueError, "ask must be 'all' or 'one'"),
-        (lambda: local.Survey({"a": "m.json"}), TypeError, "a randomizer is made of a Mechanism"),
+        (lambda: local.Survey({"a": "m.json"}), TypeError, "a survey asks by a Mechanism"),
         (lambda: local.Survey({"a": STARS, "b": DRINKS})({"a": 1}), ValueError, "'b' is not there"),
         (lambda: local.Survey({"a": STARS, "b": DRINKS}, "one")({"a": 1, "b": "gin"}), ValueError, "declared labels"),
         (

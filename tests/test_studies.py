@@ -216,7 +216,7 @@ def test_settings_are_listed_with_the_papers_own_and_a_prior_and_mechanisms_of_o
     assert value == pytest.approx(ib.catalog.exponential(query, 1).loss("absolute", leaning(query)))
     best = result.table.number("value", mechanism="optimal", measure="absolute error")
     assert best == pytest.approx(ib.optimal(query, 1, prior=leaning(query)).loss("absolute", leaning(query)))
-    with pytest.raises(ValueError, match="names must be among .*, got 'mine'; give your own as a dictionary"):
+    with pytest.raises(ValueError, match=r"names must be among .*, got 'mine'; give your own as a dictionary"):
         study.run(names=["mine"])
     assert result.table.latex().startswith(r"\begin{tabular}{lrrr}")
     assert len(result.save(str(tmp_path / "text"), "mine")) == 4

@@ -91,7 +91,7 @@ def plan(
     if needed is not None:
         out.print(f"An error of {error} takes about [bold]{needed}[/] reports with the better one.")
     if to is not None:
-        out.print(f"wrote {to}: {privacy(load(to))}")
+        out.print(f"wrote {to}: {privacy(found.mechanism())}")
 
 
 def _planned_query(low: int | None, high: int | None, labels: str | None) -> Query:

@@ -10,12 +10,18 @@ import numpy as np
 
 from inbounds.catalog import randomized_response, truncated_geometric
 from inbounds.local.distance import kantorovich
+from inbounds.local.labels import compare_labels, hadamard_response, projective_response, subset_selection
+from inbounds.local.reconstruct.batches import updated
 from inbounds.local.reconstruct.channel import Channel, Geometric, Response, Slack
 from inbounds.local.reconstruct.problem import ReconstructionProblem
-from inbounds.local.reconstruct.reconstruction import maximum
+from inbounds.local.reconstruct.reconstruction import best_method, maximum
+from inbounds.local.reconstruct.sets import Sets
+from inbounds.local.reconstruct.shapes import channel_of
+from inbounds.local.reconstruct.shrinkage import shrunk
+from inbounds.local.reconstruct.stopping import held_out_steps
+from inbounds.local.reports import LocalMechanism
 from inbounds.local.statement import spoken_ratio
-from inbounds.mechanism import Mechanism
-from inbounds.numbers import Floats
+from inbounds.numbers import Floats, Number
 from inbounds.query import Everyone, Metric, Query, with_neighbours
 
 LARGEST_LOG = 700
@@ -83,27 +89,42 @@ class Expected:
         )
 
 
-@dataclass(frozen=True)
-class PlannedLaw:
-    """A law that a plan considers: for which queries, at which epsilon, as what channel, and how it is made."""
-
-    name: str
-    fits: Callable[[Query], bool]
-    promised: Callable[[Query, Level], Expected]
-    channel: Callable[[Query, Fraction], Channel]
-    make: Callable[[Query, Fraction], Mechanism]
+def promises(query: Query, level: Level) -> list[Expected]:
+    """The laws that are worth a plan: for numbers two, for labels the one of least variance and randomized response."""
+    plain = Expected("randomized_response", level.any_two, level.any_two)
+    if level.per_unit is not None:
+        return [Expected("geometric", level.per_unit, level.per_unit * query.answers.span), plain]
+    best = compare_labels(query, level.any_two).best.name
+    return [plain] if best == plain.mechanism else [replace(plain, mechanism=best), plain]
 
 
-def laws(query: Query) -> list[PlannedLaw]:
-    """The laws that can be asked about this query."""
-    return [law for law in LAWS if law.fits(query)]
+def made(query: Query, option: Expected) -> LocalMechanism:
+    """The certified mechanism of an option."""
+    match option.mechanism:
+        case "geometric":
+            return truncated_geometric(per_unit(query), option.epsilon)
+        case "randomized_response":
+            return randomized_response(with_neighbours(query, Everyone()), option.epsilon)
+    return LABEL_LAWS[option.mechanism](query, option.epsilon)
 
 
-def law_named(name: str, query: Query) -> PlannedLaw:
-    known = {law.name: law for law in laws(query)}
-    if name not in known:
-        raise ValueError(f"mechanism must be {' or '.join(map(repr, known))}, got {name!r}")
-    return known[name]
+def channel(query: Query, option: Expected) -> Channel:
+    """The law of an option in floats: what a plan simulates without building and proving a matrix."""
+    size = len(query.answers)
+    match option.mechanism:
+        case "geometric":
+            return geometric_channel(size, float(option.epsilon * query.answers.unit))
+        case "randomized_response":
+            return response_channel(size, float(option.epsilon))
+    return channel_of(LABEL_LAWS[option.mechanism](query, option.epsilon))
+
+
+LABEL_LAWS: dict[str, Callable[[Query, Number], LocalMechanism]] = {
+    "subset_selection": subset_selection,
+    "hadamard_response": hadamard_response,
+    "projective_response": projective_response,
+}
+"""Laws whose reports name sets of labels."""
 
 
 def per_unit(query: Query) -> Query:
@@ -117,19 +138,34 @@ def expectation(query: Query, option: Expected, truth: Floats, reports: int, run
     The error of numbers is the Kantorovich distance from the truth, in their unit; of labels the sum of the
     differences of all shares. Estimated as `ib.reconstruct` does by default.
     """
-    model = law_named(option.mechanism, query).channel(query, option.epsilon)
-    likely, start = model.forward(truth), np.full(len(truth), 1 / len(truth))
-    errors = []
-    for counts in np.random.default_rng(seed).multinomial(reports, likely / likely.sum(), size=runs):
-        found = estimated(ReconstructionProblem.counted(model, counts.astype(np.float64), start, query))
-        errors.append(distance(found, truth, query))
+    model = channel(query, option)
+    likely = model.forward(truth)
+    draws = np.random.default_rng(seed).multinomial(reports, likely / likely.sum(), size=runs)
+    errors = [distance(found, truth, query) for found in estimated(model, draws.astype(np.float64), query)]
     spread = float(np.std(errors, ddof=1) / math.sqrt(len(errors)))
     return replace(option, error=float(np.mean(errors)), uncertainty=spread)
 
 
-def estimated(problem: ReconstructionProblem) -> Floats:
-    """The distribution that a reconstruction of these counts would give."""
-    return maximum(problem, RESIDUAL)
+def estimated(model: Channel, draws: Floats, query: Query) -> Floats:
+    """The distributions that `ib.reconstruct` makes of each row of counts by default.
+
+    Where updates are stopped by held-out reports, the first row says where, for all rows.
+    """
+    start = np.full(model.shape[1], 1 / model.shape[1])
+    problems = [ReconstructionProblem.counted(model, counts, start, query) for counts in draws]
+    match best_method(problems[0]):
+        case "shrunk":
+            return np.stack([_shrunk(model, counts) for counts in draws])
+        case "held-out":
+            steps = held_out_steps(problems[0], lambda half: maximum(half, RESIDUAL))
+            if steps is not None:
+                return updated(model, draws, start, steps)
+    return np.stack([maximum(problem, RESIDUAL) for problem in problems])
+
+
+def _shrunk(model: Channel, counts: Floats) -> Floats:
+    assert isinstance(model, Sets)
+    return shrunk(model.held_by(counts), float(counts.sum()), model.hit, model.chance)
 
 
 def distance(found: Floats, truth: Floats, query: Query) -> float:
@@ -153,27 +189,3 @@ def response_channel(size: int, epsilon: float) -> Channel:
     """Randomized response in floats, in O(size)."""
     rest = 1 / (size - 1 + math.exp(epsilon))
     return Response(np.full(size, rest), np.full(size, math.expm1(epsilon) * rest), Slack.none(size))
-
-
-def _geometric_promise(query: Query, level: Level) -> Expected:
-    assert level.per_unit is not None
-    return Expected("geometric", level.per_unit, level.per_unit * query.answers.span)
-
-
-LAWS = (
-    PlannedLaw(
-        "geometric",
-        lambda query: query.ordered,
-        _geometric_promise,
-        lambda query, epsilon: geometric_channel(len(query.answers), float(epsilon * query.answers.unit)),
-        lambda query, epsilon: truncated_geometric(per_unit(query), epsilon),
-    ),
-    PlannedLaw(
-        "randomized_response",
-        lambda query: True,
-        lambda query, level: Expected("randomized_response", level.any_two, level.any_two),
-        lambda query, epsilon: response_channel(len(query.answers), float(epsilon)),
-        lambda query, epsilon: randomized_response(with_neighbours(query, Everyone()), epsilon),
-    ),
-)
-"""What plans choose from."""

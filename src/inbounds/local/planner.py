@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.local.expectations import Expected, Level, expectation, law_named, laws, per_unit
+from inbounds.local.expectations import Expected, Level, expectation, made, per_unit, promises
+from inbounds.local.labels import compare_labels
+from inbounds.local.reports import LocalMechanism
 from inbounds.local.statement import epsilon as calibrated
-from inbounds.mechanism import Mechanism
 from inbounds.numbers import Floats, Number, as_epsilon, exact, whole
 from inbounds.query import Metric, Query, category, ordinal
 
@@ -55,7 +56,8 @@ class CollectionPlan:
     def note(self) -> str:
         """How the promises of the options compare."""
         same = len({option.over_range for option in self.options}) == 1
-        return SAME_PROMISE if same else PROMISES_DIFFER
+        why = f" {compare_labels(self.query, self.better.epsilon).why}." if not self.query.ordered else ""
+        return SAME_PROMISE + why if same else PROMISES_DIFFER
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -90,10 +92,9 @@ class CollectionPlan:
         """An option with the error that it has at so many reports."""
         return expectation(self.query, option, self.truth, reports, self.runs, self.seed)
 
-    def mechanism(self, kind: str | None = None) -> Mechanism:
+    def mechanism(self, kind: str | None = None) -> LocalMechanism:
         """The certified mechanism that was planned: the better one unless one is named."""
-        option = self._option(kind or self.better.mechanism)
-        return law_named(option.mechanism, self.query).make(self.query, option.epsilon)
+        return made(self.query, self._option(kind or self.better.mechanism))
 
     def _option(self, mechanism: str) -> Expected:
         for option in self.options:
@@ -139,7 +140,7 @@ def plan(
     settled = CollectionPlan(
         asked, whole(reports, "reports", 1), (), _truth(truth, asked), whole(runs, "runs", 2), whole(seed, "seed", 0)
     )
-    found = [settled.expected(law.promised(asked, level), settled.reports) for law in laws(asked)]
+    found = [settled.expected(option, settled.reports) for option in promises(asked, level)]
     return replace(settled, options=tuple(sorted(found, key=lambda option: option.error)))
 
 

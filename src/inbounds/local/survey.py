@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector, fingerprint
 from inbounds.local.engines import collect, engine_of, selected
+from inbounds.local.reports import LocalMechanism, as_local
 from inbounds.local.statement import Statement, privacy, product_above, spoken_ratio
 from inbounds.local.strata import Strata
-from inbounds.mechanism import Mechanism
 from inbounds.trusted.incoming import read
 from inbounds.trusted.sample import entropy
 
@@ -60,7 +60,7 @@ class Survey:
     Call it with a person's answers by attribute: what comes back is what leaves the person.
     """
 
-    mechanisms: Mapping[str, Mechanism]
+    mechanisms: Mapping[str, LocalMechanism]
     ask: Ask = "all"
     outside: Outside = "refuse"
 
@@ -74,8 +74,8 @@ class Survey:
 
     @cached_property
     def clients(self) -> dict[str, Randomizer]:
-        def outside(mechanism: Mechanism) -> Outside:
-            return self.outside if isinstance(mechanism, Mechanism) and mechanism.query.ordered else "refuse"
+        def outside(mechanism: LocalMechanism) -> Outside:
+            return self.outside if as_local(mechanism, "a survey asks by").query.ordered else "refuse"
 
         return {name: Randomizer(each, outside(each)) for name, each in self.mechanisms.items()}
 

@@ -192,16 +192,15 @@ def _against(
     at, made = list(points), families_named(families)
     x = np.array([place for place, _, _ in at])
 
-    def losses(make: Callable[[Query, Number, Prior], Mechanism]) -> Floats:
-        weights = [prior(query) if callable(prior) else prior for _, query, _ in at]
-        each = zip(at, weights, strict=True)
-        return np.array([make(query, epsilon, weight).loss(loss, weight) for (_, query, epsilon), weight in each])
-
+    weights = [prior(query) if callable(prior) else prior for _, query, _ in at]
+    asked = [(query, epsilon, weight) for (_, query, epsilon), weight in zip(at, weights, strict=True)]
     curves = {
-        name: (x, losses(lambda query, epsilon, _, make=make: make(query, epsilon))) for name, make in made.items()
+        name: (x, np.array([make(query, epsilon).loss(loss, weight) for query, epsilon, weight in asked]))
+        for name, make in made.items()
     }
     if made and OPTIMUM not in made:
-        curves[OPTIMUM] = (x, losses(lambda query, epsilon, weight: optimal(query, epsilon, loss, weight)))
+        best = [optimal(query, epsilon, loss, weight).loss(loss, weight) for query, epsilon, weight in asked]
+        curves[OPTIMUM] = (x, np.array(best))
     return _curves(curves, label, _ylabel(loss))
 
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+MOST_SHOWN = 10
+"""Labels in words, those with the largest shares."""
+
+
 @dataclass(frozen=True, eq=False)
 class Estimates:
     """What reports say about the people behind them: `mean`, `share`, `shares`, `quantile`, each an `Estimate`.
@@ -140,12 +144,15 @@ class Estimates:
 
     def summary(self) -> list[Estimate]:
         """What is usually asked: mean, quartiles and median of numbers; the shares of labels."""
-        if self.query.labels is not None:
+        if not self.query.ordered:
             return self.shares()
         return [self.mean(), *(self.quantile(part) for part in (0.25, 0.5, 0.75))]
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.reports} reports", *(f"  {each}" for each in self.summary())])
+        told = self.summary()
+        shown = told if self.query.ordered else sorted(told, key=lambda each: -each.value)[:MOST_SHOWN]
+        rest = [f"  … and {len(told) - len(shown)} more"] if len(shown) < len(told) else []
+        return "\n".join([f"{self.reports} reports", *(f"  {each}" for each in shown), *rest])
 
     # --- inside -------------------------------------------------------------------------------------------
 

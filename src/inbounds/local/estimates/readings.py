@@ -10,6 +10,8 @@ import numpy as np
 
 from inbounds.errors import TooLarge
 from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, Response
+from inbounds.local.reconstruct.incidence import held
+from inbounds.local.reconstruct.sets import Sets
 from inbounds.local.reconstruct.systems import tridiagonal
 from inbounds.numbers import Floats
 
@@ -36,9 +38,15 @@ class Affine:
 
 
 def affine(channel: Channel, q: Floats) -> Affine | None:
-    """The shares as affine functions of what was seen, where each answer has its own: randomized response."""
+    """The shares as affine functions of what was seen: under randomized response, and where reports name sets.
+
+    A report supports the answer that it names, or those in its set.
+    """
     if isinstance(channel, Response) and (channel.lift > 0).all():
         return Affine(q, channel.base, channel.lift)
+    if isinstance(channel, Sets):
+        seen = channel.held_by(q)
+        return Affine(seen, np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance))
     return None
 
 
@@ -52,13 +60,19 @@ def reading(channel: Channel, weights: Floats) -> Floats | None:
 
 
 def _solved(channel: Channel, weights: Floats) -> Floats | None:
-    """Response: P^T u = 1·(base·u) + lift·u, so u = (w - c) / lift with c = base·u. Geometric: rows, K and columns."""
+    """Response: P^T u = 1·(base·u) + lift·u, so u = (w - c) / lift with c = base·u. Geometric: rows, K and columns.
+
+    Sets: a set holds its true label with probability hit, any other with probability chance.
+    """
     if isinstance(channel, Response):
         if not (channel.lift > 0).all():
             return None
         each = channel.base / channel.lift
         c = float(each @ weights) / (1 + float(each.sum()))
         return np.asarray((weights - c) / channel.lift)
+    if isinstance(channel, Sets):
+        within = held(channel.law.design, weights)
+        return np.asarray((within - channel.chance * weights.sum()) / (channel.hit - channel.chance))
     if isinstance(channel, Geometric):
         return np.asarray(tridiagonal(channel.bands, weights / channel.columns) / channel.rows)
     if isinstance(channel, Dense) and channel.shape[0] == channel.shape[1]:

@@ -9,6 +9,7 @@ maximum of the likelihood that stands on a few answers is rougher still when it 
 import numpy as np
 
 from inbounds.local.reconstruct import Reconstruction
+from inbounds.local.reconstruct.batches import updated
 from inbounds.numbers import Floats
 
 
@@ -19,5 +20,7 @@ def resampled(found: Reconstruction, runs: int, seed: int) -> Floats:
         raise ValueError("intervals need counts of reports; these are frequencies without a number of reports")
     likely = found.problem.channel.forward(found.distribution)
     rng = np.random.default_rng(seed)
-    draws = rng.multinomial(size, likely / likely.sum(), size=runs)
-    return np.stack([found.again(counts.astype(np.float64)) for counts in draws])
+    draws = rng.multinomial(size, likely / likely.sum(), size=runs).astype(np.float64)
+    if found.method == "ibu" and not found.converged:
+        return updated(found.problem.channel, draws, found.problem.start, found.iterations)
+    return np.stack([found.again(counts) for counts in draws])
