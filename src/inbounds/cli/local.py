@@ -22,10 +22,11 @@ from inbounds.local.statement import privacy
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.numbers import Floats, decimal
-from inbounds.query import ordinal
+from inbounds.query import Query, category, ordinal
 from inbounds.report import terminal
 from inbounds.report.progress import shown
 from inbounds.report.results import distribution_page
+from inbounds.report.words import subject
 
 local = Commands(help="Local privacy: randomize every record before it is collected, reconstruct the distribution.")
 app.add_typer(local, name="local", rich_help_panel=MORE)
@@ -38,17 +39,23 @@ SHOWN = 25
 
 @local.command(former={"--save": "--out"})
 def plan(
-    low: Annotated[int, typer.Option(help="Smallest value of one person.")],
-    high: Annotated[int, typer.Option(help="Largest value.")],
     reports: Annotated[int, typer.Option(help="How many people will report.")],
+    low: Annotated[int | None, typer.Option(help="Smallest value of one person.")] = None,
+    high: Annotated[int | None, typer.Option(help="Largest value.")] = None,
+    labels: Annotated[str | None, typer.Option(help="Labels instead of values, separated by commas.")] = None,
     ratio: Annotated[
-        str | None, typer.Option(help="Largest ratio between the probabilities of a report, e.g. 2 …", metavar=NUMBER)
+        str | None,
+        typer.Option(help="Largest ratio of the probabilities of a report under any two answers.", metavar=NUMBER),
     ] = None,
     radius: Annotated[
-        str | None, typer.Option(help="… for values at most this far apart, e.g. 10.", metavar=NUMBER)
+        str | None,
+        typer.Option(
+            help="The ratio holds for values at most this far apart only; ends may differ more.", metavar=NUMBER
+        ),
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="Instead of a ratio: epsilon per unit of distance.", metavar=NUMBER)
+        str | None,
+        typer.Option(help="Instead of a ratio its logarithm; with a radius, epsilon per unit.", metavar=NUMBER),
     ] = None,
     error: Annotated[
         str | None, typer.Option(help="Also say how many reports bring the error down to this.", metavar=NUMBER)
@@ -59,11 +66,13 @@ def plan(
 ) -> None:
     """Say what to expect: the error of the reconstructed distribution, and the better mechanism.
 
-    Example: [bold]inbounds local plan --low 0 --high 100 --ratio 2 --radius 10 --reports 10000 --out m.json[/]
+    Example: [bold]inbounds local plan --low 0 --high 100 --ratio 20 --reports 10000 --out m.json[/]
+
+    Example: [bold]inbounds local plan --labels tea,coffee,water --ratio 3 --reports 10000[/]
     """
+    query = _planned_query(low, high, labels)
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite)
-    query = ordinal(low, high)
     with shown("simulating", err):
         found = planner.plan(query, epsilon, reports=reports, radius=radius, ratio=ratio)
         needed = None if error is None else found.reports_needed(error)
@@ -72,18 +81,32 @@ def plan(
     if as_json:
         typer.echo(json.dumps({**found.to_json(), "reports_needed": needed}))
         return
-    heads = ["mechanism", "epsilon", "worst ratio\nover the range", "error"]
+    heads = ["ratio between\nany two", "mechanism", "epsilon", "error"]
     rows = [
-        [o.mechanism.replace("_", " "), o.promise, o.spoken_ratio, f"{o.error:.4g} ± {o.uncertainty:.2g}"]
+        [o.spoken_ratio, o.mechanism.replace("_", " "), o.promise, f"{o.error:.4g} ± {o.uncertainty:.2g}"]
         for o in found.options
     ]
-    out.print(terminal.columns(f"{reports} reports about {low}..{high}", heads, rows))
-    out.print(planner.PROMISES_DIFFER)
-    out.print("The error is the expected Kantorovich distance of the reconstruction: how far mass is misplaced.")
+    out.print(terminal.columns(f"{reports} reports about {subject(query)}", heads, rows))
+    out.print(found.note)
+    out.print(DISTANCES[query.ordered])
     if needed is not None:
         out.print(f"An error of {error} takes about [bold]{needed}[/] reports with the better one.")
     if to is not None:
-        out.print(f"wrote {to}: {privacy(load(to))}")
+        out.print(f"wrote {to}: {privacy(found.mechanism())}")
+
+
+def _planned_query(low: int | None, high: int | None, labels: str | None) -> Query:
+    if labels is not None and low is None and high is None:
+        return category([label.strip() for label in labels.split(",")])
+    if labels is None and low is not None and high is not None:
+        return ordinal(low, high)
+    raise ValueError("a plan needs --low and --high for values, or --labels")
+
+
+DISTANCES = {
+    True: "The error is the expected Kantorovich distance of the reconstruction: how far mass is misplaced.",
+    False: "The error is the expected sum of the differences of all shares.",
+}
 
 
 @local.command()
