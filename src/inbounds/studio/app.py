@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect
 from inbounds.errors import InboundsError
 from inbounds.studio import budget, checking, releasing
 from inbounds.studio.explore import routes as explore
-from inbounds.studio.guard import TOO_LONG, StudioGuard, Guarded
+from inbounds.studio.guard import TOO_LONG, Guarded, StudioGuard
 from inbounds.studio.pages import page
 from inbounds.studio.planning import routes as planning
 from inbounds.studio.studio import Studio
