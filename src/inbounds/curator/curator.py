@@ -181,9 +181,7 @@ class Curator:
         if dataset.levels and own.epsilon not in (None, self._seen(account, dataset)):
             raise PlanError("must be left out, or that of the account's own level", ("epsilon",))
         if dataset.levels and own.wishes not in (Wishes(), GEOMETRIC):
-            raise PlanError(
-                "must not wish for a mechanism: levels are drawn as one chain of geometric noise", ("design",)
-            )
+            raise PlanError("must not be wished for: levels are one chain of geometric noise", ("design",))
         return Asked.of(dataset, replace(own, epsilon=None, wishes=GEOMETRIC) if dataset.levels else own)
 
     def _seen(self, account: Account, dataset: Dataset) -> Fraction | None:
