@@ -27,6 +27,7 @@ from inbounds.curator.previews import AskedPreview, previewed
 from inbounds.curator.question import Question, question_from
 from inbounds.curator.repeats import Asked
 from inbounds.curator.settings import Limits, Settings, read_settings
+from inbounds.curator.sources import Sources
 from inbounds.errors import OverBudget
 from inbounds.ledger import People
 from inbounds.ledger.amounts import amount, cost
@@ -55,7 +56,7 @@ class Curator:
         limits = settings.limits
         settings.designs.mkdir(parents=True, exist_ok=True)
         self.designer = Designer(settings.designs, limits.design_seconds, limits.design_bytes, limits.designs)
-        self._connections = Connections(settings.ledger, settings.database)
+        self._connections, self._sources = Connections(settings.ledger, settings.database), Sources()
         self._declare_people()
 
     @staticmethod
@@ -72,6 +73,7 @@ class Curator:
     def close(self) -> None:
         """End this thread's connections, and the processes that design."""
         self.designer.close()
+        self._sources.close()
         self._connections.close()
 
     @property
@@ -284,7 +286,9 @@ class Curator:
         ready = self._ready(stored, anyway=True)
         leveled = self.designer.leveled(stored.dataset, ready)
         self.designer.publish(ready, leveled)
-        return drawn(booking, lambda: ready, drawing=None if leveled is None else leveled.drawn).kept
+        drawing = None if leveled is None else leveled.drawn
+        with self._sources:
+            return drawn(booking, lambda: ready, drawing=drawing, opening=self._sources.open).kept
 
     def _stored(self, dataset: Dataset, key: str) -> Asked:
         """The question with this key, as it is declared now."""
