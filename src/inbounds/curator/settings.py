@@ -15,7 +15,7 @@ PARTS = ("ledger", "database", "designs", "limits", "datasets")
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServiceLimits:
     """What strangers may ask of the machine.
 
     body: bytes of a request. seconds: that a request may take; past them the answer is that it is not available now.
@@ -51,7 +51,7 @@ class Settings:
     database: str = field(repr=False)
     designs: Path
     datasets: Mapping[str, Dataset]
-    limits: Limits = field(default_factory=Limits)
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
 
 
 def read_settings(path: str | PathLike[str]) -> Settings:
@@ -74,8 +74,8 @@ def settings_from(content: Mapping[str, Any], folder: Path) -> Settings:
     if not isinstance(content.get("datasets"), Mapping) or not content["datasets"]:
         raise PlanError("must be given, each as [datasets.name]", ("datasets",))
     with at("limits"):
-        known("limits", content.get("limits", {}), tuple(part.name for part in fields(Limits)))
-        limits = Limits(**content.get("limits", {}))
+        known("limits", content.get("limits", {}), tuple(part.name for part in fields(ServiceLimits)))
+        limits = ServiceLimits(**content.get("limits", {}))
     return Settings(
         _place(content.get("ledger", "budget.db"), "ledger", folder),
         _place(content.get("database", "curator.db"), "database", folder),
