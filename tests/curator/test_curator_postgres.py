@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from curator.pupils import account, declared, write_pupils
+from curator.pupils import account, ask_many, declared, question, write_pupils
 from inbounds.curator import Curator, OverCap, settings_from
 from inbounds.errors import OverBudget
 from inbounds.ledger import Ledger
@@ -31,21 +31,6 @@ def settings(postgres_server: Any, folder: Path) -> dict[str, Any]:
     url = str(postgres_server.url).rsplit("/", 1)[0] + f"/{name}"
     write_pupils(folder / "pupils.parquet")
     return {**declared(folder), "ledger": url, "database": url}
-
-
-def question(k: int, epsilon: str = "0.5") -> dict[str, Any]:
-    return {"count": f"age > {10 + k % 7} and age < {18 + k // 7}", "epsilon": epsilon, "anyway": True}
-
-
-def ask_many(settings: dict[str, Any], folder: Path, token: str, queue: Any) -> None:
-    """A process that asks forty questions; what it was given for each."""
-    with Curator(settings_from(settings, folder)) as curator:
-        own = curator.account(token)
-        for k in range(40):
-            try:
-                queue.put((k, str(curator.ask(own, "pupils", question(k)).table)))
-            except (OverBudget, OverCap):
-                queue.put((k, ""))
 
 
 @pytest.mark.slow

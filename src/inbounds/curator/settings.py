@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -37,10 +38,11 @@ class ServiceLimits:
         for part in fields(self):
             value = getattr(self, part.name)
             low = 0 if part.name in ("designs", "tick") else 1e-9
-            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < 1e15:
+            if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not low <= value < 1e15:
                 raise PlanError(f"must be a positive number, got {value!r}", (part.name,))
             if isinstance(part.default, int) and value != int(value):
                 raise PlanError(f"must be a whole number, got {value!r}", (part.name,))
+            object.__setattr__(self, part.name, type(part.default)(value))
 
 
 @dataclass(frozen=True)
