@@ -40,9 +40,10 @@ class ServiceLimits:
             low = 0 if part.name in ("designs", "tick") else 1e-9
             if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not low <= value < 1e15:
                 raise PlanError(f"must be a positive number, got {value!r}", (part.name,))
-            if isinstance(part.default, int) and value != int(value):
+            whole = isinstance(part.default, int)
+            if whole and value != int(value):
                 raise PlanError(f"must be a whole number, got {value!r}", (part.name,))
-            object.__setattr__(self, part.name, type(part.default)(value))
+            object.__setattr__(self, part.name, int(value) if whole else float(value))
 
 
 @dataclass(frozen=True)
