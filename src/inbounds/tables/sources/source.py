@@ -168,6 +168,26 @@ def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
         raise SourceError(f"{failed}: {source.name}", where)
 
 
+def table_names(path: str = "", url: str = "") -> list[str]:
+    """The names of the tables in a database, a file or a server; nothing for a file that is one table itself."""
+    kind = urlsplit(url).scheme if url else FILES.get(Path(path).suffix.lower(), "")
+    if kind not in ("duckdb", "sqlite", *SERVERS):
+        return []
+    where, failed = ("source", "url" if url else "path"), "cannot be opened"
+    with quiet():
+        try:
+            import ibis
+
+            if kind == "duckdb":
+                return sorted(ibis.duckdb.connect(path, read_only=True).list_tables())
+            return sorted((ibis.sqlite.connect(path) if kind == "sqlite" else ibis.connect(url)).list_tables())
+        except ImportError as missing:
+            failed = f"needs an extra: {missing.name}"
+        except Exception as error:  # an engine's words may quote the file
+            failed = _unconnected(error) if url else failed
+    raise SourceError(f"{failed}: {without_password(url) if url else path}", where)
+
+
 def filled(source: Source, table: Any, wanted: Sequence[str], person: str = "") -> Any:
     """An opened table with its records: only now is a frame turned into Arrow, and to the types that were seen.
 
