@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 
 from check.chromium import CHROMIUM, chromium
+from inbounds.curator.demo import demo
 from inbounds.studio.app import app
 from inbounds.studio.serve import guard_of, listening
 from inbounds.studio.studio import Studio
@@ -81,11 +82,11 @@ def folder(tmp_path: Path) -> Path:
 class Served:
     """A studio that listens, in this process."""
 
-    def __init__(self, folder: Path, work: Work) -> None:
+    def __init__(self, folder: Path, work: Work, **asks: Any) -> None:
         self.folder, self.socket = folder, listening(0)
         self.guard = guard_of(self.socket.getsockname()[1])
         self.address = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-        made = app(Studio(Workspace.of(folder), work), self.guard)
+        made = app(Studio(Workspace.of(folder), work, **asks), self.guard)
         self.server = uvicorn.Server(uvicorn.Config(made, log_level="warning", access_log=False))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
         self.thread.start()
@@ -120,9 +121,10 @@ def client(outside: httpx.Client) -> httpx.Client:
 def served(tmp_path_factory: pytest.TempPathFactory, work: Work) -> Iterator[Served]:
     place = tmp_path_factory.mktemp("studio")
     write_survey(place)
-    made = Served(place, work)
-    yield made
-    made.close()
+    with demo(tmp_path_factory.mktemp("curator"))[0] as curator:
+        made = Served(place, work, curator=curator, account="owner")
+        yield made
+        made.close()
 
 
 @pytest.fixture(scope="module")

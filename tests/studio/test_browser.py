@@ -64,7 +64,7 @@ def visit(browser: Any, served: Any) -> Iterator[Any]:
         visitor.context.close()
 
 
-PAGES = ("/", "/explore", "/plan", "/plan/edit?source=survey.csv", "/release", "/check", "/check/file", "/budget")
+PAGES = ("/", "/explore", "/plan", "/plan/edit?source=survey.csv", "/release", "/check", "/check/file", "/budget", "/ask")
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 
 LOOKED_AT_CLOSELY = [(1280, "light"), (390, "dark")]
@@ -107,6 +107,21 @@ def test_an_officer_goes_from_the_first_page_to_a_released_table_and_its_check(v
     page.get_by_role("link", name="Check it").click()
     page.wait_for_load_state("networkidle")
     assert "survey.released.csv.release.json" in page.content()
+    visitor.check()
+
+
+def test_an_analyst_previews_and_asks(visit: Any) -> None:
+    visitor = visit(390)
+    page = visitor.go("/")
+    page.get_by_role("link", name="Ask a curator").click()
+    page.locator("[name=of]").fill("age > 50")
+    page.locator("[name=by][value=sex]").check()
+    page.locator("#preview").get_by_text("A new draw").wait_for()
+    visitor.check()
+    page.get_by_role("checkbox", name="Charge what the preview says").check()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("heading", name="count of age > 50").wait_for()
+    assert "female" in page.get_by_role("table").inner_text()
     visitor.check()
 
 
