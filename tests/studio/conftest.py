@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from check.chromium import CHROMIUM, chromium
-from inbounds.curator.demo import demo
+from inbounds.curator.curator import Curator
 from inbounds.studio.app import app
 from inbounds.studio.serve import guard_of, listening
 from inbounds.studio.studio import Studio
@@ -61,6 +61,32 @@ mean = "score"
 path = "released.csv"
 interval = 0.9
 """
+
+
+CURATOR = """\
+[limits]
+design_seconds = 300
+
+[datasets.survey]
+title = "400 pupils of four schools"
+edition = "2026-11"
+source.path = "survey.csv"
+people.name = "pupils"
+budget.epsilon = 10
+groups = { by = ["school"], keys = ["North", "South", "East", "West"], size = 100 }
+columns.age = { low = 8, high = 16 }
+columns.answer = { labels = ["yes", "no", "unsure"] }
+"""
+
+
+def curator_in(folder: Path) -> Curator:
+    """A curator of the survey, with an owner and an analyst."""
+    write_survey(folder)
+    (folder / "curator.toml").write_text(CURATOR)
+    made = Curator.open(folder / "curator.toml")
+    made.add_account("owner", role="owner")
+    made.add_account("analyst", {"survey": "5"})
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -121,7 +147,7 @@ def client(outside: httpx.Client) -> httpx.Client:
 def served(tmp_path_factory: pytest.TempPathFactory, work: Work) -> Iterator[Served]:
     place = tmp_path_factory.mktemp("studio")
     write_survey(place)
-    with demo(tmp_path_factory.mktemp("curator"))[0] as curator:
+    with curator_in(tmp_path_factory.mktemp("curator")) as curator:
         made = Served(place, work, curator=curator, account="owner")
         yield made
         made.close()
