@@ -286,8 +286,8 @@ def summary(cells: list[dict[str, Any]], k: int) -> str:
 INTRODUCTION = """Written by `bench/local.py`. The law is the one that `ib.local.label_mechanism` picks, the estimate
 the one that `ib.reconstruct` picks. Peers on the same data: randomized response (GRR) and optimized unary encoding
 (OUE), their counts drawn from their exact laws, made distributions as multi-freq-ldpy does (cut at zero and scaled)
-and as pure-ldp does (projected onto the simplex); at 5 and 30 labels, epsilon 1, 10,000 reports also subset selection by
-multi-freq-ldpy and local hashing by pure-ldp themselves, where they were installed."""
+and as pure-ldp does (projected onto the simplex); at 5 and 30 labels, epsilon 1, 10,000 reports also subset selection
+by multi-freq-ldpy and local hashing by pure-ldp themselves, where they were installed."""
 
 
 def main() -> None:
