@@ -23,7 +23,7 @@ from inbounds.local.reconstruct.shapes import channel_of
 from inbounds.mechanism.labels import LabelMechanism
 
 LEVEL = 0.9
-LABEL_COLLECTIONS, NUMBER_COLLECTIONS, RUNS, TESTS = 100, 40, 60, 300
+LABEL_COLLECTIONS, NUMBER_COLLECTIONS, RUNS, TESTS = 400, 40, 60, 400
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "coverage.md"
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 

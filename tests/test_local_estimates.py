@@ -11,6 +11,7 @@ from inbounds.local import labels
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.bounded import bounded, two_sided
 from inbounds.local.estimates.readings import affine, reading
+from inbounds.local.estimates.resampling import resampled, updates_behind
 from inbounds.local.reconstruct.batches import updated
 from inbounds.local.reconstruct.channel import Dense
 from inbounds.local.reconstruct.shapes import channel_of
@@ -133,7 +134,11 @@ def test_the_interval_of_a_mean_covers_as_it_says():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"acceleration": "none", "iterations": 300}], ids=["maximum", "stopped"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"method": "ibu"}, {"acceleration": "none", "iterations": 300}],
+    ids=["held out", "maximum", "stopped"],
+)
 def test_resampled_intervals_of_shares_and_quantiles_cover_as_they_say(options):
     """60 collections; shares of one collection hang together, so the band is wide."""
     rng, p = np.random.default_rng(5), BELL / BELL.sum()
@@ -168,6 +173,19 @@ def test_a_stopped_estimate_lies_within_its_own_interval_and_is_resampled_with_t
     assert (spread.standard_errors < 0.05).all()
     outside = (found.distribution < spread.lower) | (found.distribution > spread.upper)
     assert outside.mean() < 0.05
+
+
+def test_intervals_go_on_where_held_out_reports_stopped_the_updates_but_not_where_the_user_did():
+    collector = simulated(AGES, BELL, 3000, np.random.default_rng(6))
+    chosen, own = ib.reconstruct(collector), ib.reconstruct(collector, acceleration="none", iterations=40)
+    assert chosen.choice.startswith("stopped after")
+    assert updates_behind(chosen) == 8 * chosen.iterations
+    assert updates_behind(own) == 40
+    assert updates_behind(ib.reconstruct(collector, method="ibu")) is None
+    behind = resampled(chosen, 5, 0).distribution
+    longer = ib.reconstruct(collector, acceleration="none", iterations=8 * chosen.iterations)
+    assert np.allclose(behind, longer.distribution)
+    assert [each.value for each in local.estimate(chosen, runs=5).shares()] == pytest.approx(behind.tolist())
 
 
 # --- asking -----------------------------------------------------------------------------------------------
