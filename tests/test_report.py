@@ -293,7 +293,7 @@ def test_large_heatmaps_are_averaged_and_keep_their_mass():
     """Blocks of equal size hold the mean of their cells."""
     rng = np.random.default_rng(1)
     matrix = rng.random((120, 240))
-    mean, answers, reports = svg._averaged(matrix, [str(k) for k in range(240)], [str(k) for k in range(120)])
+    mean, answers, reports = svg.averaged(matrix, [str(k) for k in range(240)], [str(k) for k in range(120)])
     assert mean.shape == (60, 60)
     assert mean.mean() == pytest.approx(matrix.mean())
     assert mean[1, 2] == pytest.approx(matrix[2:4, 8:12].mean())

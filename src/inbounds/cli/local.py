@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from inbounds.cli.app import MORE, NUMBER, AsJson, Commands, app, err, out
-from inbounds.cli.writing import DISTRIBUTION, PASSPORT, Overwrite, PassportOut, check_target, out_option
-from inbounds.files import same_file
+from inbounds.cli.writing import DISTRIBUTION, PAGE, PASSPORT, Overwrite, PassportOut, check_target, out_option
+from inbounds.files import same_file, write_text
 from inbounds.local import planner, tables
 from inbounds.local.client import Randomizer
 from inbounds.local.collector import Collector
@@ -21,10 +21,11 @@ from inbounds.local.spikes import smoother_steps, spiky
 from inbounds.local.statement import privacy
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
-from inbounds.numbers import Floats
+from inbounds.numbers import Floats, decimal
 from inbounds.query import Query, category, ordinal
 from inbounds.report import terminal
 from inbounds.report.progress import shown
+from inbounds.report.results import distribution_page
 from inbounds.report.words import subject
 
 local = Commands(help="Local privacy: randomize every record before it is collected, reconstruct the distribution.")
@@ -148,7 +149,7 @@ def reconstruct_(
     iterations: Annotated[
         int | None, typer.Option(help="ibu: stop after this many plain updates, which smooths the result.")
     ] = None,
-    to: Annotated[Path | None, out_option("Write the distribution as a .csv file.")] = None,
+    to: Annotated[Path | None, out_option("Write the distribution: .csv, or .html for a page with bars.")] = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -159,7 +160,8 @@ def reconstruct_(
     if method not in get_args(Method):
         raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
     if to is not None:
-        check_target(to, DISTRIBUTION, overwrite=overwrite, reads=[file, mechanism])
+        kind = PAGE if to.suffix.lower() == ".html" else DISTRIBUTION
+        check_target(to, kind, overwrite=overwrite, reads=[file, mechanism])
     law = load(mechanism)
     collector = _collected(file, column, law)
     with shown("reconstructing", err) as progress:
@@ -202,10 +204,20 @@ def _answer_names(mechanism: Mechanism) -> list[str]:
 
 
 def _write_distribution(path: Path, mechanism: Mechanism, result: Reconstruction) -> None:
+    if path.suffix.lower() == ".html":
+        names, title = _answer_names(mechanism), f"What {result.reports:.0f} private reports tell"
+        write_text(path, distribution_page(names, result.distribution, title, [_way(mechanism, result)]))
+        return
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
         lines.writerow(["answer", "probability"])
         lines.writerows(zip(_answer_names(mechanism), result.distribution.tolist(), strict=True))
+
+
+def _way(mechanism: Mechanism, result: Reconstruction) -> str:
+    """How the distribution was found, for a reader of the page."""
+    asked = f"epsilon {decimal(mechanism.epsilon)} a person"
+    return f"The distribution of the true answers behind the reports ({asked}), by {result.method}: an estimate."
 
 
 def _print_distribution(mechanism: Mechanism, result: Reconstruction) -> None:

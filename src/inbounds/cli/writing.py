@@ -54,6 +54,11 @@ LATEX = FileKind("LaTeX table", _begins(b"\\begin{tabular}"))
 DISTRIBUTION = FileKind("distribution", _begins(b"answer,probability"))
 
 
+def picture_or_page(target: Path) -> FileKind:
+    """What a result is drawn as: a page of its own where the name says so, else a picture."""
+    return PAGE if target.suffix.lower() == ".html" else PICTURE
+
+
 def check_target(
     target: Path, kind: FileKind, *, overwrite: bool, reads: Iterable[Path | None] = (), option: str = "--out"
 ) -> None:

@@ -15,5 +15,5 @@ def reports_of(mechanism: LocalMechanism) -> Query:
 def as_local(mechanism: object, what: str) -> LocalMechanism:
     """The mechanism itself; anything else is refused in words that begin with what it was for."""
     if not isinstance(mechanism, Mechanism | LabelMechanism):
-        raise TypeError(f"{what} a Mechanism or a LabelMechanism, got {type(mechanism).__name__}")
+        raise TypeError(f"{what} a Mechanism, got {type(mechanism).__name__}")
     return mechanism
