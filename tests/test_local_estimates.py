@@ -1,12 +1,15 @@
 """Estimates with intervals: they cover as they say, hold their own value, and two-sample tests keep their level."""
 
+import json
 import math
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds import local
+from inbounds.cli import app
 from inbounds.local import labels
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.bounded import bounded, two_sided
@@ -327,3 +330,29 @@ def test_the_deviations_of_peers_are_those_of_their_laws():
         assert piecewise == pytest.approx(h * math.sqrt((density * (t - x) ** 2 * width).sum()), rel=2e-3)
     assert set(found.worst) == {"ours", "duchi", "piecewise"}
     assert found.rows()[0]["value"] == -10
+
+
+# --- the command line -------------------------------------------------------------------------------------
+
+
+def test_estimates_and_tests_of_strata_from_a_file(tmp_path):
+    rng = np.random.default_rng(12)
+    weeks = {"46": BELL, "47": np.roll(BELL, 6)}
+    lines = [f"{r},{w}" for w, p in weeks.items() for r in AGES.simulate(rng.choice(31, 800, p=p / p.sum()), rng)]
+    (tmp_path / "r.csv").write_text("\n".join(["age,week", *lines]))
+    AGES.save(tmp_path / "m.json")
+    words = [str(tmp_path / "r.csv"), "--column", "age", "-m", str(tmp_path / "m.json")]
+
+    def run(command, *more, code=0):
+        result = CliRunner().invoke(app, ["local", command, *words, *more], env={"COLUMNS": "120"})
+        assert result.exit_code == code, result.output
+        return result.output if code == 0 else str(result.exception)
+
+    rows = json.loads(run("estimate", "--by", "week", "--json"))
+    assert [(row["stratum"], row["quantity"]) for row in rows][::4] == [("46", "mean"), ("47", "mean")]
+    assert all(row["lower"] <= row["estimate"] <= row["upper"] for row in rows)
+    assert "1600 reports" in run("estimate")
+    assert json.loads(run("test", "--by", "week", "--between", "46,47", "--json"))["p_value"] == 0.001
+    assert "46 and 47: the two differ: p = 0.001" in run("test", "--by", "week", "--between", "46, 47")
+    assert "--between must name two strata" in run("test", "--by", "week", "--between", "46", code=1)
+    assert "stratum must be one of '46', '47', got '48'" in run("test", "--by", "week", "--between", "46,48", code=1)
