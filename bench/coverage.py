@@ -125,8 +125,8 @@ def page(part: float) -> str:
         [
             WIDE,
             "# Intervals of private reports",
-            f"How often 90 % intervals of `ib.local.estimate` cover what they should. Collections are simulated from a "
-            f"known distribution: {sizes[0]} for each row of labels (a twentieth for 1,000 labels), {sizes[1]} for each "
+            "How often 90 % intervals of `ib.local.estimate` cover what they should. Collections are simulated from a "
+            f"known distribution: {sizes[0]} for each row of labels (a twentieth for 1,000 labels), {sizes[1]} for a "
             "row of numbers (a quarter for atoms). Quantities of one collection hang together, so a rate of a row of "
             "numbers has a standard error of about 0.04, the mean's of 0.06.",
             "## Labels",
