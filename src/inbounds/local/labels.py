@@ -62,7 +62,8 @@ def hadamard_response(query: Query, epsilon: Number) -> LabelMechanism:
 def projective_response(query: Query, epsilon: Number) -> LabelMechanism:
     """A report names a hyperplane of a projective space whose points are the labels: some e^epsilon + 1 to choose from.
 
-    For any number of labels, with few more reports than labels; its variance is within 3.4 % of the least.
+    For any number of labels, with few more reports than labels; its variance is within 3.1 % of the least up to
+    epsilon 5.
     """
     return _best(query, epsilon, _planes, PROJECTIVE)
 
