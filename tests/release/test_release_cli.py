@@ -18,7 +18,7 @@ import pytest
 import inbounds as ib
 from inbounds.cli.app import out
 from inbounds.tables import read_plan
-from inbounds.tables.plan.drafting import quoted
+from inbounds.tables.plan.writing import quoted
 
 DATA = "school,answer,score,adult\n" + "".join(
     f"{school},{answer},{score},{adult}\n"

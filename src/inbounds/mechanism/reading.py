@@ -58,7 +58,9 @@ def promised(content: Any) -> Mechanism:
 
 def _refuse_other_version(content: Json, mechanism: Mechanism) -> None:
     if content["version"] != version_of(mechanism):
-        raise PassportError("the version does not fit the query: only version 2 has an allowance, and always one")
+        raise PassportError(
+            "the version must be 3 where the law is two weights, else 2 where the query has an allowance, else 1"
+        )
 
 
 def _refusing() -> AbstractContextManager[None]:

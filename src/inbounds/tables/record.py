@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -140,7 +141,9 @@ def _answers(query: Query) -> str:
     return f"{query.answers[0]}..{query.answers[-1]}, {len(query.answers)} values"
 
 
+@lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
+    """What the release was made with; read once, because that takes longer than a draw."""
     found = {"inbounds": __version__, "python": platform.python_version()}
     for name in TOLD:
         try:
@@ -221,7 +224,8 @@ def handling(plan: Plan) -> list[str]:
         together.setdefault(shared, []).append((kind, plan.subject(statistic)))
     in_order = sorted(together.items(), key=lambda item: item[0][0])
     lines = [line for (_, words, _), members in in_order for line in words(members, plan.source)]
-    return _keyed(plan) + lines + _adding_up(plan) + _dated(plan) + _encoded(plan)
+    only = [f"records: only those count that meet {plan.where}"] if plan.where else []
+    return only + _keyed(plan) + lines + _adding_up(plan) + _dated(plan) + _encoded(plan)
 
 
 def _adding_up(plan: Plan) -> list[str]:
