@@ -464,6 +464,17 @@ def test_smooth_narrow_and_short_distributions_are_not_called_spiky(smooth):
     assert not spiky(smooth / smooth.sum())
 
 
+def test_many_labels_are_shown_by_their_shares_and_never_put_together_like_numbers(tmp_path):
+    names = [f"label {k}" for k in range(40)]
+    many = ib.catalog.randomized_response(ib.category(names), 6)
+    many.save(tmp_path / "m.json")
+    (tmp_path / "r.csv").write_text("\n".join(["x", *["label 31"] * 50, *["label 7"] * 30]))
+    shown = run("reconstruct", tmp_path / "r.csv", "--column", "x", "-m", tmp_path / "m.json")
+    assert shown.index("label 31") < shown.index("label 7")
+    assert "16 others" in shown
+    assert ".." not in shown
+
+
 def test_labels_and_kept_columns_go_through_csv(people, tmp_path):
     DRINKS.save(tmp_path / "m.json")
     reports = tmp_path / "reports.csv"

@@ -227,7 +227,8 @@ def _way(mechanism: LocalMechanism, result: Reconstruction) -> str:
 
 
 def _print_distribution(mechanism: LocalMechanism, result: Reconstruction) -> None:
-    names, shares = _ranges(_answer_names(mechanism), result.distribution)
+    together = _ranges if mechanism.query.ordered else _largest
+    names, shares = together(_answer_names(mechanism), result.distribution)
     bars = terminal.bar(shares)
     rows = [[name, f"{share:.4f}", bar] for name, share, bar in zip(names, shares, bars, strict=True)]
     table = terminal.columns(f"{result.reports:.0f} reports", ["answer", "probability", ""], rows)
@@ -246,3 +247,12 @@ def _ranges(names: list[str], p: Floats) -> tuple[list[str], Floats]:
     ends = [(names[k], names[min(k + width, len(names)) - 1]) for k in starts]
     ranges = [first if first == last else f"{first}..{last}" for first, last in ends]
     return ranges, np.add.reduceat(p, list(starts))
+
+
+def _largest(names: list[str], p: Floats) -> tuple[list[str], Floats]:
+    """Labels have no neighbours: those with the largest shares, and all others as one line."""
+    if len(names) <= SHOWN:
+        return names, p
+    order = np.argsort(-p, kind="stable")[: SHOWN - 1]
+    shown = [*(names[k] for k in order.tolist()), f"{len(names) - len(order)} others"]
+    return shown, np.append(p[order], max(0.0, 1 - p[order].sum()))
