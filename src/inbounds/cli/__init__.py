@@ -9,6 +9,7 @@ from inbounds.cli import release as _release  # noqa: F401, I001
 from inbounds.cli import ledger as _ledger  # noqa: F401
 from inbounds.cli import studio as _studio  # noqa: F401
 from inbounds.cli import curator as _curator  # noqa: F401
+from inbounds.cli import ask as _ask  # noqa: F401
 from inbounds.cli import design as _design  # noqa: F401
 from inbounds.cli import compare as _compare  # noqa: F401
 from inbounds.cli import reading as _reading  # noqa: F401
@@ -16,6 +17,7 @@ from inbounds.cli import verify as _verify  # noqa: F401
 from inbounds.cli import attack as _attack  # noqa: F401
 from inbounds.cli import compose as _compose  # noqa: F401
 from inbounds.cli import local as _local  # noqa: F401
+from inbounds.cli import local_estimates as _local_estimates  # noqa: F401
 from inbounds.cli import studies as _studies  # noqa: F401
 from inbounds.cli.app import app, main
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from html import escape
 from typing import Any
 
 from inbounds.curator.accounts import Grant
@@ -17,7 +18,7 @@ from inbounds.tables.levels import LEVEL
 
 
 @dataclass(frozen=True)
-class Cost:
+class AnswerCost:
     """What an answer cost now: the people's budget and the account's cap; and what is left of both, in exact decimals.
 
     unit: of the people's amounts, epsilon or rho. left: None where nothing is capped.
@@ -30,9 +31,9 @@ class Cost:
     account_left: str | None
 
     @staticmethod
-    def of(record: RecordForm, mine: Given, grant: Grant, people: People, *, charged: bool) -> "Cost":
+    def of(record: RecordForm, mine: Given, grant: Grant, people: People, *, charged: bool) -> "AnswerCost":
         """charged: by this call, to the people."""
-        return Cost(
+        return AnswerCost(
             all_digits(Fraction(record["epsilon"]["spent"])) if charged else "0",
             people.plain()["left"],
             people.unit,
@@ -63,7 +64,7 @@ class GivenAnswer:
     statement: str
     values: tuple[str, ...]
     time: str
-    cost: Cost
+    cost: AnswerCost
 
     def plain(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -76,11 +77,53 @@ class GivenAnswer:
             "cost": self.cost.plain(),
         }
 
+    @property
+    def left(self) -> str | None:
+        """What is left of the people's budget after it; None where nothing is capped."""
+        return self.cost.people_left
+
     def to_pandas(self) -> Any:
         """The table as a pandas frame."""
         from inbounds.extras import library
 
         return library("pandas", "frames").DataFrame(dict(self.table))
+
+    def __str__(self) -> str:
+        """The table, and what it cost, for a terminal."""
+        rows = [tuple(self.table), *zip(*self.table.values(), strict=True)]
+        texts = [[_shown(value) for value in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in texts]
+        return "\n".join([*lines, "", self.price])
+
+    @property
+    def price(self) -> str:
+        """What it cost and what is left, in one sentence."""
+        cost = self.cost
+        left = "" if cost.people_left is None else f", {cost.people_left} left"
+        mine = "" if cost.account_left is None else f"; {cost.account_left} left of this account's cap"
+        return f"{cost.unit} {cost.people} of the people's budget{left}{mine} ({HOW[self.how]})"
+
+    def _repr_html_(self) -> str:
+        """The table, for a notebook."""
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.table)
+        rows = zip(*self.table.values(), strict=True)
+        body = "".join("<tr>" + "".join(f"<td>{escape(_shown(value))}</td>" for value in row) + "</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self.price)}</p>"
+
+
+HOW: Mapping[How, str] = {
+    "new": "drawn now",
+    "same": "answered before, and given out again",
+    "stronger": "an answer at a larger epsilon was there",
+    "sum": "added up from cells that were there",
+}
+"""Where an answer comes from, in words."""
+
+
+def _shown(value: Any) -> str:
+    """A cell for people: six digits of a number that is not whole."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 SUMMED = (
@@ -89,7 +132,7 @@ SUMMED = (
 )
 
 
-def viewed(mine: Given, kept: KeptTable, dataset: Dataset, cost: Cost) -> GivenAnswer:
+def viewed(mine: Given, kept: KeptTable, dataset: Dataset, cost: AnswerCost) -> GivenAnswer:
     """A stored table as an account may see it: its own level and no other, and of a sum the sums alone."""
     record, table = kept.record, kept.table.to_pydict()
     if mine.level is not None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inbounds.curator.repeats import Asked, Found, How
+from inbounds.curator.repeats import AskedQuestion, FoundAnswer, How
 from inbounds.ledger import People
 from inbounds.numbers import decimal
 from inbounds.tables import Settled
@@ -37,8 +37,27 @@ class AskedPreview:
         said = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {**said, "no_better": list(self.no_better), "account": list(self.account)}
 
+    def __str__(self) -> str:
+        """What it would cost and be worth, for a terminal."""
+        left = "" if self.people_left is None else f" of {self.people_left} left"
+        lines = [f"{self.unit} {self.people}{left}, epsilon {self.epsilon} of this account's cap ({HOW[self.how]})"]
+        for size, error in self.errors.items():
+            lines.append(
+                f"groups of {size}: expected error {error:.4g}, of the best constant {self.constants[size]:.4g}"
+            )
+        return "\n".join([*lines, *self.no_better, self.statement])
 
-def previewed(asked: Asked, found: Found, settled: Settled, people: People, epsilon: str) -> AskedPreview:
+
+HOW: Mapping[How, str] = {
+    "new": "to be drawn",
+    "same": "answered before",
+    "stronger": "answered before at a larger epsilon",
+    "sum": "added up from cells that were answered",
+}
+"""Where an answer would come from, in words."""
+
+
+def previewed(asked: AskedQuestion, found: FoundAnswer, settled: Settled, people: People, epsilon: str) -> AskedPreview:
     """epsilon: of the answer that the account would be given."""
     designed = settled.designed
     sizes = [str(size) for size in designed.asked.sizes]

@@ -12,7 +12,7 @@ from inbounds.files import write_text
 from inbounds.loss import Prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
-from inbounds.mechanism.law import MATRIX_LIMIT
+from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import decimal
 from inbounds.read.compare import Comparison, Row, shown
 from inbounds.report import plots, svg, words

@@ -4,10 +4,20 @@ import math
 
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.claims import claimed
+from inbounds.mechanism.labels import LabelMechanism
 from inbounds.numbers import decimal
 from inbounds.query import Everyone, Metric, Query
 
 __all__ = ["LEGEND", "MEANING", "accuracy", "claimed", "promise", "proof", "relation", "subject"]
+
+
+def label_promise(mechanism: LabelMechanism) -> str:
+    """The guarantee of a report that names a set of labels."""
+    factor = math.exp(float(mechanism.epsilon))
+    return (
+        f"Whatever a person's label is, any report is at most {factor:.4g} times likelier than it would be with "
+        f"another of the {len(mechanism.query.answers)} labels (epsilon {decimal(mechanism.epsilon)})."
+    )
 
 
 def promise(mechanism: Mechanism) -> str:
@@ -71,8 +81,8 @@ def _cuts(query: Query) -> str:
 
 def subject(query: Query) -> str:
     """What is reported about."""
-    if query.labels is not None:
-        return f"one of {len(query.labels)} labels"
+    if not query.ordered:
+        return f"one of {len(query.answers)} labels"
     first, last = query.answers[0], query.answers[-1]
     return f"{query.kind} with {len(query.answers)} possible answers from {first} to {last}"
 

@@ -19,7 +19,7 @@ from inbounds.tables.answer import Answers, Asked, Designed, Mechanisms, answers
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
-from inbounds.tables.engine import Truths, open_source
+from inbounds.tables.engine import Opened, Truths, open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
 from inbounds.tables.forms import RecordForm
 from inbounds.tables.keys import Groups, groups
@@ -236,12 +236,13 @@ def drawn(
     check: Callable[[], None] = lambda: None,
     progress: Progress = no_progress,
     drawing: Drawing | None = None,
+    opening: Callable[[Plan], Opened] = open_source,
 ) -> Drawn:
     """A new table: everything settled, then charged, then read, then drawn, then kept.
 
     check: what is looked at once more right before the charge; afterwards it would be too late.
     """
-    with closing(open_source(booking.plan)) as source:
+    with closing(opening(booking.plan)) as source:
         ready = settled()
         check()  # a passport may have taken the table's name
         booking.charge()

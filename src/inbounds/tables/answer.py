@@ -232,8 +232,9 @@ def _adding_up(designed: Designed, columns: dict[int, list[Released]], layered: 
 
     plan = designed.asked.plan
     reports = reports_form(plan, designed.asked.entries, layered)
-    for k, adjusted in zip(layered, adjusted_columns(reports), strict=True):
+    for k, own, (adjusted, by) in zip(layered, reports["statistics"], adjusted_columns(reports), strict=True):
         columns[k] = [Released(name, values) for name, values in adjusted.items()]
+        own["by"] = by
     found = keys_and_sizes(plan) if plan.hierarchy is None else levels_and_sizes(plan)
     for k in range(len(plan.statistics)):
         found += columns[k] if k in layered else [of_groups(plan, column) for column in columns[k]]

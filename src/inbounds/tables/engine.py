@@ -42,14 +42,15 @@ class Truths:
 
 @dataclass(frozen=True)
 class Opened:
-    """A source whose schema fits the plan; nothing has been read from it yet."""
+    """A source whose schema fits the plan; nothing has been read from it yet. kept: it stays open for others."""
 
     plan: Plan
     table: Any = field(repr=False)
+    kept: bool = False
 
     def close(self) -> None:
         """Let go of the file or server; a frame or table that was given stays open."""
-        if self.plan.source.frame is None and self.plan.source.engine != "spark":
+        if not self.kept and self.plan.source.frame is None and self.plan.source.engine != "spark":
             with quiet(), suppress(Exception):
                 self.table.get_backend().disconnect()
 
@@ -72,16 +73,19 @@ class Opened:
         return Truths(tuple(row for k in range(len(self.plan.statistics)) for row in _placed(self.plan, k, raw)))
 
 
-def open_source(plan: Plan) -> Opened:
-    """Open the plan's source and compare its schema with the plan: names and types, no data."""
+def open_source(plan: Plan, kept: Any = None) -> Opened:
+    """Open the plan's source and compare its schema with the plan: names and types, no data.
+
+    kept: the table of an `Opened` of the same source, which then is not opened again, nor closed.
+    """
     with plan.located():
-        table = opened(plan.source, read_columns(plan))
+        table = opened(plan.source, read_columns(plan)) if kept is None else kept
         with quiet():
             schema = dict(table.schema().items())
         check_schema(plan, schema)
         if plan.people.id:
             check_person(plan.people.id, schema[plan.people.id], table.get_backend().name)
-    return Opened(plan, table)
+    return Opened(plan, table, kept is not None)
 
 
 # --- records as whole numbers -----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from inbounds.curator.errors import (
@@ -37,15 +37,17 @@ KINDS: dict[type[Exception], tuple[str, HTTPStatus]] = {
 
 
 @dataclass(frozen=True)
-class Problem:
+class HttpProblem:
     """One problem, as it is sent."""
 
     kind: str
     status: HTTPStatus
     detail: str
+    members: Mapping[str, str] = field(default_factory=dict)
 
     def body(self) -> bytes:
         said = {
+            **self.members,
             "type": PREFIX + self.kind,
             "title": self.status.phrase,
             "status": int(self.status),
@@ -61,13 +63,19 @@ class Problem:
 
 RETRY = {"retry-after": "1"}
 
-UNAVAILABLE = Problem("unavailable", HTTPStatus.SERVICE_UNAVAILABLE, str(Unavailable()))
+UNAVAILABLE = HttpProblem("unavailable", HTTPStatus.SERVICE_UNAVAILABLE, str(Unavailable()))
 """The one answer to everything that may go wrong after a charge, and to all that nobody foresaw."""
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> HttpProblem:
     """An error of our own in its own words; of any other nothing is said, because it might quote data."""
     for kind, (name, status) in KINDS.items():
         if isinstance(error, kind):
-            return Problem(name, status, str(error))
+            return HttpProblem(name, status, str(error), _members(error))
     return UNAVAILABLE
+
+
+def _members(error: Exception) -> dict[str, str]:
+    """Who, what was asked and what is left, exact, so that a client can raise the same error."""
+    names = {OverBudget: ("people", "asked", "left", "budget", "unit"), OverCap: ("account", "asked", "left")}
+    return {name: str(getattr(error, name)) for name in names.get(type(error), ())}

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from inbounds import priors, query
 from inbounds.errors import TooLarge
 from inbounds.loss import AtMost, Loss, limit_named, loss_named
-from inbounds.mechanism.law import MATRIX_LIMIT
+from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Floats, as_epsilon, whole
 from inbounds.query import Query
 
