@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from inbounds.cli import app
 from inbounds.studies import Crew, Table, find, listed, matching
+from inbounds.studies.claims.claim import VERDICTS
 from inbounds.studies.crew import stream
 from inbounds.studies.study import Study
 
@@ -150,6 +151,10 @@ def test_a_saved_study_has_data_and_two_pictures_with_the_same_bytes_every_time(
 def test_the_command_lists_every_study():
     found = json.loads(run(app, ["studies", "list", "--json"]).stdout)
     assert [row["id"] for row in found] == EXPECTED
+    verdicts = {row["id"]: row["verdict"] for row in found}
+    assert verdicts["000-table1"] == "holds"
+    assert verdicts["002-theorem1"] == "refuted"
+    assert all(claim["verdict"] in VERDICTS for row in found for claim in row["claims"])
     text = run(app, ["studies", "list"]).stdout
     assert all(name in text for name in EXPECTED)
 
