@@ -3,6 +3,7 @@
 from inbounds.studies.claims.claim import Beside, Claim
 from inbounds.studies.noise import GEOMETRIC, LAPLACE, STAIRCASE
 from inbounds.studies.paper_004 import COUNT, KNOWN, MEAN, PREROUNDED
+from inbounds.studies.paper_004_open import CENTRAL, OBLIVIOUS, VARYING
 from inbounds.studies.style import OPTIMAL
 from inbounds.studies.table import Table
 
@@ -46,4 +47,28 @@ CLAIMS = (
           "test_equation_18_holds_on_fine_grids_and_not_on_whole_numbers"),
     Claim("004-fig4", "004 §5.2.3", "pre-rounding keeps a loss however many collude", "holds",
           "the expected rounding error: 0.0798 (mean), 2/101 (max)", "test_pre_rounding_keeps_a_floor"),
+    Claim("004-fig2", "004 Fig. 2", "only levels 1 and 5 have been solved", "holds for part",
+          "levels 2 to 4 are designed for any finite range with a proved bound; level 6 has no solution for mean and "
+          "maximum", "test_the_ladder_names_studies_that_exist"),
+    Claim("004-universal", "004 R1 (open question)", "universally optimal mechanisms for other queries", "refuted",
+          "not for the mean of two and the maximum: none serves three users within 2.2 and 1.7 percent of their optima "
+          "at α = 1/2; for counts the gap is 0",
+          "test_one_mechanism_serves_all_users_of_a_count_and_of_no_other_question"),
+    Claim("004-worst", "004 R2 (open question)", "the risk-averse optimum when noise may vary", "holds for part",
+          "designed with a proved bound: on a bounded range it errs less than the staircase, and rises to it with the "
+          "range; a closed form is open",
+          "test_noise_that_varies_beats_the_staircase_on_a_bounded_range_and_tends_to_it",
+          beside=Beside("worst expected error, range 4, α = 0.5, snapped staircase",
+                        lambda t: t.number("value", alpha=0.5, range=4, mechanism="snapped staircase"),
+                        lambda t: t.number("value", alpha=0.5, range=4, mechanism=VARYING))),
+    Claim("004-fig3", "004 R3 (open question)", "an optimum for given preferences and side information", "holds",
+          "for any finite grid: designed, with a proved bound, below every other line",
+          "test_the_optimum_for_the_prior_is_below_everything",
+          beside=_beside("expected loss of the mean, heuristic, α = 0.1", MEAN, PREROUNDED, KNOWN, 0.1)),
+    Claim("004-beyond", "004 §6 (future work)", "optimal mechanisms that are not oblivious", "holds for part",
+          "for quantiles: the optimum over all laws for few records, over the central ones for any number",
+          "test_mechanisms_that_see_the_records_beat_the_oblivious_optimum",
+          beside=Beside("expected error of the median of 25, ε = 1: oblivious optimum",
+                        lambda t: t.number("value", people=25, epsilon=1.0, mechanism=OBLIVIOUS),
+                        lambda t: t.number("value", people=25, epsilon=1.0, mechanism=CENTRAL))),
 )  # fmt: skip
