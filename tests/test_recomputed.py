@@ -125,7 +125,7 @@ def _kept(at, scale):
 
 
 def test_002_theorem_1_at_a_hundred_sensitivities_from_its_equations():
-    """W(-1/(2e)) solved from its equation, the scale of (33) at its branch point; the log-ratio from two exponentials."""
+    """W(-1/(2e)) solved from its equation, that of (33) at its branch point; the log-ratio from two exponentials."""
     w = brentq(lambda x: x * math.exp(x) + 1 / (2 * math.e), -1, 0)
     first = -1 / (w * math.e)
     inner = math.exp(-1) / first

@@ -94,7 +94,7 @@ def _holed_figure(table: Table) -> "Figure":
         for name, colour in ((OPEN, GREEN), (LINE, GREY), (CLOSED, PURPLE), (OPTIMAL, "black")):
             rows = Table(shown.columns, tuple(r for r in shown.where(mechanism=name).rows
                                               if r[shown.columns.index(value)] is not None))  # fmt: skip
-            if len(rows):
+            if len(rows) and (value, name) != ("tail", OPTIMAL):  # the optimum has no tail to speak of
                 axis.plot(rows.numbers("reach"), rows.numbers(value), color=colour, marker="o", label=name)
         axis.set_xlabel("declared reach beyond the hole")
         axis.set_ylabel(label)
