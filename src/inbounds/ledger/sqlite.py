@@ -38,6 +38,9 @@ OLDEST = (3, 37)
 OK, DENY, PRAGMA = 0, 1, 19
 """SQLite's own numbers: SQLITE_OK, SQLITE_DENY and the action SQLITE_PRAGMA."""
 
+SMALL_PAGES = "page_size = 2048"
+"""Of a new file: a charge changes three pages, and what it waits for is that they are on the disk."""
+
 SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON")
 
 
@@ -114,6 +117,7 @@ class Sqlite:
         for setting in SETTINGS:
             self._run(f"PRAGMA {setting}")
         if not self._run("SELECT 1 FROM sqlite_master LIMIT 1"):
+            self._run(f"PRAGMA {SMALL_PAGES}")
             self._start_log()
         elif self._pragma("application_id") != APPLICATION:
             raise LedgerError(f"{self.place} is a database but no ledger; give another name")

@@ -190,7 +190,9 @@ def answers(designed: Designed, truths: Truths, *, draws: Draws = entropy, progr
         if plan.adds_up(statistic):
             layered[k] = [list(drawn[k].values()), *_drawn_layers(designed, k, positions, draws)]
     columns = {
-        k: _spoken(designed, k, drawn[k], cells) for k, cells in enumerate(_in_order(plan, drawn)) if k not in layered
+        k: _published(designed, k, drawn[k], cells)
+        for k, cells in enumerate(_in_order(plan, drawn))
+        if k not in layered
     }
     if not layered:
         return Answers([*keys_and_sizes(plan), *(column for k in columns for column in columns[k])])
@@ -262,7 +264,7 @@ def answer_query(mechanism: AnyMechanism) -> Query:
     return mechanism.query.answer if isinstance(mechanism.query, Quantile) else mechanism.query
 
 
-def _spoken(designed: Designed, k: int, drawn: dict[str, Ints], cells: dict[str, Ints]) -> list[Released]:
+def _published(designed: Designed, k: int, drawn: dict[str, Ints], cells: dict[str, Ints]) -> list[Released]:
     """Outputs as values, one column of expected errors, and intervals of what was drawn on request."""
     asked, statistic = designed.asked, designed.asked.plan.statistics[k]
     reported = [answer_query(design.mechanism).reported for design in designed.designs[k]]

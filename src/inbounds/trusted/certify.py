@@ -53,7 +53,7 @@ def check_states(weights: Ints, windows: Iterable[Window], epsilon: Fraction) ->
     p = ratio_below(epsilon, Fraction(1))
     for start, stop, first, last in windows:
         block = weights[:, first : last + 1, start:stop].reshape(len(weights), -1)
-        _check_rows(block, [*range(start, stop)] * (last + 1 - first), p)
+        _check_rows(block, [*range(start, stop)] * weights.shape[1], p)
 
 
 def check_product(law: Wholes, cliques: Iterable[Clique], epsilon: Fraction) -> None:

@@ -296,11 +296,11 @@ class Plan:
     @cached_property
     def epsilons(self) -> tuple[Fraction, ...]:
         """What each statistic spends; together at most `epsilon`."""
-        told = [_told(statistic, self.epsilon) for statistic in self.statistics]
-        left = self.epsilon - sum((part for part in told if part is not None), Fraction(0))
-        silent = told.count(None)
+        own = [_own_epsilon(statistic, self.epsilon) for statistic in self.statistics]
+        left = self.epsilon - sum((part for part in own if part is not None), Fraction(0))
+        silent = own.count(None)
         if left < 0 or (silent and left == 0):
-            last = max(k for k, part in enumerate(told) if part is not None)
+            last = max(k for k, part in enumerate(own) if part is not None)
             word = "share" if self.statistics[last].share is not None else "epsilon"
             raise PlanError(
                 f"must leave the statistics together at most the total of {self.epsilon}"
@@ -308,7 +308,7 @@ class Plan:
                 + (f", got {self.epsilon - left}" if left < 0 else ""),
                 ("statistics", last, word),
             )
-        return tuple(left / silent if part is None else part for part in told)
+        return tuple(left / silent if part is None else part for part in own)
 
     @property
     def spent(self) -> Fraction:
@@ -373,7 +373,7 @@ class _Located:
             raise error.placed(self.lines.place(error.path)) from None
 
 
-def _told(statistic: Statistic, epsilon: Fraction) -> Fraction | None:
+def _own_epsilon(statistic: Statistic, epsilon: Fraction) -> Fraction | None:
     if statistic.share is not None:
         return statistic.share * epsilon
     return statistic.epsilon
