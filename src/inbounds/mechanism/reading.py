@@ -58,7 +58,10 @@ def promised(content: Any) -> Mechanism:
 
 def _refuse_other_version(content: Json, mechanism: Mechanism) -> None:
     if content["version"] != version_of(mechanism):
-        raise PassportError("the version does not fit the query: only version 2 has an allowance, and always one")
+        raise PassportError(
+            "the version does not fit the query: only version 2 has an allowance, and always one; "
+            "only version 3 a graph, and always one"
+        )
 
 
 def _refusing() -> AbstractContextManager[None]:
