@@ -8,9 +8,13 @@ import pytest
 import inbounds as ib
 from inbounds.studies import find, listed
 from inbounds.studies.paper_000_order import BOUND, compared, mean_bound
+from inbounds.studies.paper_001 import RESPONSE
+from inbounds.studies.paper_001_map import EXPONENTIAL, distances, transport
+from inbounds.studies.paper_001_map import mechanism as on_map
 from inbounds.studies.paper_002 import INF, least_scale
 from inbounds.studies.paper_002_drawn import CLASSES
 from inbounds.studies.paper_002_open import CLOSED, LINE, OPEN, OWN, UNIFORM, UNIFORM_METRIC, holed
+from inbounds.studies.paper_003_ranges import cell_by_cell, histograms, range_errors
 from inbounds.studies.paper_004_open import CENTRAL, CONSTANT, FLIP, OBLIVIOUS, VARYING, tastes, universality_gap
 from inbounds.studies.style import OPTIMAL
 
@@ -179,3 +183,63 @@ def test_the_ladder_names_studies_that_exist():
     assert [row["level"] for row in table] == list("654321")
     for row in table:
         assert str(row["answer"]).split()[-1] in listed()
+
+
+# --- answers on graphs: maps, histograms, pairs -----------------------------------------------------------
+
+
+def test_on_a_map_d_privacy_reconstructs_closer_than_randomized_response():
+    """From some size of the map on: on 5 × 5 cells, two towns are found better by randomized response."""
+    table = find("001-map").run(sides=(5, 8), sizes=(20_000,), runs=2, iterations=500).table
+    for data in table.distinct("data"):
+        found = {row["mechanism"]: row["value"] for row in table.where(side=8, data=data)}
+        assert found[OPTIMAL] < found[RESPONSE]
+        assert found[EXPONENTIAL] < 0.7 * found[RESPONSE]
+    small = {row["mechanism"]: row["value"] for row in table.where(side=5, data="two towns")}
+    assert small[RESPONSE] < min(small[EXPONENTIAL], small[OPTIMAL])
+
+
+def test_mechanisms_on_the_map_keep_the_ratio_two_within_two_cells():
+    """Definition (4): P[i, j] <= exp(epsilon·d(j, k))·P[i, k], here for every pair and not only for edges."""
+    allowed = 2 ** (distances(4) / 2)
+    for name in (EXPONENTIAL, OPTIMAL):
+        P = on_map(name, 4).matrix
+        assert (P[:, :, None] <= allowed[None] * P[:, None, :] * (1 + 1e-9)).all()
+
+
+def test_transport_on_a_line_of_places_is_the_sum_of_differences():
+    p, q = np.array([0.5, 0.5, 0, 0]), np.array([0, 0.5, 0, 0.5])
+    line = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    assert transport(p, q, line) == pytest.approx(np.abs(np.cumsum(p - q)).sum())
+
+
+def test_a_histogram_designed_for_range_queries_beats_bins_one_by_one():
+    table = find("003-ranges").run(people=3, bins=3, epsilons=("1", "2")).table
+    for epsilon in (1.0, 2.0):
+        cells, guessed, best, _ = table.where(epsilon=epsilon).column("value")
+        assert best < guessed < cells
+
+
+def test_range_errors_of_a_report_are_its_mean_error_over_all_sums_of_adjacent_bins():
+    true = np.array([[1, 0, 1]])
+    assert range_errors(np.array([[0, 0, 2]]), true)[0, 0] == pytest.approx((1 + 1 + 0 + 0 + 1 + 1) / 6)
+
+
+def test_bins_one_by_one_with_half_of_epsilon_are_private_for_the_histogram():
+    matrix, _ = cell_by_cell(2, 3, 1.0)
+    whole = np.array([matrix[:, [j]] for j in range(matrix.shape[1])])[:, :, 0].T
+    neighbours = [(j, k) for j in range(6) for k in range(6) if _moved(histograms(2, 3)[j], histograms(2, 3)[k])]
+    assert len(neighbours) == 18  # 9 pairs, both ways
+    for j, k in neighbours:
+        assert (whole[:, j] <= math.e * whole[:, k] * (1 + 1e-12)).all()
+
+
+def _moved(one, other):
+    return sorted((one - other).tolist()) == [-1, 0, 1]
+
+
+def test_two_counts_designed_together_err_less_than_each_with_half_of_epsilon():
+    table = find("004-vectors").run(top=3, alphas=("0.3", "0.5")).table
+    for level in (0.3, 0.5):
+        apart, guessed, best, constant = table.where(alpha=level).column("value")
+        assert best < guessed <= min(apart, constant)

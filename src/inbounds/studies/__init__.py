@@ -18,6 +18,7 @@ _MODULES = (
     "paper_000_data",
     "paper_000_order",
     "paper_001",
+    "paper_001_map",
     "paper_002_drawn",
     "paper_002",
     "paper_002_scales",
@@ -25,9 +26,11 @@ _MODULES = (
     "paper_003",
     "paper_003_scores",
     "paper_003_data",
+    "paper_003_ranges",
     "paper_004",
     "paper_004_collusion",
     "paper_004_open",
+    "paper_004_vectors",
 )
 
 

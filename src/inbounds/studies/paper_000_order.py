@@ -130,8 +130,8 @@ def _larger(table: Table, epsilon: float) -> "Figure":
     (axis,) = figure.axes
     axis.axhline(math.cosh(epsilon / 2), color="#8A8A8A", linewidth=1, zorder=0)
     words = f"cosh(ε/2) = {math.cosh(epsilon / 2):.4f}: the staircase in the limit"
-    at = {"xycoords": ("axes fraction", "data"), "xytext": (0, -11), "textcoords": "offset points"}
-    axis.annotate(words, (0.98, math.cosh(epsilon / 2)), ha="right", fontsize=8, color="#555555", **at)
+    axis.annotate(words, (0.98, math.cosh(epsilon / 2)), xycoords=("axes fraction", "data"), xytext=(0, -11),
+                  textcoords="offset points", ha="right", fontsize=8, color="#555555")  # fmt: skip
     axis.set_xscale("log")
     axis.set_xticks(table.distinct("size"), [str(n) for n in table.distinct("size")])
     axis.minorticks_off()

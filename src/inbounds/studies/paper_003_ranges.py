@@ -43,7 +43,7 @@ def cell_by_cell(people: int, bins: int, epsilon: float) -> tuple[Floats, Ints]:
 
 
 def ranges(
-    people: int = 3, bins: int = 4, epsilons: Sequence[Number] = ("0.5", "1", "2", "3"), crew: Crew = ALONE
+    people: int = 4, bins: int = 4, epsilons: Sequence[Number] = ("0.5", "1", "2", "3"), crew: Crew = ALONE
 ) -> Result:
     """Mean error over all range queries: bins one by one, read as they are or by a best guess, and the optimum."""
     parts = crew.map(_at, [(people, bins, e) for e in epsilons])

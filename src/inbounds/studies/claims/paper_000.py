@@ -86,7 +86,7 @@ CLAIMS = (
           beside=_against_best("mean absolute error, staircase on the wide range, ε = 1", f"{STAIRCASE} (ext)",
                                epsilon=1.0)),
     Claim("000-fig8", "000 Fig. 8", "Variant 1 best with Variant 2 next, on real data", "holds for part",
-          "at strong privacy; from ε = 1 on they change places: answers are not uniform",
+          "at strong privacy; from ε = 1 on they are level: answers are not uniform",
           "test_on_real_data_variant_1_is_best_at_strong_privacy_and_variant_2_next",
           beside=_against_best("mean absolute error, Variant 1, ε = 0.2 (the optimum knows the prior)", VARIANT_1,
                                KNOWN, epsilon=0.2)),

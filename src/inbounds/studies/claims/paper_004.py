@@ -4,6 +4,7 @@ from inbounds.studies.claims.claim import Beside, Claim
 from inbounds.studies.noise import GEOMETRIC, LAPLACE, STAIRCASE
 from inbounds.studies.paper_004 import COUNT, KNOWN, MEAN, PREROUNDED
 from inbounds.studies.paper_004_open import CENTRAL, OBLIVIOUS, VARYING
+from inbounds.studies.paper_004_vectors import GUESSED as PAIR_GUESSED
 from inbounds.studies.style import OPTIMAL
 from inbounds.studies.table import Table
 
@@ -51,9 +52,11 @@ CLAIMS = (
           "levels 2 to 4 are designed for any finite range with a proved bound; level 6 has no solution for mean and "
           "maximum", "test_the_ladder_names_studies_that_exist"),
     Claim("004-universal", "004 R1 (open question)", "universally optimal mechanisms for other queries", "refuted",
-          "not for the mean of two and the maximum: none serves three users within 2.2 and 1.7 percent of their optima "
-          "at α = 1/2; for counts the gap is 0",
-          "test_one_mechanism_serves_all_users_of_a_count_and_of_no_other_question"),
+          "not for the maximum, nor for the mean of two up to α = 0.7: no mechanism gives three users their own optima; "
+          "for counts the gap is 0", "test_one_mechanism_serves_all_users_of_a_count_and_of_no_other_question",
+          beside=Beside("universality gap for three users at α = 0.5: maximum, and count",
+                        lambda t: t.number("gap", query="maximum", alpha=0.5),
+                        lambda t: t.number("gap", query="count", alpha=0.5))),
     Claim("004-worst", "004 R2 (open question)", "the risk-averse optimum when noise may vary", "holds for part",
           "designed with a proved bound: on a bounded range it errs less than the staircase, and rises to it with the "
           "range; a closed form is open",
@@ -71,4 +74,10 @@ CLAIMS = (
           beside=Beside("expected error of the median of 25, ε = 1: oblivious optimum",
                         lambda t: t.number("value", people=25, epsilon=1.0, mechanism=OBLIVIOUS),
                         lambda t: t.number("value", people=25, epsilon=1.0, mechanism=CENTRAL))),
+    Claim("004-vectors", "004 §6 (future work)", "optimal mechanisms for answers of several dimensions", "holds",
+          "designed for two counts of the same people with a proved bound",
+          "test_two_counts_designed_together_err_less_than_each_with_half_of_epsilon",
+          beside=Beside("expected error of both counts, α = 0.5: each by geometric with half of ε, best guess",
+                        lambda t: t.number("value", alpha=0.5, mechanism=PAIR_GUESSED),
+                        lambda t: t.number("value", alpha=0.5, mechanism=OPTIMAL))),
 )  # fmt: skip
