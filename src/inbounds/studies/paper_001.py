@@ -132,7 +132,7 @@ def _reports(m: Mechanism, truth: Ints, rng: np.random.Generator) -> Ints:
 
 def _reconstructions(table: Table, size: int) -> "Figure":
     cases = list(dict.fromkeys(zip(table.column("mechanism"), table.column("data"), strict=True)))
-    figure, axes = panels(len(cases), across=2, width=4.4, height=2.3)
+    figure, axes = panels(len(cases), across=2, width=3.7, height=2.3)
     for axis, (name, data) in zip(axes, cases, strict=True):
         part = table.where(mechanism=name, data=data)
         value = part.numbers("value")

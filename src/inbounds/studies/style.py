@@ -50,6 +50,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "geometric": {"color": BLUE, "marker": "o"},
     "pre-rounded geometric": {"color": GREEN, "marker": "v"},
     "randomized response": {"color": RED, "marker": "^"},
+    "exponential in the distance": {"color": BLUE, "marker": "o"},
     "geometric, in range": {"color": SKY, "marker": "s"},
     "pre-rounded geometric, in range": {"color": SKY, "marker": "", "linestyle": "-."},
     "no data: best constant": {"color": GREY, "marker": "", "linestyle": ":"},
@@ -199,8 +200,11 @@ HIDDEN = 0.006
 
 def say_hidden(figure: "Figure", named: Mapping[str, "Axes"]) -> None:
     """Above the panels: which lines lie on each other from end to end, so that nobody looks for the one below."""
-    found = [f"{name}: {' = '.join(group)}" if name else " = ".join(group)
-             for name, axis in named.items() for group in _one_line(axis)]  # fmt: skip
+    panels_of: dict[str, list[str]] = {}
+    for name, axis in named.items():
+        for group in _one_line(axis):
+            panels_of.setdefault(" = ".join(group), []).append(name)
+    found = [f"{', '.join(names)}: {lines}" if any(names) else lines for lines, names in panels_of.items()]
     if found:
         text = "\n".join(wrap("on one line: " + ";  ".join(found), int(figure.get_figwidth() * 15)))
         figure.suptitle(text, fontsize=8, color="#555555")
@@ -233,7 +237,8 @@ def draw_line(axis: "Axes", rows: Table, x: str, value: str, name: str, appearan
     axis.plot(across, up, label=name, markevery=every, **appearance)
     if "standard_error" in rows.columns:
         error = rows.numbers("standard_error")
-        axis.errorbar(across, up, error, fmt="none", ecolor=appearance["color"], elinewidth=0.9, capsize=1.5)
+        bars = {"fmt": "none", "ecolor": appearance["color"], "elinewidth": 0.9, "capsize": 1.5, "errorevery": every}
+        axis.errorbar(across, up, error, **bars)
 
 
 def heatmap(axis: "Axes", matrix: Floats, answers: Sequence[Any], outputs: Sequence[Any], top: float) -> Any:

@@ -110,7 +110,7 @@ CLAIMS = (
           "test_fair_has_the_least_rmse_at_alpha_10_11_for_even_bits_but_not_for_skewed_ones",
           beside=_wrong("root mean square error, EM, p = 0.5, n = 8, α = 10/11", EM, p=0.5, n=8, alpha=10 / 11)),
     Claim("003-ranges", "003 §VI (future work)", "programs that optimize other queries such as range queries", "holds",
-          "designed for a histogram of four people with a proved bound: less than half of the error of bins as they are",
+          "designed for a histogram of four people with a proved bound: less than half the error of bins as they are",
           "test_a_histogram_designed_for_range_queries_beats_bins_one_by_one",
           beside=Beside("mean error of a range query, ε = 1: geometric bin by bin, best guess",
                         lambda t: t.number("value", epsilon=1.0, mechanism=GUESSED),

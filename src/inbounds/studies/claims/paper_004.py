@@ -52,7 +52,7 @@ CLAIMS = (
           "levels 2 to 4 are designed for any finite range with a proved bound; level 6 has no solution for mean and "
           "maximum", "test_the_ladder_names_studies_that_exist"),
     Claim("004-universal", "004 R1 (open question)", "universally optimal mechanisms for other queries", "refuted",
-          "not for the maximum, nor for the mean of two up to α = 0.7: no mechanism gives three users their own optima; "
+          "not for the maximum, nor for the mean of two up to α = 0.7: none gives three users their own optima; "
           "for counts the gap is 0", "test_one_mechanism_serves_all_users_of_a_count_and_of_no_other_question",
           beside=Beside("universality gap for three users at α = 0.5: maximum, and count",
                         lambda t: t.number("gap", query="maximum", alpha=0.5),
