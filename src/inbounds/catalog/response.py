@@ -8,7 +8,7 @@ from inbounds.catalog.grid import decay, dense
 from inbounds.design.closed.response import response_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Query
+from inbounds.query import Graph, Query
 
 
 def uniform(query: Query, epsilon: Number) -> Mechanism:
@@ -22,11 +22,14 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     """The truth with probability e^eps / (m - 1 + e^eps), each of the other m - 1 outputs equally else (001 (3)).
 
     Every pair of answers keeps the ratio, so it serves any neighbourhood; under metric privacy the ratio is
-    that of the closest two answers. Tight.
+    that of the closest two answers, on a graph that of the shortest edge. Tight.
     """
     bound = as_epsilon(epsilon)
     dense(query)
-    closest = min((clique.distance for clique in query.cliques()), default=Fraction(1))
+    if isinstance(query.neighbours, Graph):
+        closest = min(edge.length for edge in query.edges)
+    else:
+        closest = min((clique.distance for clique in query.cliques()), default=Fraction(1))
     matrix = response_matrix(query.home, query.shape[0], float(bound * closest))
     reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
     origin = Origin("randomized_response", {}, reference)
@@ -36,11 +39,14 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
 def exponential(query: Query, epsilon: Number) -> Mechanism:
     """The exponential mechanism with quality -|error|: Pr[i | j] proportional to exp(-eps·|v_i - a_j| / (2·sens)).
 
-    For labels the quality is 0 for the truth and -1 for anything else. (003 (2).)
+    For labels the quality is 0 for the truth and -1 for anything else, on a graph minus the length of the shortest path
+    (one-way edges count both ways). (003 (2).)
     """
     bound = as_epsilon(epsilon)
     dense(query)
-    if query.ordered:
+    if isinstance(query.neighbours, Graph):
+        loss = query.neighbours.distances(len(query.answers), directed=False) * float(bound) / 2
+    elif query.ordered:
         error = np.abs(query.outputs.values.floats()[:, None] - query.answers.floats()[None, :])
         loss = error / float(query.answers.unit) * decay(query, bound) / 2
     else:

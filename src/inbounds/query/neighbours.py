@@ -146,6 +146,10 @@ class Graph:
         joined = csr_array((np.array([*map(float, lengths)]), (tails, heads)), shape=(answers, answers))
         return np.asarray(shortest_path(joined, method="D", directed=directed))
 
+    def connected(self, answers: int) -> bool:
+        """Whether there is a path from every answer to every other."""
+        return bool(np.isfinite(self.distances(answers)).all())
+
     def __str__(self) -> str:
         count = len(self.edges) // 2 if self.both_ways else len(self.edges)
         return f"{count} {'edges' if self.both_ways else 'one-way edges'}, epsilon for every 1 of length"

@@ -1,18 +1,23 @@
-"""Which way to the optimum on a graph: part by part, each by the cheapest way that closes."""
+"""Which way to the optimum on a graph: part by part, each by the cheapest way that closes its gap."""
 
 import time
 from collections.abc import Iterator
 
 import numpy as np
 
+from inbounds.design.graphs import interior, remap
 from inbounds.design.graphs.columns import Part, generate
 from inbounds.design.graphs.network import parts
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
 
+#: relative gap at which no other way is tried
+CLOSED = 1e-6
+#: epsilon · diameter below which an interior point comes first, from so many answers on; edges per answer (each way is
+#: one) from which it does; answers from which a tree does
+FLAT, SMALL, CROWDED, LARGE_TREE = 14.0, 25, 16, 60
 
-def applies(problem: Problem) -> bool:
-    """Answers on a graph, without properties or limits."""
-    return problem.edges is not None and not problem.properties and not problem.limits
+#: answers, and outputs times edges, beyond which the metric's own mechanism is taken and remapped
+LARGE, MOST_PAIRS = 1000, 1 << 24
 
 
 def solve(problem: Problem, max_seconds: float) -> Proposal:
@@ -43,8 +48,34 @@ def _parts(problem: Problem) -> Iterator[tuple[Ints, Part, float]]:
 
 
 def _solve_part(part: Part, deadline: float) -> tuple[Floats, float, str]:
-    if part.network.size == 1 or not (part.loss * (1.0 if part.worst else part.prior)).any():
+    """By the way that suits the part; by another as well if that leaves a gap and time is left."""
+    if part.network.size == 1 or not (part.loss * part.weights).any():
         return part.constant, 0.0, "one report"
-    P, low = generate(part, deadline)
-    P = min(P, part.constant, key=part.value)
-    return P, low, "tree rows" if part.network.is_tree else "closures"
+    if (part.network.size > LARGE or len(part.loss) * len(part.network.tails) > MOST_PAIRS) and not part.worst:
+        return (*remap.solve(part, deadline, _solve_part), "metric geometric remap")
+    best, low, name = part.constant, 0.0, "one report"
+    for way in _ways(part):
+        P, proved = WAYS[way](part, deadline)
+        low = max(low, proved)
+        if part.value(P) < part.value(best):
+            best, name = P, way
+        if part.value(best) - low <= CLOSED * part.value(best) or time.monotonic() > deadline:
+            break
+    return best, low, name
+
+
+WAYS = {"closures": generate, "tree rows": generate, "interior point": interior.solve}
+
+
+def _ways(part: Part) -> list[str]:
+    """Closed sets where rows fall steeply; an interior point where they are nearly flat, where answers have many edges,
+    and on large trees."""
+    network = part.network
+    rows = "tree rows" if network.is_tree else "closures"
+    if part.worst or len(part.loss) != network.size:
+        return [rows]
+    crowded = len(network.tails) > CROWDED * network.size
+    slow = network.diameter < FLAT or crowded or (network.is_tree and network.size >= LARGE_TREE)
+    if slow and network.size >= SMALL:
+        return ["interior point", rows]
+    return [rows, "interior point"]
