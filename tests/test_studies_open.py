@@ -9,7 +9,7 @@ import inbounds as ib
 from inbounds.studies import find, listed
 from inbounds.studies.paper_000_order import BOUND, compared, mean_bound
 from inbounds.studies.paper_001 import RESPONSE
-from inbounds.studies.paper_001_map import EXPONENTIAL, distances, transport
+from inbounds.studies.paper_001_map import ON_MAP, distances, transport
 from inbounds.studies.paper_001_map import mechanism as on_map
 from inbounds.studies.paper_002 import INF, least_scale
 from inbounds.studies.paper_002_drawn import CLASSES
@@ -189,20 +189,20 @@ def test_the_ladder_names_studies_that_exist():
 
 
 def test_on_a_map_d_privacy_reconstructs_closer_than_randomized_response():
-    """From some size of the map on: on 5 × 5 cells, two towns are found better by randomized response."""
+    """On 8 × 8 cells by far; on 5 × 5, where no places are far apart, not always, and the optimum's reports are few."""
     table = find("001-map").run(sides=(5, 8), sizes=(20_000,), runs=2, iterations=500).table
     for data in table.distinct("data"):
         found = {row["mechanism"]: row["value"] for row in table.where(side=8, data=data)}
-        assert found[OPTIMAL] < found[RESPONSE]
-        assert found[EXPONENTIAL] < 0.7 * found[RESPONSE]
+        assert found[OPTIMAL] < 0.6 * found[RESPONSE]
+        assert found[ON_MAP] < 0.6 * found[RESPONSE]
     small = {row["mechanism"]: row["value"] for row in table.where(side=5, data="two towns")}
-    assert small[RESPONSE] < min(small[EXPONENTIAL], small[OPTIMAL])
+    assert max(small[RESPONSE], small[ON_MAP]) < 0.5 * small[OPTIMAL]
 
 
 def test_mechanisms_on_the_map_keep_the_ratio_two_within_two_cells():
     """Definition (4): P[i, j] <= exp(epsilon·d(j, k))·P[i, k], here for every pair and not only for edges."""
     allowed = 2 ** (distances(4) / 2)
-    for name in (EXPONENTIAL, OPTIMAL):
+    for name in (ON_MAP, OPTIMAL):
         P = on_map(name, 4).matrix
         assert (P[:, :, None] <= allowed[None] * P[:, None, :] * (1 + 1e-9)).all()
 

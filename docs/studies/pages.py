@@ -17,26 +17,25 @@ START, END = "<!-- claims -->", "<!-- end of claims -->"
 def page(mine: Sequence[Claim], source: Path) -> str:
     """One paper's claims with the numbers of a run."""
     tables = {claim.study: Table.read((source / f"{claim.study}.csv").read_text()) for claim in mine}
-    return _rows(
-        ("claim", "verdict", "printed → ours", "the paper's → the best", "run"),
-        ((f"**{c.place}**: {c.says}", f"**{c.verdict}**: {c.found}", c.agreement(tables[c.study]),
-          _beside(c, tables[c.study]), f"`{c.study}`") for c in mine),
-    )  # fmt: skip
+    return _rows(("claim", "verdict", "numbers"), (row(claim, tables[claim.study]) for claim in mine))
+
+
+def row(claim: Claim, table: Table) -> tuple[str, str, str]:
+    """What is claimed and where it was run; what became of it; printed and ours, the paper's mechanism and the best."""
+    numbers = [f"printed → ours: {claim.agreement(table)}"] if claim.printed else []
+    if claim.beside is not None:
+        paper, best = claim.beside.paper(table), claim.beside.best(table)
+        numbers.append(f"paper's → best: {paper:.4g} → {best:.4g} ({claim.beside.measure})")
+    about = f"**{claim.place}** (`{claim.study}`): {claim.says}"
+    return about, f"**{claim.verdict}**: {claim.found}", "<br>".join(numbers)
 
 
 def index(everything: Sequence[Claim]) -> str:
     """All claims in one list."""
     return _rows(
-        ("where", "claimed", "verdict", "what is true", "test"),
-        ((c.place, c.says, f"**{c.verdict}**", c.found, f"`{c.test}`") for c in everything),
+        ("where", "claimed", "verdict", "test"),
+        ((c.place, c.says, f"**{c.verdict}**: {c.found}", f"`{c.test}`") for c in everything),
     )
-
-
-def _beside(claim: Claim, table: Table) -> str:
-    if claim.beside is None:
-        return ""
-    paper, best = claim.beside.paper(table), claim.beside.best(table)
-    return f"{paper:.4g} → {best:.4g} ({claim.beside.measure})"
 
 
 def _rows(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

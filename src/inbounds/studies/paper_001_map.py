@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inbounds import catalog
 from inbounds.design.optimal import optimal
 from inbounds.local.reconstruct import reconstruct
 from inbounds.mechanism import Mechanism, certify
@@ -20,7 +21,7 @@ from inbounds.studies.table import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EXPONENTIAL = "exponential in the distance"
+ON_MAP = "geometric on the map"
 TOWNS, SPREAD = "two towns", "one wide region"
 
 
@@ -44,9 +45,8 @@ def mechanism(name: str, side: int, ratio: int = 2, radius: int = 2) -> Mechanis
     if name == RESPONSE:
         matrix = np.where(d == 0, float(ratio), 1.0)
         return certify(matrix / matrix.sum(axis=0), query, alpha(f"1/{ratio}"))
-    if name == EXPONENTIAL:
-        matrix = np.exp(-float(epsilon) / 2 * d)  # the factor 2 pays for the normalizers, which differ
-        return certify(matrix / matrix.sum(axis=0), query, epsilon)
+    if name == ON_MAP:
+        return catalog.metric_geometric(query, epsilon)
     return optimal(query, epsilon, d)
 
 
@@ -68,7 +68,7 @@ def map_study(
     crew: Crew = ALONE,
 ) -> Result:
     """Transport distance between the reconstructed and the true distribution of places."""
-    names = (RESPONSE, EXPONENTIAL, OPTIMAL)
+    names = (RESPONSE, ON_MAP, OPTIMAL)
     cases = [(side, data, size, name) for side in sides for data in (TOWNS, SPREAD) for size in sizes for name in names]
     jobs = [(*case, run, iterations, seed) for case in cases for run in range(runs)]
     found = np.array(crew.map(_distance, jobs)).reshape(len(cases), runs)
@@ -80,7 +80,7 @@ def map_study(
 def _distance(job: tuple[int, str, int, str, int, int, int]) -> float:
     side, data, size, name, run, iterations, seed = job
     m = mechanism(name, side)
-    rng = stream(seed, 105, (TOWNS, SPREAD).index(data), size, (RESPONSE, EXPONENTIAL, OPTIMAL).index(name), run, side)
+    rng = stream(seed, 105, (TOWNS, SPREAD).index(data), size, (RESPONSE, ON_MAP, OPTIMAL).index(name), run, side)
     truth = rng.choice(side * side, size=size, p=distribution(data, side))
     reports = _reports(m.matrix, truth, rng)
     found = reconstruct(reports, m.matrix, acceleration="none", iterations=iterations, given="counts").distribution

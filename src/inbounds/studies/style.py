@@ -50,7 +50,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "geometric": {"color": BLUE, "marker": "o"},
     "pre-rounded geometric": {"color": GREEN, "marker": "v"},
     "randomized response": {"color": RED, "marker": "^"},
-    "exponential in the distance": {"color": BLUE, "marker": "o"},
+    "geometric on the map": {"color": BLUE, "marker": "o"},
     "geometric, in range": {"color": SKY, "marker": "s"},
     "pre-rounded geometric, in range": {"color": SKY, "marker": "", "linestyle": "-."},
     "no data: best constant": {"color": GREY, "marker": "", "linestyle": ":"},
