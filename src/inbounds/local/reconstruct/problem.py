@@ -91,24 +91,11 @@ def _counts(reports: Any, outputs: int, query: Query | None, given: Given | None
         return _as_counts(reports.counts, outputs)
     values = np.asarray(reports)
     counted = values.shape == (outputs,) and values.dtype.kind in "iuf"
-    listed = isinstance(reports, list | tuple)  # an array of this length is what counting makes, and is read as counts
-    if given is None and counted and listed and values.any() and _could_be_reports(values, outputs, query):
-        raise ValueError(
-            f"reports must not look like counts, got {outputs} numbers for {outputs} outputs that may be either; "
-            "say given='counts' or given='reports'"
-        )
     if given == "counts" or (given is None and counted):
         return _as_counts(values, outputs)
     if query is not None:
         return tally(values, query).astype(np.float64)
     return _count_positions(values.ravel(), outputs)
-
-
-def _could_be_reports(values: NDArray[Any], outputs: int, query: Query | None) -> bool:
-    """Whether every number is something that may be reported."""
-    if query is None:
-        return values.dtype.kind in "iu" and bool((values >= 0).all() and (values < outputs).all())
-    return query.labels is None and bool(np.isin(values, query.outputs.values.floats()).all())
 
 
 def _count_positions(values: NDArray[Any], outputs: int) -> Floats:

@@ -106,9 +106,8 @@ def reconstruct(
     """The distribution of true values that explains private reports best.
 
     reports: a `Collector`, the counts of the outputs (or their frequencies), or reported values. An array with
-    exactly one number per output is read as counts; of a list whose numbers could be reports too, `given` must say it.
-    mechanism: the mechanism that made the reports, or any matrix P[output, answer] with columns summing to one; a
-    collector brings its own.
+    exactly one number per output is read as counts; `given="reports"` says otherwise. mechanism: the mechanism that
+    made the reports, or any matrix P[output, answer] with columns summing to one; a collector brings its own.
 
     method "ibu": the maximum of the likelihood, the limit of the iterative Bayesian update (001 Definition 1 and
     Theorem 1). acceleration: "newton" (default where the matrix allows it), "squarem", or "none" for the plain
