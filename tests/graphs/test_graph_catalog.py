@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from tests.graphs.cases import random_graph
 
 import inbounds as ib
+from graphs.cases import random_graph
 from inbounds.design.closed.metric import geometric_matrix
 
 
