@@ -237,7 +237,7 @@ def _climb(job: tuple[str, str, int, int, int, int, int, int, int]) -> Floats:
     m, truth = mechanism(name, top, ratio, radius), sample(data, size, top, seed)
     counts = _reports(m, truth, stream(seed, 104, (BINOMIAL, FOUR).index(data), ALL.index(name), run))
     path = reconstruct(counts, m, acceleration="none", iterations=iterations, given="counts").path
-    best = max(reconstruct(counts, m, given="counts").log_likelihood, float(path.max()))
+    best = max(reconstruct(counts, m, method="ibu", given="counts").log_likelihood, float(path.max()))
     return np.array([path, best - path])
 
 
