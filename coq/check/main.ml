@@ -28,7 +28,7 @@ let opened value =
   | Json.Object fields ->
       let format = match List.assoc_opt "format" fields with Some (Json.String text) -> text | _ -> "" in
       let unknown_version = match List.assoc_opt "version" fields with
-        | Some (Json.Int v) -> format = mechanism && Z.equal v (Z.of_int 3) | _ -> false in
+        | Some (Json.Int v) -> format = mechanism && (Z.equal v (Z.of_int 3) || Z.equal v (Z.of_int 4)) | _ -> false in
       if format = labels || unknown_version then raise No_verdict;
       let newest = if format = mechanism then 2 else if format = quantile then 1 else Spelling.refuse "it is no passport" in
       let version =

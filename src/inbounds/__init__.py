@@ -29,6 +29,7 @@ from inbounds.mechanism.reading import load
 from inbounds.numbers import alpha
 from inbounds.query import (
     Everyone,
+    Graph,
     Metric,
     Quantile,
     Query,
@@ -37,12 +38,17 @@ from inbounds.query import (
     cells,
     count,
     extreme,
+    graph,
+    grid,
+    histogram_of,
     interval,
     mean,
     median,
     ordinal,
+    pair_of_counts,
     quantile,
     total,
+    tree,
 )
 from inbounds.read import promise
 from inbounds.read.compare import Comparison, compare
@@ -120,6 +126,7 @@ __all__ = [
     "Collector",
     "Comparison",
     "Everyone",
+    "Graph",
     "InboundsError",
     "Infeasible",
     "Ledger",
@@ -161,6 +168,9 @@ __all__ = [
     "epsilon_for",
     "extreme",
     "fixed_point",
+    "graph",
+    "grid",
+    "histogram_of",
     "interval",
     "load",
     "load_quantile",
@@ -171,6 +181,7 @@ __all__ = [
     "off_by_more_than",
     "optimal",
     "ordinal",
+    "pair_of_counts",
     "permute_and_flip",
     "power",
     "preround",
@@ -182,6 +193,7 @@ __all__ = [
     "refines",
     "release",
     "total",
+    "tree",
     "unbiased_sum",
     "verify",
 ]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from inbounds.errors import meant
 from inbounds.numbers import Floats, Number, decimal, exact
-from inbounds.query import Query, Scale
+from inbounds.query import Graph, Query, Scale
 from inbounds.trusted.scale import refuse_beyond_list
 
 Errors = Callable[[NDArray[Any]], NDArray[Any]]
@@ -37,7 +37,8 @@ class ErrorLoss:
 
     def _between(self, query: Query, reported: Scale, own: NDArray[Any]) -> Floats:
         if self.needs_order and not query.ordered:
-            raise ValueError(f"loss {self.name!r} needs numeric answers; use 'zero-one' for labels")
+            known = "'distance'" if isinstance(query.neighbours, Graph) else "'zero-one'"
+            raise ValueError(f"loss {self.name!r} needs numeric answers; use {known} for labels")
         distance = np.abs(reported.floats()[:, None] - query.answers.floats()[None, :])
         distance[own, np.arange(len(own))] *= 0.0 if self.name == "zero-one" else 1.0
         return np.asarray(self.of(distance), dtype=np.float64)
@@ -69,7 +70,8 @@ class FunctionLoss:
     name: str = "function"
 
     def table(self, query: Query) -> Floats:
-        return self._rows(query.reported.tolist(), query)
+        reported = query.reported.tolist() if query.places is None else _answer_values(query)
+        return self._rows(reported, query)
 
     def guesses(self, query: Query) -> Floats:
         return self._rows(_answer_values(query), query)
@@ -79,13 +81,55 @@ class FunctionLoss:
         return _finite(np.array(rows, dtype=np.float64))
 
 
-Loss = ErrorLoss | TableLoss | FunctionLoss
+@dataclass(frozen=True)
+class GraphLoss:
+    """A loss between two answers on a graph; `of` maps the query to a table of reported and true answers."""
+
+    name: str
+    of: Callable[[Query], Floats]
+
+    def table(self, query: Query) -> Floats:
+        return self.of(query)
+
+    def guesses(self, query: Query) -> Floats:
+        return self.of(query)
+
+
+Loss = ErrorLoss | TableLoss | FunctionLoss | GraphLoss
 LossLike = str | Loss | Callable[[Any, Any], float] | ArrayLike
 
 absolute = ErrorLoss("absolute", lambda distance: distance)
 squared = ErrorLoss("squared", lambda distance: distance * distance)
 zero_one = ErrorLoss("zero-one", lambda distance: (distance > 0).astype(np.float64), needs_order=False)
 NAMED = {loss.name: loss for loss in (absolute, squared, zero_one)}
+
+
+def _distances(query: Query) -> Floats:
+    """The length of the shortest path from the true answer to the reported one."""
+    if not isinstance(query.neighbours, Graph):
+        raise ValueError(
+            "loss 'distance' needs answers on a graph; use 'absolute' for numbers and 'zero-one' for labels"
+        )
+    found = query.neighbours.distances(len(query.answers)).T
+    if not np.isfinite(found).all():
+        raise ValueError("loss 'distance' needs a path between any two answers; give a table, or use 'zero-one'")
+    return np.asarray(found)
+
+
+def _straight(query: Query) -> Floats:
+    """The straight-line distance of the two places."""
+    at = query.coordinates
+    if at is None:
+        raise ValueError(
+            "loss 'euclidean' needs answers with coordinates; use 'distance', the length of a shortest path"
+        )
+    return np.asarray(np.sqrt(((at[:, None, :] - at[None, :, :]) ** 2).sum(axis=2)))
+
+
+distance = GraphLoss("distance", _distances)
+euclidean = GraphLoss("euclidean", _straight)
+ON_GRAPHS = {loss.name: loss for loss in (distance, euclidean)}
+"""Losses between two answers on a graph."""
 
 
 def off_by_more_than(distance: Number) -> ErrorLoss:
@@ -122,18 +166,20 @@ def loss_named(name: str) -> Loss:
     for prefix, make in PARAMETRIC.items():
         if spelled.startswith(prefix):
             return make(spelled.removeprefix(prefix))
+    if name in ON_GRAPHS:
+        return ON_GRAPHS[name]
     if name not in NAMED:
         known = f"{', '.join(map(repr, NAMED))}, ib.off_by_more_than(d), ib.power(p)"
         raise ValueError(
             f"loss must be one of {known}, in words 'off-by-more-than-D' and 'power-P', a table or a function, "
-            f"got {name!r}{meant(name, LOSS_NAMES)}"
+            f"on a graph {' or '.join(map(repr, ON_GRAPHS))}, got {name!r}{meant(name, LOSS_NAMES)}"
         )
     return NAMED[name]
 
 
 def as_loss(loss: LossLike) -> Loss:
     """A loss from its name, a function (reported, true) -> float, or a table outputs × answers."""
-    if isinstance(loss, ErrorLoss | TableLoss | FunctionLoss):
+    if isinstance(loss, ErrorLoss | TableLoss | FunctionLoss | GraphLoss):
         return loss
     if isinstance(loss, str):
         return loss_named(loss)
@@ -259,5 +305,7 @@ def _finite(table: Floats) -> Floats:
 
 
 def _answer_values(query: Query) -> list[Any]:
-    """The true answers as people write them."""
+    """The true answers as people write them: numbers, labels, or tuples of coordinates."""
+    if query.coordinates is not None:
+        return [*map(tuple, query.coordinates.tolist())]
     return list(query.labels) if query.labels is not None else query.answers.floats().tolist()

@@ -3,6 +3,7 @@
 from inbounds.catalog.designed import variant_1, variant_2, weakly_honest
 from inbounds.catalog.fair import explicit_fair
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
+from inbounds.catalog.graphs import metric_geometric, planar_laplace
 from inbounds.catalog.laplace import normalized_laplace, refuted_half_line, snapped_laplace
 from inbounds.catalog.response import exponential, randomized_response, uniform
 from inbounds.catalog.staircase import snapped_staircase
@@ -11,7 +12,9 @@ __all__ = [
     "explicit_fair",
     "exponential",
     "folded_geometric",
+    "metric_geometric",
     "normalized_laplace",
+    "planar_laplace",
     "prerounded_geometric",
     "randomized_response",
     "refuted_half_line",

@@ -7,6 +7,7 @@ from typing import Literal
 from inbounds.catalog.designed import variant_1, variant_2, weakly_honest
 from inbounds.catalog.fair import explicit_fair
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
+from inbounds.catalog.graphs import metric_geometric, planar_laplace
 from inbounds.catalog.laplace import normalized_laplace, snapped_laplace
 from inbounds.catalog.response import exponential, randomized_response, uniform
 from inbounds.catalog.staircase import snapped_staircase
@@ -26,7 +27,8 @@ class NamedMechanism:
 
     needs: what has to be chosen beyond query and epsilon, in words; "" for nothing. takes_loss: it minimizes a loss of
     one's choice. compact: it can be made without a matrix, whatever the size. in_plans: a plan for a table may wish
-    for it. noise: the unbounded noise that it keeps in range, for approximations that know no bounds.
+    for it. noise: the unbounded noise that it keeps in range, for approximations that know no bounds. on_graphs: it
+    serves answers on a graph alone.
     """
 
     make: Callable[..., Mechanism]
@@ -35,6 +37,7 @@ class NamedMechanism:
     compact: bool = False
     in_plans: bool = False
     noise: UnboundedNoise | None = None
+    on_graphs: bool = False
 
     @property
     def name(self) -> str:
@@ -55,6 +58,8 @@ _ROWS = (
     NamedMechanism(variant_1, takes_loss=True, compact=True),
     NamedMechanism(variant_2, takes_loss=True),
     NamedMechanism(weakly_honest),
+    NamedMechanism(metric_geometric, on_graphs=True),
+    NamedMechanism(planar_laplace, on_graphs=True),
 )
 
 REGISTRY = {row.name: row for row in _ROWS}
@@ -62,5 +67,5 @@ REGISTRY = {row.name: row for row in _ROWS}
 
 
 def families() -> dict[str, Callable[..., Mechanism]]:
-    """Every named mechanism that needs nothing but a query and epsilon."""
-    return {name: row.make for name, row in REGISTRY.items() if not row.needs}
+    """Every named mechanism that needs nothing but a query and epsilon; those for graphs are asked for by name."""
+    return {name: row.make for name, row in REGISTRY.items() if not (row.needs or row.on_graphs)}

@@ -10,7 +10,7 @@ from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.limits import too_large
 from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Metric, Query, as_query
+from inbounds.query import Graph, Metric, Query, as_query
 
 
 def uniform(query: Query, epsilon: Number) -> Mechanism:
@@ -24,15 +24,19 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     """The truth with probability e^eps / (m - 1 + e^eps), each of the other m - 1 outputs equally else (001 (3)).
 
     Every pair of answers keeps the ratio, so it serves any neighbourhood; under metric privacy the ratio is
-    that of the closest two answers. Tight. Where the matrix would be too large, its two weights stand for it.
+    that of the closest two answers, on a graph that of the shortest edge. Tight. Where the matrix would be too large,
+    its two weights stand for it.
     """
     bound = as_epsilon(epsilon)
     reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
     origin = Origin("randomized_response", {}, reference)
-    if too_large(as_query(query)) and query.one_output_per_answer and not isinstance(query.neighbours, Metric):
+    if too_large(as_query(query)) and query.one_output_per_answer and not isinstance(query.neighbours, Graph | Metric):
         return Mechanism(query, bound, tight_response(len(query.answers), bound), origin)
     dense(query)
-    closest = min((clique.distance for clique in query.cliques()), default=Fraction(1))
+    if isinstance(query.neighbours, Graph):
+        closest = min(edge.length for edge in query.edges)
+    else:
+        closest = min((clique.distance for clique in query.cliques()), default=Fraction(1))
     matrix = response_matrix(query.home, query.shape[0], float(bound * closest))
     return certified(matrix, query, bound, origin)
 
@@ -40,11 +44,14 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
 def exponential(query: Query, epsilon: Number) -> Mechanism:
     """The exponential mechanism with quality -|error|: Pr[i | j] proportional to exp(-eps·|v_i - a_j| / (2·sens)).
 
-    For labels the quality is 0 for the truth and -1 for anything else. (003 (2).)
+    For labels the quality is 0 for the truth and -1 for anything else, on a graph minus the length of the shortest path
+    (one-way edges count both ways). (003 (2).)
     """
     bound = as_epsilon(epsilon)
     dense(query)
-    if query.ordered:
+    if isinstance(query.neighbours, Graph):
+        loss = query.neighbours.distances(len(query.answers), directed=False) * float(bound) / 2
+    elif query.ordered:
         error = np.abs(query.outputs.values.floats()[:, None] - query.answers.floats()[None, :])
         loss = error / float(query.answers.unit) * decay(query, bound) / 2
     else:

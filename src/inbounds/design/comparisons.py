@@ -11,8 +11,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from inbounds.design.problem import Floats, Ints, Problem
+from inbounds.errors import TooLarge
 from inbounds.properties import Layout, canonical, demand
 
+MOST_COMPARED = 1 << 17  # outputs times edges of the largest program over a graph
 VIOLATED = 6e-13  # a comparison that fails by more joins; above the solver's own tolerance
 
 
@@ -76,6 +78,8 @@ def mirrored(problem: Problem) -> bool:
     """Whether the neighbourhoods and cells are their own mirror image."""
     n = problem.shape[1]
     cliques = set(problem.cliques)
+    if problem.edges is not None:
+        return False  # the numbers of answers on a graph mean nothing
     return layout(problem).mirrors and all((n - b, n - a, d) in cliques for a, b, d in cliques)
 
 
@@ -108,6 +112,11 @@ def privacy(problem: Problem) -> Comparisons:
     if "row_monotone" in names(problem):
         return _joined([_peak_pairs(problem, clique) for clique in problem.cliques]).strongest()
     m, n = problem.shape
+    if problem.edges is not None and m * len(problem.edges.tails) > MOST_COMPARED:
+        raise TooLarge(
+            f"properties and limits on a graph are only known for outputs times edges up to {MOST_COMPARED}; use fewer "
+            "answers, or fewer edges (a larger stretch)"
+        )
     limit = _limits(problem)
     j, k = np.nonzero(np.isfinite(limit))
     rows = n * np.arange(m)[:, None]
@@ -137,9 +146,12 @@ def _joined(parts: list[Comparisons]) -> Comparisons:
 
 
 def _limits(problem: Problem) -> Floats:
-    """limits[j, k]: the least distance of a clique that holds both answers; infinite if none does, or j = k."""
+    """limits[j, k]: the least distance of a clique that holds both answers, or the length of the edge from k to j;
+    infinite if there is none, or j = k."""
     n = problem.shape[1]
     limits = np.full((n, n), np.inf)
+    if problem.edges is not None:
+        limits[problem.edges.heads, problem.edges.tails] = problem.edges.lengths
     for a, b, d in problem.cliques:
         limits[a:b, a:b] = np.minimum(limits[a:b, a:b], d)
     np.fill_diagonal(limits, np.inf)

@@ -65,7 +65,7 @@ def propose_within(problem: Problem, limits: Sequence[Restriction], seconds: flo
         return free  # the best of all keeps them
     seconds -= time.monotonic() - start
     try:
-        if not limited.applies(problem):
+        if problem.edges is not None or not limited.applies(problem):
             return program.solve(problem, seconds)
         found = limited.solve(problem, seconds)
     except NotConverged:

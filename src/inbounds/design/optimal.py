@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from inbounds.design.graphs import route as on_graphs
 from inbounds.design.limits import checked, propose_within, reached, refuse_broken, tables_of
-from inbounds.design.problem import Problem, Proposal
+from inbounds.design.problem import Edges, Problem, Proposal
 from inbounds.design.rounding import rounded
 from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
 from inbounds.design.solver.threads import one_thread
@@ -23,7 +24,7 @@ from inbounds.mechanism.origin import NO_GAP
 from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.properties import ColumnRatio, listed
-from inbounds.query import Everyone, Query, Reach, as_query
+from inbounds.query import Everyone, Graph, Query, Reach, as_query
 
 Aim = Literal["average", "worst"]
 
@@ -67,15 +68,17 @@ def optimal(
     """The private mechanism with the least expected loss, certified, with a proved bound on what is left to gain.
 
     loss: "absolute", "squared", "zero-one", `ib.off_by_more_than(d)`, `ib.power(p)`, a table outputs × answers or a
-    function (reported, true). prior: weights of the answers, uniform by default. properties: names such as
-    "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer. subject_to: limits on other losses,
-    `ib.at_most(ib.off_by_more_than(2), 0.05)` for every answer or with aim="average", and `ib.fixed_point(prior)`;
+    function (reported, true); on a graph "distance" or "euclidean". prior: weights of the answers, uniform by default.
+    properties: names such as "fair" or "column_monotone". aim: "average" under the prior, or "worst" answer.
+    subject_to: limits on other losses, `ib.at_most(ib.off_by_more_than(2), 0.05)` for every answer or with
+    aim="average", and `ib.fixed_point(prior)`;
     `Infeasible` says how much more a limit must allow. then: losses to minimize next, in turn, among all mechanisms
     that are best so far.
 
     Routes, cheapest first: for counts the geometric mechanism with the best remap, 003's flowchart for zero-one
     loss, and the outward fill for fair sets (no solver); cone rays for any neighbourhood without properties;
-    linear programs, row by row or whole, for any set of properties. `mechanism.origin` names the route,
+    linear programs, row by row or whole, for any set of properties; on graphs closed sets by minimum cuts, and their
+    own pricing on trees. `mechanism.origin` names the route,
     `mechanism.optimality` the value, the bound and the gap. A solve that reaches `max_seconds` returns the best
     mechanism found, with its gap.
 
@@ -165,9 +168,12 @@ def problem_of(
     query: Query, epsilon: Fraction, loss: Loss, prior: Prior, properties: frozenset[str], aim: Aim
 ) -> Problem:
     """The query's constraints and the loss as plain arrays."""
+    on_graph = isinstance(query.neighbours, Graph)
+    cliques = () if on_graph else query.cliques()
     return Problem(
         epsilon=float(epsilon),
-        cliques=tuple((c.start, c.stop, float(min(c.distance, FARTHEST / epsilon))) for c in query.cliques()),
+        cliques=tuple((c.start, c.stop, float(min(c.distance, FARTHEST / epsilon))) for c in cliques),
+        edges=_edges_of(query, epsilon) if on_graph else None,
         loss=_evened(_moderate(loss.table(query))),
         prior=_evened(as_prior(prior, query)),
         home=query.home,
@@ -176,6 +182,11 @@ def problem_of(
         worst=aim == "worst",
         properties=properties,
     )
+
+
+def _edges_of(query: Query, epsilon: Fraction) -> Edges:
+    tails, heads, lengths = zip(*query.edges, strict=True)
+    return Edges(np.array(tails), np.array(heads), np.array([float(min(d, FARTHEST / epsilon)) for d in lengths]))
 
 
 def _moderate(table: Floats) -> Floats:
@@ -204,6 +215,8 @@ def propose(problem: Problem, max_seconds: float) -> Proposal:
     """The cheapest route that is proved for the problem."""
     if not problem.properties:
         return _free(problem, max_seconds)
+    if problem.edges is not None:
+        return program.solve(problem, max_seconds)
     if flowchart.applies(problem):
         return flowchart.solve(problem)
     if fill.fits(problem):
@@ -224,6 +237,8 @@ def propose(problem: Problem, max_seconds: float) -> Proposal:
 
 def _free(problem: Problem, max_seconds: float) -> Proposal:
     """Without properties; where windows have different distances, by the program."""
+    if problem.edges is not None:
+        return on_graphs.solve(problem, max_seconds)
     if geometric.applies(problem):
         return geometric.solve(problem)
     route = rays if rays.applies(problem) else program

@@ -13,6 +13,15 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Answers on a graph: P[i, tail] <= exp(epsilon * length) * P[i, head] for every edge and output i."""
+
+    tails: Ints
+    heads: Ints
+    lengths: Floats
+
+
 SPARE = 1e-11
 """Share of its largest loss by which a limit is kept tighter than asked: rounding to whole weights moves less."""
 
@@ -63,6 +72,7 @@ class Problem:
         not rise (000 (12)-(13)). With one output per answer, below[i] = i + 1 and above[i] = i.
     properties: names of `inbounds.properties` to impose.
     limits: other losses that must stay below a bound.
+    edges: of answers on a graph, which has no cliques.
     """
 
     epsilon: float
@@ -75,6 +85,7 @@ class Problem:
     worst: bool = False
     properties: frozenset[str] = field(default_factory=frozenset)
     limits: tuple[LossLimit, ...] = ()
+    edges: Edges | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -100,6 +111,8 @@ class Proposal:
 
 def mirrored(problem: Problem) -> bool:
     """Whether neighbourhood, loss and (for an average) prior read the same from both ends."""
+    if problem.edges is not None:
+        return False  # the numbers of answers on a graph mean nothing
     n = problem.shape[1]
     cliques = {(n - b, n - a, d) for a, b, d in problem.cliques} == set(problem.cliques)
     loss = np.array_equal(problem.loss, problem.loss[::-1, ::-1])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from inbounds.extras import library
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import float_above
-from inbounds.query import Everyone, Metric
+from inbounds.query import Everyone, Graph, Metric
 
 if TYPE_CHECKING:
     from opendp.mod import Measurement
@@ -55,6 +55,8 @@ def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
 
 def privacy_map(mechanism: Mechanism, distance: int) -> float:
     """The least float at or above the privacy loss of two true answers `distance` apart, without gaps between them."""
+    if isinstance(mechanism.query.neighbours, Graph):
+        raise ValueError("a privacy map needs answers on a line: on a graph two answers have a length of their own")
     if not mechanism.query.answers.regular:
         raise ValueError("a privacy map needs answers without gaps: steps across a hole cannot be counted")
     if distance < 0:
@@ -62,6 +64,7 @@ def privacy_map(mechanism: Mechanism, distance: int) -> float:
     if distance == 0:
         return 0.0
     query, neighbours = mechanism.query, mechanism.query.neighbours
+    assert not isinstance(neighbours, Graph)
     if isinstance(neighbours, Everyone):
         return float_above(mechanism.epsilon)
     apart = min(query.steps_within(Fraction(distance)), query.answers.ticks[-1])

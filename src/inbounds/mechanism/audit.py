@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
@@ -15,8 +15,9 @@ from inbounds.errors import TooLarge
 from inbounds.mechanism.law import Law, Noise, noise_steps
 from inbounds.mechanism.response import Response
 from inbounds.numbers import exact, float_above
-from inbounds.query import Query, as_query
-from inbounds.trusted.certify import neighbouring_weights
+from inbounds.query import Graph, Query, as_query
+from inbounds.trusted.bounds import Edge
+from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length, neighbouring_weights
 
 Exact = Fraction | int
 
@@ -59,7 +60,7 @@ def audit(matrix: ArrayLike, query: Query) -> Audit:
 
     Ints, Fractions, Decimals and texts ("1/3", "1e-400") are taken exactly, floats as the binary numbers they are;
     epsilon is rounded up, by at most one unit in its last place. A zero beside a positive neighbour is an infinite
-    loss; a row of zeros is none. O(outputs · answers · reach).
+    loss; a row of zeros is none. O(outputs · answers · reach), on a graph O(outputs · edges).
 
     >>> from inbounds.query import count
     >>> audit([[0.75, 0.25], [0.25, 0.75]], count(1)).ratio
@@ -127,6 +128,8 @@ def worst_ratio(values: NDArray[Any], query: Query) -> Audit:
 
     Floats only point at the pairs that may be the worst; those are compared as the exact numbers they are.
     """
+    if isinstance(query.neighbours, Graph):
+        return _worst_along(values, query.edges)
     worst: dict[Fraction, _Pair] = {}
     for start, stop, distance in query.cliques():
         block = values[:, start:stop]
@@ -141,6 +144,31 @@ def worst_ratio(values: NDArray[Any], query: Query) -> Audit:
                 best = _Pair(high, low, i, (start + int(block[i].argmax()), start + int(block[i].argmin())))
         if best is not None:
             worst[distance] = best
+    return _largest(worst)
+
+
+def _worst_along(values: NDArray[Any], edges: Iterable[Edge]) -> Audit:
+    """As `worst_ratio`: the tail's probability over the head's, along every edge."""
+    worst: dict[Fraction, _Pair] = {}
+    step = max(1, PAIRS_AT_A_TIME // len(values))
+    for length, alike in edges_by_length(edges).items():
+        for start in range(0, len(alike), step):
+            pairs = alike[start : start + step]
+            tails, heads = np.array(pairs, dtype=np.int64).T
+            highs, lows = values[:, tails].ravel(), values[:, heads].ravel()
+            k = int(((lows == 0) & (highs > 0)).argmax())
+            if lows[k] == 0 and highs[k] > 0:
+                return Audit(math.inf, k // len(pairs), pairs[k % len(pairs)], math.inf, float_above(length))
+            best = worst.get(length)
+            for k, high, low in _candidates(highs, lows, best):
+                if best is None or high * best.low > best.high * low:
+                    best = _Pair(high, low, k // len(pairs), pairs[k % len(pairs)])
+            if best is not None:
+                worst[length] = best
+    return _largest(worst)
+
+
+def _largest(worst: "dict[Fraction, _Pair]") -> Audit:
     found = [_audited(pair, distance) for distance, pair in worst.items() if pair.high > pair.low]
     return max(found, key=lambda audit: audit.epsilon, default=Audit(0.0, 0, (0, 0), 1.0, 1.0))
 

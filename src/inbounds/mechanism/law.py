@@ -21,9 +21,9 @@ from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.ratios import largest_ratio, ratio_in_matrix, ratio_in_noise
 from inbounds.mechanism.response import Response
 from inbounds.numbers import Floats, Ints, Sealed, frozen
-from inbounds.query import Everyone, Query
+from inbounds.query import Everyone, Graph, Query
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
-from inbounds.trusted.certify import check_matrix, check_noise
+from inbounds.trusted.certify import check_edges, check_matrix, check_noise
 from inbounds.trusted.extent import MOST_STEPS
 from inbounds.trusted.sample import MatrixSampler, NoiseSampler
 from inbounds.trusted.scale import refuse_beyond_list
@@ -63,7 +63,10 @@ class Matrix:
         weights = self._sealed.array
         if weights.shape != query.shape:
             raise NotADistribution(f"weights must have the shape {query.shape}, got {weights.shape}")
-        check_matrix(weights, query.cliques(), epsilon)
+        if isinstance(query.neighbours, Graph):
+            check_edges(weights, query.edges, epsilon)
+        else:
+            check_matrix(weights, query.cliques(), epsilon)
 
     def matrix(self, query: Query) -> Ints:
         return self._sealed.array
@@ -121,10 +124,15 @@ class Matrix:
     def proof_steps(self, query: Query) -> list[str]:
         """What `check` established, for a reader."""
         outputs, answers = query.shape
-        cliques = sum(1 for _ in query.cliques())
-        return [
+        numbers = [
             f"{outputs * answers} probabilities are whole multiples of 2^-62, none negative",
             f"each of the {answers} columns sums to exactly 1",
+        ]
+        if isinstance(query.neighbours, Graph):
+            return [*numbers, *_steps_along_edges(len(query.edges), outputs)]
+        cliques = sum(1 for _ in query.cliques())
+        return [
+            *numbers,
             f"in each of {cliques} groups of neighbours and for each of {outputs} outputs, "
             "the largest probability is at most p/2^128 times the smallest",
             RATIO_BOUND,
@@ -323,6 +331,15 @@ class Noise:
 
 
 Law = Matrix | Noise | Response
+
+
+def _steps_along_edges(edges: int, outputs: int) -> list[str]:
+    return [
+        f"along each of {edges} edges (each direction is one) and for each of {outputs} outputs, the probability under "
+        "the first answer is at most p/2^128 times that under the second",
+        f"p/2^{EXP_BITS} ≤ e^(epsilon·length), found by a sum rounded down at every step",
+        "along a path the ratios multiply and the lengths add up, so any two answers keep the shortest path's length",
+    ]
 
 
 def _errors(query: Query) -> Floats:

@@ -18,12 +18,15 @@ from inbounds.mechanism.exactly import Exactly
 from inbounds.mechanism.law import Law, Matrix, Noise, sealed
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.origin import Optimality, Origin
-from inbounds.mechanism.repair import mirrored_weights, weights_near
+from inbounds.mechanism.repair import mirrored_weights, weights_along, weights_near
 from inbounds.mechanism.response import Response
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above
 from inbounds.properties import Layout, holding, meaningful, square
-from inbounds.query import Query, as_query
+from inbounds.query import Graph, Query, as_query
+from inbounds.query.places import places_at
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
+from inbounds.trusted.door import is_text
+from inbounds.trusted.incoming import read
 from inbounds.trusted.sample import Draws, entropy, report, simulated
 
 if TYPE_CHECKING:
@@ -138,7 +141,10 @@ class Mechanism:
 
     def _report(self, answers: Any, draws: Draws, *, clip: bool = False) -> Any:
         indices = self.query.index(answers, clip=clip)
-        values = self.query.reported_at(report(self.law.sampler, indices, draws))
+        outputs, places = report(self.law.sampler, indices, draws), self.query.places
+        if places is not None and not is_text(read(answers)):  # coordinates are answered by coordinates
+            return places_at(places, outputs)
+        values = self.query.reported_at(outputs)
         return np.asarray(values).tolist() if indices.ndim == 0 else values
 
     # --- usefulness: the functions of `utility` and `bayes`, as methods -----------------------------------
@@ -252,6 +258,8 @@ def near(matrix: Floats, query: Query, epsilon: Fraction, *, even: bool = False)
     mirror = matrix[::-1, ::-1]
     if query.symmetric and query.ordered and np.abs(matrix - mirror).max() <= SYMMETRY_SLACK:
         return mirrored_weights((matrix + mirror) / 2, query.cliques(), epsilon, even=even)
+    if isinstance(query.neighbours, Graph):
+        return weights_along(matrix, query.edges, epsilon, even=even)
     return weights_near(matrix, query.cliques(), epsilon, even=even)
 
 

@@ -3,7 +3,7 @@
 Reading (`reading`) believes nothing. Integers are written as decimal text, because JSON
 readers elsewhere round numbers beyond 2**53. Fields may be added, never redefined. Version 1 is what 0.1 wrote;
 version 2 says that the query has an allowance for the arithmetic behind real answers, which a reader must know;
-version 3 that the law is two weights.
+version 3 that the law is two weights; version 4 that the answers lie on a graph.
 """
 
 import os
@@ -17,12 +17,13 @@ from inbounds.mechanism import clamped
 from inbounds.mechanism.law import Law, Matrix, Noise
 from inbounds.mechanism.response import Response
 from inbounds.mechanism.spelling import law_json, optimality_json, query_json
+from inbounds.query import Graph
 from inbounds.trusted.extent import MOST_RECOMPUTED
 
 if TYPE_CHECKING:
     from inbounds.mechanism.mechanism import Mechanism
 
-PASSPORT = Kind("passport", "inbounds mechanism", (1, 2, 3))
+PASSPORT = Kind("passport", "inbounds mechanism", (1, 2, 3, 4))
 QUANTILE_PASSPORT = Kind("quantile passport", "inbounds quantile mechanism")
 """Of a law over records, which `mechanism.quantiles` reads and writes."""
 LABEL_PASSPORT = Kind("label passport", "inbounds label mechanism")
@@ -58,6 +59,8 @@ def summary(mechanism: "Mechanism") -> Json:
 
 def version_of(mechanism: "Mechanism") -> int:
     """The oldest version that can say all of it, so that old readers read what they can and refuse the rest."""
+    if isinstance(mechanism.query.neighbours, Graph):
+        return 4
     if isinstance(mechanism.law, Response):
         return 3
     return 2 if mechanism.query.allowance else 1

@@ -1,16 +1,69 @@
 """From floats to weights: integers near a matrix that keep every ratio. Trusted by nobody; the checker decides."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from inbounds.errors import NotConverged
 from inbounds.numbers import Floats, Ints, Wholes
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, ratio_below
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, Edge, ratio_below
+from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length
 
-Ratios = Sequence[tuple[slice | tuple[slice, ...], int]]
+Windows = Sequence[tuple[slice | tuple[slice, ...], int]]
 """Neighbours, as a window of answers (or of answers and levels), and p: weights in it are p / 2**EXP_BITS apart."""
+
+NEAR = 1 - 1e-9
+"""Share of its ratio from which a pair of weights is compared in whole numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Along:
+    """Neighbours as edges: W[:, tails] <= p / 2**EXP_BITS · W[:, heads] for each group (tails, heads, p)."""
+
+    groups: Sequence[tuple[Ints, Ints, int]]
+
+    @classmethod
+    def of(cls, edges: Iterable[Edge], epsilon: Fraction) -> "Along":
+        found = edges_by_length(edges).items()
+        arrays = [(*np.array(pairs, dtype=np.int64).T, ratio_below(epsilon, length)) for length, pairs in found]
+        return cls([(tails, heads, p) for tails, heads, p in arrays])
+
+    def raise_rows(self, weights: Ints) -> None:
+        """Raise entries, in place, until every row keeps every ratio: from each answer that rose to those beside it."""
+        rose = np.ones(weights.shape[1], dtype=np.bool_)
+        while rose.any():
+            now, rose = rose, np.zeros_like(rose)
+            for tails, heads, p in self.groups:
+                live = np.flatnonzero(now[tails])
+                step = max(1, PAIRS_AT_A_TIME // len(weights))
+                for start in range(0, len(live), step):
+                    chosen = live[start : start + step]
+                    rose[_raised(weights, tails[chosen], heads[chosen], p)] = True
+
+    def shortage(self, leftover: Wholes) -> int:
+        """As `_leftover_shortage`."""
+        found = max(0, -int(leftover.min()))
+        for tails, heads, p in self.groups:
+            gain = max(1, p - (1 << EXP_BITS))
+            lacking = (leftover[tails] * (1 << EXP_BITS)) - p * leftover[heads]
+            found = max(found, -(-int(lacking.max()) // gain))
+        return found
+
+
+def _raised(weights: Ints, tails: Ints, heads: Ints, p: int) -> Ints:
+    """Raise the heads of some edges, in place; which of them rose."""
+    highs, lows = weights[:, tails], weights[:, heads]
+    rows, columns = np.nonzero(highs > lows * (p / 2**EXP_BITS * NEAR))
+    least = least_neighbour(highs[rows, columns], p)
+    lacking = least > lows[rows, columns]
+    raised: Ints = heads[columns[lacking]]
+    np.maximum.at(weights, (rows[lacking], raised), least[lacking])
+    return raised
+
+
+Ratios = Windows | Along
 
 
 def least_neighbour(high: Ints, p: int) -> Ints:
@@ -35,7 +88,7 @@ def least_neighbour(high: Ints, p: int) -> Ints:
     return least
 
 
-def raise_rows(weights: Ints, ratios: Ratios) -> None:
+def raise_rows(weights: Ints, ratios: Windows) -> None:
     """Raise entries, in place, until every row keeps every ratio; raising only costs utility.
 
     On a line one sweep each way is enough (an entry is raised by its larger neighbour, never by a smaller
@@ -52,7 +105,7 @@ def raise_rows(weights: Ints, ratios: Ratios) -> None:
                 changed = True
 
 
-def _leftover_shortage(leftover: Wholes, ratios: Ratios) -> int:
+def _leftover_shortage(leftover: Wholes, ratios: Windows) -> int:
     """How many more units in every column would make the leftovers themselves a private row; 0 if they are."""
     shortage = max(0, -int(leftover.min()))
     for window, p in ratios:
@@ -79,11 +132,11 @@ def keep_ratios(
     reserve = 0
     while reserve < (reserve_limit or total):
         weights = np.floor(shares * float(total - reserve)).astype(np.int64)
-        raise_rows(weights, ratios)
+        ratios.raise_rows(weights) if isinstance(ratios, Along) else raise_rows(weights, ratios)
         leftover: Wholes = total - weights.sum(axis=0, dtype=object)
         each = max(0, leftover.min()) // (others + 1) if even else 0
         rest = leftover - others * each
-        shortage = _leftover_shortage(rest, ratios)
+        shortage = ratios.shortage(rest) if isinstance(ratios, Along) else _leftover_shortage(rest, ratios)
         if not shortage:
             surest = weights.min(axis=tuple(range(1, weights.ndim))).argmax()
             weights += each
@@ -97,7 +150,16 @@ def weights_near(
     matrix: Floats, cliques: Iterable[Clique], epsilon: Fraction, *, total: int = TOTAL, even: bool = False
 ) -> Ints:
     """`keep_ratios` near a matrix (non-negative, columns with mass); one sure output where nothing else is private."""
-    ratios: Ratios = [(slice(c.start, c.stop), ratio_below(epsilon, c.distance)) for c in cliques]
+    ratios = [(slice(c.start, c.stop), ratio_below(epsilon, c.distance)) for c in cliques]
+    return _weights_near(matrix, ratios, total, even)
+
+
+def weights_along(matrix: Floats, edges: Iterable[Edge], epsilon: Fraction, *, even: bool = False) -> Ints:
+    """As `weights_near` for answers on a graph."""
+    return _weights_near(matrix, Along.of(edges, epsilon), TOTAL, even)
+
+
+def _weights_near(matrix: Floats, ratios: Ratios, total: int, even: bool) -> Ints:
     try:
         return keep_ratios(matrix / matrix.sum(axis=0), ratios, total=total, even=even)
     except NotConverged:

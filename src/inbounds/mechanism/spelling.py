@@ -13,7 +13,10 @@ from inbounds.mechanism.law import Law, Matrix, Noise
 from inbounds.mechanism.origin import Optimality
 from inbounds.mechanism.response import Response
 from inbounds.numbers import Ints
-from inbounds.query import Cells, Everyone, Metric, Neighbours, Query, Reach, Scale
+from inbounds.query import Cells, Everyone, Graph, Metric, Neighbours, Query, Reach, Scale
+from inbounds.query.places import PlaceTuples, place_label
+from inbounds.trusted.bounds import Edge
+from inbounds.trusted.certify import edges_by_length
 from inbounds.trusted.extent import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_LISTED, MOST_ROUNDED
 
 _MOST_WHOLE = 10**19
@@ -35,8 +38,9 @@ def query_json(query: Query) -> Json:
         },
         "neighbours": _neighbours_json(query.neighbours),
         "rounds": query.rounds,
-        "labels": list(query.labels) if query.labels is not None else None,
+        "labels": list(query.labels) if query.labels is not None and query.places is None else None,
         **({"allowance": str(query.allowance)} if query.allowance else {}),
+        **({"places": [" ".join(map(str, place)) for place in query.places]} if query.places is not None else {}),
     }
 
 
@@ -48,12 +52,23 @@ def read_query(part: Json, most: int = MOST_CELLS) -> Query:
     if part["rounds"] and len(answers) > MOST_ROUNDED:
         raise ValueError(f"a query that rounds must have at most {MOST_ROUNDED} cells in a file")
     outputs = Cells.around(answers) if part["outputs"] is None else _read_cells(part["outputs"], len(answers), most)
+    places = None if part.get("places") is None else _read_places(part["places"], len(answers))
     labels = None if part["labels"] is None else _read_labels(part["labels"], len(answers))
+    if places is not None:
+        if labels is not None:
+            raise ValueError("answers must have labels or places, not both")
+        labels = tuple(map(place_label, places))
     if not isinstance(part["rounds"], bool):
         raise TypeError("rounds must be true or false")
     neighbours = _read_neighbours(part["neighbours"])
     allowance = read_fraction(part.get("allowance", "0"))
-    return Query(read_line(part["kind"]), answers, outputs, neighbours, part["rounds"], labels, allowance)
+    return Query(read_line(part["kind"]), answers, outputs, neighbours, part["rounds"], labels, allowance, places)
+
+
+def _read_places(part: Any, answers: int) -> PlaceTuples:
+    if not isinstance(part, list) or len(part) != answers or not all(isinstance(place, str) for place in part):
+        raise TypeError("places must be texts, one for each answer")
+    return tuple(tuple(map(read_fraction, place.split(" "))) for place in part)
 
 
 def _read_cells(part: Json, answers: int, most: int) -> Cells:
@@ -91,6 +106,24 @@ def _neighbours_json(neighbours: Neighbours) -> Json:
             return {"metric": str(unit)}
         case Everyone():
             return {"everyone": True}
+        case Graph(edges):
+            alike = edges_by_length(edges)
+            lines = [numbers_text(end for pair in pairs for end in pair) for pairs in alike.values()]
+            return {"graph": {"lengths": [*map(str, alike)], "edges": lines}}
+
+
+def _read_graph(part: Json) -> Graph:
+    """Lengths, and for each of them a line of its edges: tail head tail head …"""
+    lengths, lines = part["lengths"], part["edges"]
+    if not (isinstance(lengths, list) and isinstance(lines, list) and len(lengths) == len(lines) and len(part) == 2):
+        raise ValueError("a graph must have lengths and, for each of them, a line of edges")
+    found: list[Edge] = []
+    for text, line in zip(lengths, lines, strict=True):
+        length, ends = read_fraction(text), whole_numbers(line)
+        if len(ends) % 2:
+            raise ValueError("an edge must have two ends")
+        found += [Edge(tail, head, length) for tail, head in zip(ends[::2], ends[1::2], strict=True)]
+    return Graph(tuple(found))
 
 
 def _read_neighbours(part: Json) -> Neighbours:
@@ -103,7 +136,9 @@ def _read_neighbours(part: Json) -> Neighbours:
             return Metric(read_fraction(unit))
         case {"everyone": True}:
             return Everyone()
-    raise ValueError("neighbours must be a reach, a metric or everyone")
+        case {"graph": dict(edges)}:
+            return _read_graph(edges)
+    raise ValueError("neighbours must be a reach, a metric, everyone or a graph")
 
 
 def law_json(law: Law) -> Json:

@@ -13,7 +13,8 @@ from inbounds.query.constructors import (
     with_neighbours,
     with_outputs,
 )
-from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
+from inbounds.query.graphs import graph, grid, histogram_of, pair_of_counts, tree
+from inbounds.query.neighbours import Everyone, Graph, Metric, Neighbours, Reach
 from inbounds.query.quantile import Quantile, median, quantile
 from inbounds.query.query import Query, as_query
 from inbounds.trusted.scale import Scale
@@ -21,6 +22,7 @@ from inbounds.trusted.scale import Scale
 __all__ = [
     "Cells",
     "Everyone",
+    "Graph",
     "Metric",
     "Neighbours",
     "Outputs",
@@ -34,12 +36,17 @@ __all__ = [
     "cells",
     "count",
     "extreme",
+    "graph",
+    "grid",
+    "histogram_of",
     "interval",
     "mean",
     "median",
     "ordinal",
+    "pair_of_counts",
     "quantile",
     "total",
+    "tree",
     "with_neighbours",
     "with_outputs",
 ]

@@ -4,9 +4,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
+from operator import itemgetter
 
-from inbounds.numbers import exact, whole
-from inbounds.trusted.bounds import Clique
+import numpy as np
+
+from inbounds.numbers import Floats, exact, whole
+from inbounds.trusted.bounds import Clique, Edge
+from inbounds.trusted.extent import MOST_EDGES
 from inbounds.trusted.scale import Scale
 
 
@@ -86,4 +91,73 @@ class Metric:
         return f"any two, epsilon for every {self.unit} of distance"
 
 
-Neighbours = Reach | Everyone | Metric
+@dataclass(frozen=True)
+class Graph:
+    """Edges between answers, each with a length: ratio exp(epsilon·length) from its tail to its head.
+
+    One-way edges are allowed: an edge says nothing of the way back. Ratios along a path multiply, so any two answers
+    keep exp(epsilon·length of the shortest path): d-privacy in the graph's own metric (001 Definition (4)).
+    """
+
+    edges: tuple[Edge, ...]
+
+    def __post_init__(self) -> None:
+        if type(self.edges) is not tuple or not all(map(_is_plain, self.edges)):
+            raise TypeError("edges must be a tuple of Edge(tail, head, length): two plain ints and a Fraction")
+        if not 0 < len(self.edges) <= MOST_EDGES:
+            raise ValueError(f"a graph must have between 1 and {MOST_EDGES} edges, got {len(self.edges)}")
+        for tail, head, length in self.edges:
+            if tail == head or min(tail, head) < 0:
+                raise ValueError(f"an edge must join two different answers, got {tail} and {head}")
+            if not length > 0:
+                raise ValueError(f"length must be positive, got {length}; two answers 0 apart are one answer")
+        object.__setattr__(self, "edges", tuple(sorted(self.edges, key=itemgetter(0, 1))))
+        if any(here[:2] == after[:2] for here, after in pairwise(self.edges)):
+            raise ValueError("edges must join each two answers at most once in each direction")
+
+    def __reduce__(self) -> tuple[type["Graph"], tuple[tuple[Edge, ...]]]:
+        return Graph, (self.edges,)  # copies and pickles are checked anew
+
+    def cliques(self, answers: Scale) -> Iterator[Clique]:
+        raise ValueError("answers on a graph have edges, not runs of neighbours on a line; this is not known for them")
+
+    def cuts(self, answers: Scale) -> tuple[int, ...]:
+        return ()
+
+    def sensitivity(self, answers: Scale) -> Fraction:
+        """A length of 1 is what epsilon pays for."""
+        return Fraction(1)
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether every edge has one of the same length back."""
+        found = set(self.edges)
+        return all(Edge(head, tail, length) in found for tail, head, length in self.edges)
+
+    def distances(self, answers: int, *, directed: bool = True) -> Floats:
+        """distances[j, k]: the length of the shortest path from j to k along the edges; inf where there is none.
+
+        directed=False: every edge may be gone both ways.
+        """
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import shortest_path
+
+        tails, heads, lengths = zip(*self.edges, strict=True)
+        joined = csr_array((np.array([*map(float, lengths)]), (tails, heads)), shape=(answers, answers))
+        return np.asarray(shortest_path(joined, method="D", directed=directed))
+
+    def connected(self, answers: int) -> bool:
+        """Whether there is a path from every answer to every other."""
+        return bool(np.isfinite(self.distances(answers)).all())
+
+    def __str__(self) -> str:
+        count = len(self.edges) // 2 if self.both_ways else len(self.edges)
+        return f"{count} {'edges' if self.both_ways else 'one-way edges'}, epsilon for every 1 of length"
+
+
+def _is_plain(edge: Edge) -> bool:
+    """Exact types only: a subclass could tell the checker something else than the reader."""
+    return type(edge) is Edge and [*map(type, edge)] == [int, int, Fraction]
+
+
+Neighbours = Reach | Everyone | Metric | Graph

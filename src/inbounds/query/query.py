@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from inbounds.numbers import Ints, frozen
 from inbounds.query.cells import Cells, wholes
-from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
-from inbounds.trusted.bounds import Clique
-from inbounds.trusted.door import Door, Grid, Labels, Rounding
+from inbounds.query.neighbours import Everyone, Graph, Metric, Neighbours, Reach
+from inbounds.query.places import check_places
+from inbounds.trusted.bounds import Clique, Edge
+from inbounds.trusted.door import Door, Grid, Labels, Places, Rounding
 from inbounds.trusted.extent import MOST_ANSWERS
 from inbounds.trusted.scale import Scale, refuse_beyond_list
 
@@ -32,7 +33,8 @@ class Query:
 
     kind: what people call it. rounds: real answers are first rounded down into the answers' own cells.
     labels: the names of the answers when they are categories without order or distance. allowance: what the caller's
-    own arithmetic may add to the distance of two real answers without moving them past the reach.
+    own arithmetic may add to the distance of two real answers without moving them past the reach. places: coordinates
+    of the answers of a graph, whose labels are then `place_label` of them.
     """
 
     kind: str
@@ -42,6 +44,7 @@ class Query:
     rounds: bool = False
     labels: tuple[str, ...] | None = None
     allowance: Fraction = Fraction(0)
+    places: tuple[tuple[Fraction, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         self._refuse_lookalikes()
@@ -53,8 +56,9 @@ class Query:
             )
         if len(self.cuts) == len(self.answers) - 1:
             raise ValueError("no two answers are neighbours, so nothing would be promised")
-        if self.labels is not None and not isinstance(self.neighbours, Everyone):
+        if self.labels is not None and not isinstance(self.neighbours, Everyone | Graph):
             raise ValueError("labels have no distance: all of them must be neighbours")
+        self._check_graph()
         if self.kind in EVEN and not self.answers.regular:
             raise ValueError(f"the answers of a {self.kind} must be evenly spaced")
         if self.kind == "count" and (self.answers.start != 0 or self.answers.unit != 1):
@@ -67,10 +71,26 @@ class Query:
         if not self.one_output_per_answer:
             self.home  # noqa: B018 - refuses outputs that do not cover the answers
 
+    def _check_graph(self) -> None:
+        if not isinstance(self.neighbours, Graph):
+            if self.places is not None:
+                raise ValueError("places must be those of answers on a graph")
+            return
+        n = len(self.answers)
+        if self.labels is None or len(self.labels) != n or len(set(self.labels)) != n:
+            raise ValueError("answers on a graph must have labels, all different and one for each")
+        plain = self.answers == Scale(Fraction(0), Fraction(1), range(n)) and self.one_output_per_answer
+        if not plain or self.rounds or self.allowance:
+            raise ValueError("answers on a graph must be numbered 0, 1, 2, …, with one output for each")
+        if max(max(edge.tail, edge.head) for edge in self.neighbours.edges) >= n:
+            raise ValueError(f"edges must join two of the {n} answers")
+        if self.places is not None:
+            check_places(self.places, self.labels)
+
     def _refuse_lookalikes(self) -> None:
         """Exact types only: a subclass could tell the checker something else than the sampler or the reader."""
-        if type(self.neighbours) not in (Reach, Everyone, Metric):
-            raise TypeError("neighbours must be Reach, Everyone or Metric: the checker knows no others")
+        if type(self.neighbours) not in (Reach, Everyone, Metric, Graph):
+            raise TypeError("neighbours must be Reach, Everyone, Metric or Graph: the checker knows no others")
         if type(self.outputs) is not Cells:
             raise TypeError(f"outputs must be Cells, got {type(self.outputs).__name__}")
         for scale in (self.answers, self.outputs.lowers, self.outputs.uppers, self.outputs.values):
@@ -86,7 +106,10 @@ class Query:
 
     def __reduce__(self) -> tuple[type["Query"], tuple[Any, ...]]:
         fields = (self.kind, self.answers, self.outputs, self.neighbours, self.rounds, self.labels, self.allowance)
-        return Query, fields  # copies and pickles are checked anew, and carry nothing that could be written to
+        return Query, (
+            *fields,
+            self.places,
+        )  # copies and pickles are checked anew, and carry nothing that could be written to
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -136,6 +159,11 @@ class Query:
     def cliques(self) -> Iterator[Clique]:
         """All neighbour constraints, as runs of answers that are neighbours of each other."""
         return self.neighbours.cliques(self.answers)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """All neighbour constraints of answers on a graph; empty for all others, whose constraints are cliques."""
+        return self.neighbours.edges if isinstance(self.neighbours, Graph) else ()
 
     @property
     def cuts(self) -> tuple[int, ...]:
@@ -209,6 +237,11 @@ class Query:
         found = self.outputs.values.numbers()
         return None if found.dtype == object else frozen(found)
 
+    @cached_property
+    def coordinates(self) -> NDArray[np.float64] | None:
+        """coordinates[j] of the place of answer j, as floats; None for answers without."""
+        return None if self.places is None else frozen(np.array([[*map(float, place)] for place in self.places]))
+
     def reported_at(self, outputs: Ints) -> NDArray[Any]:
         """What is published for these outputs: as `reported`, however many there are."""
         if self.labels is not None:
@@ -262,7 +295,7 @@ class Query:
     def door(self) -> Door:
         """Where true answers come in."""
         if self.labels is not None:
-            return Labels(self.labels)
+            return Labels(self.labels) if self.places is None else Places(self.labels, self.places)
         if self.rounds:
             return Rounding(self.answers, self.cell, self.allowance, self.cuts)
         return Grid(self.answers)
@@ -280,14 +313,15 @@ class Query:
 
     def _allowed(self) -> str:
         if not self.ordered:
-            return "among the declared labels"
+            return "among the declared labels" if self.places is None else "among the declared places"
         if self.rounds:
             half = self.answers.unit / 2
             return f"numbers from {self.answers[0] - half} to {self.answers[-1] + half} outside any hole"
         return f"on the grid {self.answers!r}"
 
     def __repr__(self) -> str:
-        what = f"{len(self.labels)} labels" if self.labels is not None else repr(self.answers)
+        named = "labels" if self.places is None else "places"
+        what = f"{len(self.labels)} {named}" if self.labels is not None else repr(self.answers)
         extra = "" if self.one_output_per_answer else f", reported in {self.outputs!r}"
         return f"<{self.kind}: {what}{extra}; neighbours: {self.neighbours}>"
 

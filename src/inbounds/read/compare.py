@@ -15,7 +15,7 @@ from inbounds.loss import Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Query
+from inbounds.query import Graph, Query
 from inbounds.read.latex import latex_table
 
 __all__ = [
@@ -271,6 +271,8 @@ def fitting(query: Query, epsilon: Number, loss: Loss | None = None) -> tuple[di
     left_out: dict[str, str] = {}
     large = query.shape[0] * query.shape[1] > MATRIX_LIMIT
     for name, row in REGISTRY.items():
+        if row.on_graphs and not isinstance(query.neighbours, Graph):
+            continue
         if row.needs:
             left_out[name] = f"needs {row.needs}"
             continue
@@ -349,6 +351,8 @@ def by_short_name(mechanisms: Iterable[Mechanism]) -> dict[str, Mechanism]:
 
 def usual(query: Query) -> tuple[str, ...]:
     """The losses that a query is judged by unless others are named."""
+    if isinstance(query.neighbours, Graph) and query.neighbours.connected(len(query.answers)):
+        return ("distance", "zero-one")
     return ("absolute", "squared", "zero-one") if query.ordered else ("zero-one",)
 
 

@@ -6,7 +6,7 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.claims import claimed
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.numbers import decimal
-from inbounds.query import Everyone, Metric, Query
+from inbounds.query import Everyone, Graph, Metric, Query
 
 __all__ = ["LEGEND", "MEANING", "accuracy", "claimed", "promise", "proof", "relation", "subject"]
 
@@ -32,6 +32,12 @@ def promise(mechanism: Mechanism) -> str:
             f"{factor:.4g} (epsilon {decimal(mechanism.epsilon)}), and by that factor again for every further {unit}."
         )
     query = mechanism.query
+    if isinstance(query.neighbours, Graph):
+        return (
+            f"Two true answers that are joined by an edge 1 long give any report with probabilities that differ by a "
+            f"factor of at most {factor:.4g} (epsilon {decimal(mechanism.epsilon)}), any two true answers by that "
+            f"factor for every 1 of the shortest path between them; nothing is promised where there is no path."
+        )
     if not query.covers_one_record:
         return (
             f"Any report is at most {factor:.4g} times likelier under one true answer than under another at most "
@@ -82,7 +88,7 @@ def _cuts(query: Query) -> str:
 def subject(query: Query) -> str:
     """What is reported about."""
     if not query.ordered:
-        return f"one of {len(query.answers)} labels"
+        return f"one of {len(query.answers)} {'labels' if query.places is None else 'places'}"
     first, last = query.answers[0], query.answers[-1]
     return f"{query.kind} with {len(query.answers)} possible answers from {first} to {last}"
 
@@ -91,6 +97,8 @@ def relation(query: Query) -> str:
     """Which true answers count as neighbours."""
     if isinstance(query.neighbours, Everyone):
         return "any two true answers are neighbours"
+    if isinstance(query.neighbours, Graph):
+        return f"true answers are compared along {query.neighbours}"
     if isinstance(query.neighbours, Metric):
         what = "the cells of every two true answers" if query.rounds else "every two true answers"
         return f"{what} are compared, epsilon for each {query.neighbours.unit} between them"

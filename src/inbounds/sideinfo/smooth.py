@@ -31,7 +31,7 @@ from inbounds.errors import NotADistribution, TooLarge
 from inbounds.loss import LossLike, as_loss
 from inbounds.mechanism.law import sealed
 from inbounds.mechanism.limits import MATRIX_LIMIT
-from inbounds.mechanism.repair import Ratios, keep_ratios
+from inbounds.mechanism.repair import Windows, keep_ratios
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, whole
 from inbounds.query import extreme
 from inbounds.sideinfo.cauchy import snapped, split
@@ -147,7 +147,7 @@ def smooth_release(low: int, high: int, epsilon: Number, beta: Number) -> Smooth
     return SmoothRelease(bound, int(low), int(high), growth, weights)
 
 
-def _ratios(span: int, growth: Sequence[int], epsilon: Fraction) -> Ratios:
+def _ratios(span: int, growth: Sequence[int], epsilon: Fraction) -> Windows:
     """The windows as the repair knows them: a slice of answers, a slice of levels, and the ratio they keep."""
     p = exp_below(epsilon)
     return [((slice(start, stop), slice(first, last + 1)), p) for start, stop, first, last in windows(span, growth)]

@@ -22,6 +22,14 @@ class Clique(NamedTuple):
     distance: Fraction
 
 
+class Edge(NamedTuple):
+    """Pr[i | tail] <= exp(epsilon·length) · Pr[i | head] for every output i; the other way needs an edge of its own."""
+
+    tail: int
+    head: int
+    length: Fraction
+
+
 @lru_cache(maxsize=4096)
 def exp_below(x: Fraction) -> int:
     """An integer p with p / 2**EXP_BITS <= exp(x), for 0 <= x <= 64; relative error below 2**-120.

@@ -7,8 +7,8 @@ answers j, k and every output i,
     W[i, j] · 2**128 <= p · W[i, k]      with  p / 2**128 <= exp(epsilon · distance),
 
 hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere. One checker
-for each kind of law: a matrix, a noise table, a matrix over states, a product of matrices, randomized response, blocks
-of labels; `_within_ratio` for all.
+for each kind of law: a matrix over runs of neighbours or the edges of a graph, a noise table, a matrix over states, a
+product of matrices, randomized response, blocks of labels; `_within_ratio` for all.
 """
 
 import math
@@ -20,7 +20,7 @@ import numpy as np
 
 from inbounds.errors import NotADistribution, PrivacyViolation
 from inbounds.numbers import Ints, Wholes
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, ratio_below
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, Edge, ratio_below
 
 Window = tuple[int, int, int, int]
 """Answers start..stop-1 at levels first..last are neighbours of each other."""
@@ -28,6 +28,7 @@ Window = tuple[int, int, int, int]
 Pairs = Iterable[tuple[int, int]]
 
 CLIQUES_AT_A_TIME = 64
+PAIRS_AT_A_TIME = 1 << 14
 BASE, DIGIT = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
@@ -44,6 +45,43 @@ def check_matrix(weights: Ints, cliques: Iterable[Clique], epsilon: Fraction) ->
             if not _all_within_ratio(highs, lows, p):
                 for block, (start, stop, _) in zip(blocks, some, strict=True):
                     _check_rows(block, range(start, stop), p)
+
+
+def check_edges(weights: Ints, edges: Sequence[Edge], epsilon: Fraction) -> None:
+    """Raise unless the weights are a distribution in every column and private across every edge.
+
+    W[i, tail] · 2**128 <= p · W[i, head] with p / 2**128 <= exp(epsilon · length). Along a path the ratios multiply
+    and the lengths add up, so any two answers keep the length of the shortest path between them.
+    """
+    if weights.dtype != np.int64 or weights.ndim != 2 or weights.size == 0:
+        raise NotADistribution("weights must be a two-dimensional array of int64")
+    check_distributions(weights)
+    outputs, answers = weights.shape
+    at_a_time = max(1, PAIRS_AT_A_TIME // outputs)
+    for length, alike in edges_by_length(edges).items():
+        p = ratio_below(epsilon, length)
+        for start in range(0, len(alike), at_a_time):
+            some = alike[start : start + at_a_time]
+            if not all(0 <= tail < answers and 0 <= head < answers for tail, head in some):
+                raise NotADistribution(f"edges must join two of the {answers} answers")
+            tails, heads = np.array(some, dtype=np.int64).T
+            if not _all_within_ratio(weights[:, tails], weights[:, heads], p):
+                for tail, head in some:
+                    _check_edge(weights[:, tail], weights[:, head], (tail, head), p)
+
+
+def edges_by_length(edges: Iterable[Edge]) -> dict[Fraction, list[tuple[int, int]]]:
+    """(tail, head) of the edges of every length."""
+    found: dict[Fraction, list[tuple[int, int]]] = {}
+    for tail, head, length in edges:
+        found.setdefault(length, []).append((tail, head))
+    return found
+
+
+def _check_edge(highs: Ints, lows: Ints, pair: tuple[int, int], p: int) -> None:
+    for i, (high, low) in enumerate(zip(highs.tolist(), lows.tolist(), strict=True)):
+        if not _within_ratio(high, low, p):
+            raise PrivacyViolation(i, pair, times(high, low), p / 2**EXP_BITS)
 
 
 def check_states(weights: Ints, windows: Iterable[Window], epsilon: Fraction) -> None:

@@ -51,6 +51,64 @@ class Labels:
 
 
 @dataclass(frozen=True)
+class Places:
+    """Answers with coordinates: the label of a place, or its numbers along the last axis; nothing in between.
+
+    Coordinates are below 2**52 in size and differ as floats, so that a float, or an int taken for one, is at most one
+    place: an int that no float holds is beyond them all.
+    """
+
+    labels: tuple[str, ...]
+    places: tuple[tuple[Fraction, ...], ...]
+
+    @cached_property
+    def _place(self) -> dict[tuple[Any, ...], int]:
+        return {place: j for j, place in enumerate(self.places)}
+
+    @cached_property
+    def _near(self) -> dict[tuple[float, ...], int]:
+        return {tuple(map(float, place)): j for j, place in enumerate(self.places)}
+
+    def positions(self, answers: Any, *, clip: bool = False) -> Ints:
+        given = read(answers)
+        if is_text(given):
+            return Labels(self.labels).positions(answers)
+        axes = len(self.places[0])
+        values = numbers(given)
+        if values.ndim == 0 or values.shape[-1] != axes:
+            raise ValueError(f"true answers must be labels, or {axes} coordinates each along the last axis")
+        rows = values.reshape(-1, axes)
+        if values.dtype.kind == "O":
+            flat = [self._of_objects(row) for row in rows.tolist()]
+        else:
+            flat = [self._near.get(tuple(row), -1) for row in rows.astype(np.float64).tolist()]
+        return np.array(flat, dtype=np.int64).reshape(values.shape[:-1])
+
+    def _of_objects(self, row: list[Any]) -> int:
+        """By exact numbers; a row with a float among them is also compared as floats."""
+        found = tuple(map(fraction, row))
+        place = self._place.get(found, -1)
+        if place < 0 and None not in found and any(isinstance(value, float) for value in row):
+            return self._near.get(tuple(map(_float, found)), -1)
+        return place
+
+
+def _float(value: Fraction | None) -> float:
+    """The nearest float; one beyond all places for what is larger than every float."""
+    try:
+        return math.nan if value is None else float(value)
+    except OverflowError:
+        return math.inf
+
+
+def is_text(given: NDArray[Any]) -> bool:
+    """Whether an array holds texts alone: labels rather than coordinates."""
+    return given.dtype.kind == "U" or (
+        given.dtype.kind == "O" and given.size > 0 and all(isinstance(value, str) for value in given.ravel().tolist())
+    )
+
+
+@dataclass(frozen=True)
 class Grid:
     """Answers on a grid: the nearest point, where one is near enough to be meant."""
 
@@ -322,4 +380,4 @@ def _one_by_one(given: NDArray[Any], place: Callable[[Any], int]) -> Ints:
     return np.array([place(value) for value in values], dtype=np.int64).reshape(given.shape)
 
 
-Door = Labels | Grid | Rounding
+Door = Labels | Places | Grid | Rounding

@@ -7,6 +7,9 @@ costs more than a fifth of a second and 50 megabytes.
 MOST_ANSWERS = 1 << 53
 """Answers of any query: positions, and every whole number up to them, are exact as floats too."""
 
+MOST_EDGES = 1 << 21
+"""Edges of a graph of answers: all pairs of a map of 1448 cells, both ways."""
+
 MOST_LISTED = 1 << 27
 """Values of one scale or one noise table that are ever written out in an array (a gigabyte)."""
 

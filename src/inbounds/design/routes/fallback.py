@@ -48,6 +48,8 @@ def bound_at_hand(problem: Problem) -> float:
     the prior is narrow. The worst answer loses at least the average of all. Cost: as a few `geometric.solve`.
     """
     n, cliques = problem.shape[1], problem.cliques
+    if problem.edges is not None:
+        return -np.inf
     prior = np.full(n, 1.0 / n) if problem.worst else problem.prior
     free = replace(problem, prior=prior, worst=False, properties=frozenset(), limits=())
     if all(b - a <= 2 for a, b, _ in cliques):
@@ -73,6 +75,10 @@ def _closed_forms(problem: Problem) -> Iterator[Floats]:
     """Private for every neighbourhood: a clique of k steps and distance d allows the ratio alpha^-k when a step
     allows 1/alpha. Neighbouring outputs of explicit fair then differ by at most 1/alpha too."""
     m, n = problem.shape
+    if problem.edges is not None:
+        yield np.full((m, n), 1.0 / m)
+        yield response_matrix(problem.home, n, problem.epsilon * float(problem.edges.lengths.min()))
+        return
     wide = [(b - a - 1, d) for a, b, d in problem.cliques if b - a > 1]
     nearest, per_step = min((d for _, d in wide), default=1.0), min((d / k for k, d in wide), default=1.0)
     ratios = [_ratio_of(name) for name in names(problem) if name.startswith("column_ratio")]

@@ -1,0 +1,95 @@
+"""Mechanisms for answers on a graph: the metric's own geometric mechanism, and planar Laplace on the cells of a map."""
+
+import math
+
+import numpy as np
+
+from inbounds.catalog.grid import dense
+from inbounds.design.closed.metric import geometric_matrix
+from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.numbers import Floats, Ints, Number, as_epsilon
+from inbounds.query import Graph, Query, as_query
+
+LEAST = 45.0
+"""exp(-45) is below 2^-62: noise further out has no weight."""
+
+WIDEST = 1 << 24
+"""Cells of the table of planar noise."""
+
+
+def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
+    """Pr[i | j] = w_i · exp(-epsilon·d(i, j)), d the shortest path, w from the condition that columns sum to one.
+
+    Every edge is used up in both directions. Where some w would be negative, exp(-c·epsilon·d) with each column
+    divided by its sum instead, at the largest c for which that is private: 1/2 <= c <= 1, since the sums of
+    two answers L apart differ by a factor of at most exp(c·epsilon·L). One-way edges count both ways.
+    """
+    bound, network = as_epsilon(epsilon), _graph(dense(as_query(query)), "metric_geometric")
+    far = float(bound) * network.distances(len(query.answers), directed=False)
+    reference = "Chatzikokolakis, Andrés, Bordenabe, Palamidessi, Broadening the scope of differential privacy, 2013"
+    origin = Origin("metric_geometric", {}, reference)
+    return certified(geometric_matrix(far, *_edges(query, float(bound))), query, bound, origin)
+
+
+def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
+    """Two-dimensional Laplace noise on the cells of a map, beyond its edge moved to the nearest cell of it.
+
+    Pr[noise = (a, b)] is proportional to exp(-c·sqrt(a² + b²)) over all cells of the plane: the same for every true
+    cell, so the ratio between two is at most exp(c · straight-line distance). c is the largest rate that every edge of
+    the map allows: epsilon for ib.grid, epsilon over the stretch where there is one.
+    """
+    bound = as_epsilon(epsilon)
+    _graph(dense(as_query(query)), "planar_laplace")
+    rows, columns, step = _map(query)
+    tails, heads, lengths = _edges(query, float(bound))
+    at = query.coordinates
+    assert at is not None
+    rate = step * float((lengths / np.sqrt(((at[tails] - at[heads]) ** 2).sum(axis=1))).min())
+    reach = math.ceil(LEAST / rate) + max(rows, columns)
+    if (2 * reach + 1) ** 2 > WIDEST:
+        raise ValueError("epsilon is too small for a map of cells this small; use larger cells or metric_geometric")
+    a = np.arange(-reach, reach + 1.0)
+    noise = np.exp(-rate * np.hypot(a[:, None], a))
+    matrix = _clamped(_clamped(noise / noise.sum(), rows).transpose(2, 0, 1), columns)
+    matrix = matrix.transpose(2, 0, 3, 1).reshape(query.shape)
+    reference = "Andrés, Bordenabe, Chatzikokolakis, Palamidessi, Geo-indistinguishability, 2013"
+    return certified(matrix / matrix.sum(axis=0), query, bound, Origin("planar_laplace", {}, reference))
+
+
+def _clamped(noise: Floats, size: int) -> Floats:
+    """clamped[i, j, …]: noise along the first axis that takes j to i, cut to 0..size-1; sums from the outside in."""
+    reach = len(noise) // 2
+    below, above = np.cumsum(noise, axis=0), np.cumsum(noise[::-1], axis=0)[::-1]
+    i, j = np.indices((size, size))
+    found = noise[reach + i - j]
+    found[0] = below[reach - np.arange(size)]
+    if size > 1:
+        found[-1] = above[reach + size - 1 - np.arange(size)]
+    else:
+        found[0] = noise.sum(axis=0)
+    return np.asarray(found)
+
+
+def _graph(query: Query, name: str) -> Graph:
+    if not isinstance(query.neighbours, Graph):
+        raise ValueError(f"{name} needs answers on a graph, such as ib.grid(10, 10)")
+    return query.neighbours
+
+
+def _edges(query: Query, epsilon: float) -> tuple[Ints, Ints, Floats]:
+    """Tails, heads, and epsilon · lengths."""
+    tails, heads, lengths = zip(*query.edges, strict=True)
+    return np.array(tails), np.array(heads), epsilon * np.array([*map(float, lengths)])
+
+
+def _map(query: Query) -> tuple[int, int, float]:
+    """Rows, columns and step of a full map of square cells, in reading order; anything else is refused."""
+    at, message = query.coordinates, "planar_laplace needs a map of square cells, such as ib.grid(10, 10)"
+    if at is None or at.shape[1] != 2:
+        raise ValueError(message)
+    xs, ys = np.unique(at[:, 0]), np.unique(at[:, 1])
+    steps = np.concatenate([np.diff(xs), np.diff(ys)])
+    whole = np.stack(np.meshgrid(xs, ys, indexing="ij"), axis=-1).reshape(-1, 2)
+    if not np.array_equal(at, whole) or not np.allclose(steps, steps[0], rtol=1e-9):
+        raise ValueError(message)
+    return len(xs), len(ys), float(steps[0])

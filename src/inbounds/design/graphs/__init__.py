@@ -1,0 +1,1 @@
+"""The optimum for answers on a graph."""

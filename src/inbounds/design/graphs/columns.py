@@ -1,0 +1,147 @@
+"""The optimum on a graph as a mix of private rows: column generation with a proof at the end.
+
+A private matrix is a sum of rows from the cone, each reported as one output. A small linear program mixes the rows
+found so far so that they sum to one at every answer; its duals v price all others (`closures`, `trees`). PartDuals are
+smoothed (Wentges 1997) as long as many rows still come. For the worst answer its weights are priced with them.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from inbounds.design.graphs import closures, trees
+from inbounds.design.graphs.bound import lower_bound
+from inbounds.design.graphs.network import Network
+from inbounds.design.problem import Floats, Ints
+from inbounds.design.solver.master import Master
+
+#: relative gap at which the search ends; share of the old duals in new ones, while more than n / FEW rows come
+CLOSED, SMOOTH, FEW = 1e-10, 0.5, 40
+#: what the share of new duals is multiplied by where they prove nothing better
+STEADIER = 0.7
+#: closed sets raised for an output in one round; at the end, all that improve
+RAISES, ALL = 20, 1000
+#: radii, in shortest edges, of the rows that the search starts from
+RADII = (1.0, 2.0, 3.0)
+#: seconds that the first program gets even when no time is left
+MOMENT = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class GraphPart:
+    """A connected part of the answers: loss with least value zero, prior weights, aim, and its graph."""
+
+    loss: Floats
+    prior: Floats
+    worst: bool
+    network: Network
+
+    @property
+    def weights(self) -> Floats:
+        """Of the answers, before any are found for the worst one."""
+        return np.full(self.network.size, 1.0 / self.network.size) if self.worst else self.prior
+
+    @property
+    def constant(self) -> Floats:
+        """What is best without looking; an answer alone in its part has its own best report."""
+        P = np.zeros(self.loss.shape)
+        P[(self.loss.max(axis=1) if self.worst else self.loss @ self.prior).argmin()] = 1.0
+        return P
+
+    def value(self, P: Floats) -> float:
+        losses = (self.loss * P).sum(axis=0)
+        return float(losses.max() if self.worst else self.prior @ losses)
+
+    def bound(self, weights: Floats, f: Floats) -> float:
+        """The worst answer loses at least the average under any weights."""
+        low = lower_bound(self.network, weights * self.loss, f)
+        if self.worst:
+            low = low / float(weights.sum()) * (1 - 2.0**-50 * len(weights)) if weights.sum() > 0 else 0.0
+        return max(0.0, low)  # losses are not negative
+
+
+@dataclass(frozen=True, eq=False)
+class PartDuals:
+    """v for the sums of the columns, and the weights of the answers."""
+
+    v: Floats
+    weights: Floats
+
+    def mixed(self, other: "PartDuals", share: float) -> "PartDuals":
+        return PartDuals(share * other.v + (1 - share) * self.v, share * other.weights + (1 - share) * self.weights)
+
+
+class Pricing(NamedTuple):
+    """How rows that improve are found, and the multipliers that prove that none is left."""
+
+    improved: Callable[[Network, Floats, Floats, Floats, int], tuple[Floats, Floats, bool]]
+    multipliers: Callable[[Network, Floats, Floats], Floats]
+
+
+BY_CUTS = Pricing(closures.improved, closures.multipliers)
+ON_TREES = Pricing(trees.improved, trees.multipliers)
+
+
+def generate(part: GraphPart, deadline: float) -> tuple[Floats, float]:
+    """The best mix of rows found until the deadline, and a bound that holds whatever was found."""
+    pricing = ON_TREES if part.network.is_tree else BY_CUTS
+    n = part.network.size
+    w = np.full(n, 1.0 / n)
+    master, rows = _start(part)
+    best = PartDuals(np.zeros(n), part.weights)  # the loss is not negative
+    proved, smooth, came, fine = 0.0, SMOOTH, n, False
+    P = part.constant
+    while (mix := master.solve(max(deadline - time.monotonic(), MOMENT))) is not None:
+        P = master.matrix(mix.weights)
+        duals = PartDuals(mix.v, mix.mu).mixed(best, smooth if came > n / FEW else 0.0)
+        rows, gain, sure = pricing.improved(part.network, duals.weights * part.loss - duals.v, w, rows, RAISES)
+        lacking = max(float(gain.max()), 0.0)
+        low = (float(duals.v.sum()) - lacking) / (float(duals.weights.sum()) if part.worst else 1.0)
+        if sure and low > proved:
+            proved, best = low, PartDuals(duals.v - lacking * w, duals.weights)
+            smooth = max(SMOOTH, smooth - 0.1)
+        elif sure and came > n / FEW:
+            smooth = 1 - (1 - smooth) * STEADIER
+        came = master.add(rows.T, _cheapest(part, duals.weights, rows))
+        if mix.value - proved <= CLOSED * abs(mix.value) or time.monotonic() > deadline:
+            break
+        if not came and not fine:
+            fine = True
+            master.refine()
+        elif not came:
+            if smooth == 0:
+                break
+            smooth = smooth / 2 if smooth > 0.1 else 0.0
+    return P, _proved(part, pricing, best, rows)
+
+
+def _start(part: GraphPart) -> tuple[Master, Floats]:
+    """The constant row and rows around each answer, exp(-min(distance, radius)); those without a radius."""
+    n, far = part.network.size, part.network.distances
+    shortest = float(part.network.lengths.min())
+    logs = [np.zeros((1, n)), -far, *(-np.minimum(far, radius * shortest) for radius in RADII)]
+    scale = float((part.weights * part.loss).mean(axis=0).sum())
+    master = Master(part.loss, part.prior, part.worst, mirrored=False, scale=scale)
+    rows = np.vstack(logs)
+    master.add(rows.T, _cheapest(part, part.weights, rows))
+    master.begin()
+    return master, np.resize(-far, (len(part.loss), n))
+
+
+def _cheapest(part: GraphPart, weights: Floats, rows: Floats) -> Ints:
+    """For every row the output that it is reported as at the least cost."""
+    x = np.exp(rows - rows.max(axis=1, keepdims=True))
+    return np.asarray((x @ (weights * part.loss).T).argmin(axis=1))
+
+
+def _proved(part: GraphPart, pricing: Pricing, best: PartDuals, rows: Floats) -> float:
+    """The bound of the best duals: every row that improves is found, and what v is too large by is taken off."""
+    n = part.network.size
+    w = np.full(n, 1.0 / n)
+    r = best.weights * part.loss - best.v
+    h, gain, _ = pricing.improved(part.network, r, w, rows, ALL)
+    r = r + np.maximum(gain, 0.0)[:, None] * w
+    return part.bound(best.weights, pricing.multipliers(part.network, r, h))

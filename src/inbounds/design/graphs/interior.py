@@ -1,0 +1,158 @@
+"""The optimum on a graph by an interior point: where rows are nearly flat, closed sets would be raised for ever.
+
+min sum_i c_i · x_i with sum_i x_i = 1 and B x_i = s_i >= 0 over the edges, multipliers f_i >= 0:
+
+    c_i - v - B'f_i = 0,   s_i f_i = mu.
+
+Newton's step (Mehrotra's predictor and corrector) eliminates each output, A_i = B' diag(f_i / s_i) B, and leaves n
+equations for v with the matrix sum_i A_i^-1 (`factors`). Every iterate's f gives a bound that holds (`bound`).
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import csr_array
+
+from inbounds.design.graphs.columns import GraphPart
+from inbounds.design.graphs.factors import Blocks, Branches, EdgePairs, Factors
+from inbounds.design.problem import Floats
+
+#: relative gap to stop at, most steps, how far steps stay inside, what is added to diagonals, rounds of refinement
+GAP, STEPS, INSIDE, RIDGE, REFINED = 1e-9, 150, 0.995, 1e-14, 2
+#: columns that sum to one up to this are a mechanism
+SOUND = 1e-7
+#: share of its length that the first point uses at an edge, found by so many halvings
+ROOM, HALVINGS = 0.9, 30
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    x: Floats
+    s: Floats
+    f: Floats
+    v: Floats
+
+
+class Newton:
+    """The system at one iterate: factors of every output, scaled to a unit diagonal, and of their sum."""
+
+    def __init__(self, form: "EdgeProgram", at: Iterate) -> None:
+        self.form, self.at = form, at
+        self.w = at.f / at.s
+        diagonal = self.w @ form.squares
+        beside = -(self.w * form.ratios) @ form.in_pairs
+        self.scale = np.sqrt(diagonal)
+        pairs = form.pairs
+        beside = beside / (self.scale[:, pairs.first] * self.scale[:, pairs.second])
+        kind: type[Branches] | type[Blocks] = Branches if form.part.network.is_tree else Blocks
+        self.factors: Factors = kind.of(pairs, np.full_like(diagonal, 1 + RIDGE), beside)
+        self.total = self.factors.inverses(1 / self.scale)
+        size = np.sqrt(np.diag(self.total))
+        self.size, self.root = size, cho_factor(self.total / size / size[:, None] + 1e-15 * np.eye(len(size)))
+
+    def solve(self, right: Floats) -> Floats:
+        return np.asarray(self.factors.solve(right / self.scale) / self.scale)
+
+    def direction(self, target: Floats) -> Iterate:
+        """Towards s f = target."""
+        form, at = self.form, self.at
+        dual = form.cost - at.v - form.transposed(at.f)
+        primal = 1 - at.x.sum(axis=0)
+        q = target / at.s - at.f
+        right = form.transposed(q) - dual
+        dx, dv = self._bordered(right, primal)
+        for _ in range(REFINED):
+            left = right + dv - form.transposed(self.w * form.along(dx))
+            more, dv_more = self._bordered(left, primal - dx.sum(axis=0))
+            dx, dv = dx + more, dv + dv_more
+        ds = form.along(dx)
+        return Iterate(dx, ds, q - self.w * ds, dv)
+
+    def _bordered(self, right: Floats, sums: Floats) -> tuple[Floats, Floats]:
+        """A_i dx_i = right_i + dv with sum_i dx_i = sums."""
+        y = self.solve(right)
+        b = sums - y.sum(axis=0)
+        dv = cho_solve(self.root, b / self.size) / self.size
+        dv += cho_solve(self.root, (b - self.total @ dv) / self.size) / self.size
+        return y + self.solve(np.broadcast_to(dv, right.shape)), dv
+
+
+class EdgeProgram:
+    """The program of one part in units of its cost, and its sparse operators."""
+
+    def __init__(self, part: GraphPart) -> None:
+        network = part.network
+        self.part, self.ratios = part, network.ratios
+        cost = part.prior * part.loss
+        self.unit = float(cost.mean(axis=0).sum())
+        self.cost = cost / self.unit
+        count, n = len(network.tails), network.size
+        edges = np.arange(count)
+        ends = np.r_[edges, edges], np.r_[network.heads, network.tails]
+        self.B = csr_array((np.r_[network.ratios, -np.ones(count)], ends), shape=(count, n))
+        self.squares = csr_array((np.r_[network.ratios**2, np.ones(count)], ends), shape=(count, n))
+        self.pairs = EdgePairs.among(network)
+        self.in_pairs = csr_array((np.ones(count), (edges, self.pairs.of)), shape=(count, len(self.pairs.first)))
+        self.BT = self.B.T.tocsr()
+
+    def along(self, x: Floats) -> Floats:
+        return np.asarray((self.B @ x.T).T)
+
+    def transposed(self, f: Floats) -> Floats:
+        return np.asarray((self.BT @ f.T).T)
+
+    def start(self) -> Iterate:
+        """exp(-c · distance), columns divided by their sums, for the largest c that leaves room at every edge."""
+        network = self.part.network
+        far = np.minimum(network.distances, 600.0)
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            c = (low + high) / 2
+            sums = np.exp(-c * far).sum(axis=0)
+            private = c * network.lengths + np.log(sums[network.heads] / sums[network.tails]) <= ROOM * network.lengths
+            low, high = (c, high) if private.all() else (low, c)
+        near = np.resize(np.exp(-low * far), self.cost.shape)
+        x = near / near.sum(axis=0)
+        s = self.along(x)
+        return Iterate(x, s, (self.cost * x).sum() / s.size / s, np.zeros(len(far)))
+
+
+def solve(part: GraphPart, deadline: float) -> tuple[Floats, float]:
+    """The best matrix and the best bound of all iterates; for average losses."""
+    form = EdgeProgram(part)
+    at, best, low = form.start(), part.constant, 0.0
+    for _ in range(STEPS):
+        low = max(low, part.bound(part.prior, form.unit * at.f))
+        sums = at.x.sum(axis=0)
+        if np.abs(sums - 1).max() < SOUND:
+            best = min(best, at.x / sums, key=part.value)
+        if part.value(best) - low <= GAP * part.value(best) or time.monotonic() > deadline:
+            break
+        try:
+            at = _step(form, at)
+        except (LinAlgError, ValueError):
+            break
+        if not np.isfinite(at.x).all():
+            break
+    return best, low
+
+
+def _step(form: EdgeProgram, at: Iterate) -> Iterate:
+    newton = Newton(form, at)
+    gap = float((at.s * at.f).sum())
+    guess = newton.direction(np.zeros_like(at.s))
+    primal, dual = _room(at.s, guess.s), _room(at.f, guess.f)
+    reached = float(((at.s + primal * guess.s) * (at.f + dual * guess.f)).sum())
+    aim = gap / at.s.size * (reached / gap) ** 3
+    move = newton.direction(aim - guess.s * guess.f)
+    primal, dual = _room(at.s, move.s), _room(at.f, move.f)
+    x = at.x + primal * move.x
+    return Iterate(x, at.s + primal * move.s, at.f + dual * move.f, at.v + dual * move.v)
+
+
+def _room(at: Floats, move: Floats) -> float:
+    """The longest step, at most one, that stays positive, and INSIDE of the way to zero."""
+    falling = move < 0
+    return min(1.0, INSIDE / max(float((-move[falling] / at[falling]).max(initial=0.0)), 1e-300))

@@ -1,0 +1,230 @@
+"""Answers on a graph, each as a `Query`: any edges with lengths, maps, trees, pairs of counts, histograms."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any, Literal
+
+from inbounds.numbers import Number, exact, whole
+from inbounds.query.cells import Cells
+from inbounds.query.neighbours import Graph
+from inbounds.query.places import PlaceTuples, place_label
+from inbounds.query.query import Query
+from inbounds.trusted.bounds import Edge
+from inbounds.trusted.extent import MOST_EDGES
+from inbounds.trusted.scale import Scale
+
+MOST_NODES = 1 << 16
+"""Answers of a map, a pair of counts or a histogram that are written out."""
+
+FINE = 40
+"""Irrational lengths are rounded down to multiples of 2**-FINE steps: less than 10^-12 of a step."""
+
+Step = tuple[int, ...]
+
+
+def graph(
+    answers: Sequence[Any], edges: Sequence[Sequence[Any]] = (), *, one_way: Sequence[Sequence[Any]] = ()
+) -> Query:
+    """Any finite set of answers, and who is whose neighbour: edges (a, b) or (a, b, length), 1 long unless said.
+
+    For an edge of length L and every output i, Pr[i | a] <= exp(epsilon·L) · Pr[i | b], and the same from b to a;
+    an edge in `one_way` only says the first. Answers that are joined by a path keep its length; between answers without
+    one nothing is promised.
+
+    answers: texts, or tuples of numbers (places) that all have the same number of coordinates.
+
+    >>> graph(["home", "work", "gym"], [("home", "work", 2), ("work", "gym")])
+    <graph: 3 labels; neighbours: 2 edges, epsilon for every 1 of length>
+    """
+    if isinstance(answers, str):
+        raise TypeError("answers must be a list of texts or of tuples of numbers, got a text")
+    names, places = _named(answers)
+    position = {name: j for j, name in enumerate(names)}
+    if len(position) < len(names):
+        raise ValueError("answers must be distinct")
+    if len(edges) + len(one_way) > MOST_EDGES:
+        raise ValueError(f"edges must be at most {MOST_EDGES}, got {len(edges) + len(one_way)}")
+    there = [_edge(edge, position) for edge in (*edges, *one_way)]
+    back = [Edge(head, tail, length) for tail, head, length in there[: len(edges)]]
+    return _query("graph", names, places, [*there, *back])
+
+
+def grid(
+    rows: int,
+    columns: int,
+    *,
+    step: Number = 1,
+    metric: Literal["euclidean", "manhattan"] = "euclidean",
+    stretch: Number = 1,
+) -> Query:
+    """A map of rows × columns square cells, `step` apart: epsilon for every 1 of distance (001's d-privacy).
+
+    Answers are the places (row·step, column·step). metric: "manhattan" joins each cell with the next ones, four edges
+    each; "euclidean" keeps the straight-line distance of any two cells. Its lengths are irrational; those of the edges
+    are at most 10^-12 below, so that the promise holds for the true distance. With stretch 1 there is an edge between
+    any two cells that see each other. A larger stretch takes fewer edges, of lengths divided by at most that (a
+    spanner): the promise is the same, and an epsilon up to `stretch` times as large could be used.
+
+    >>> grid(3, 4, metric="manhattan")
+    <map: 12 places; neighbours: 17 edges, epsilon for every 1 of length>
+
+    Reference: Bordenabe, Chatzikokolakis, Palamidessi, Optimal geo-indistinguishable mechanisms for location privacy,
+    2014 (spanners).
+    """
+    height, width = whole(rows, "rows", 1), whole(columns, "columns", 1)
+    unit, most = exact(step, "step"), exact(stretch, "stretch")
+    if not unit > 0:
+        raise ValueError(f"step must be positive, got {step}")
+    if not most >= 1:
+        raise ValueError(f"stretch must be at least 1, got {stretch}")
+    if metric not in ("euclidean", "manhattan"):
+        raise ValueError(f"metric must be 'euclidean' or 'manhattan', got {metric!r}")
+    _refuse_many(height * width)
+    moves: dict[Step, Fraction] = {(0, 1): unit, (1, 0): unit}
+    if metric == "euclidean":
+        moves = _straight(height, width, unit, most)
+    if sum(max(0, height - abs(move[0])) * max(0, width - abs(move[1])) for move in moves) > MOST_EDGES // 2:
+        raise ValueError("a map of this size has too many edges; take stretch=1.03, or metric='manhattan'")
+    cells = [*product(range(height), range(width))]
+    return _moved("map", cells, moves, unit)
+
+
+def tree(parents: Mapping[str, Any]) -> Query:
+    """The nodes of a tree: {"child": "parent"}, or {"child": ("parent", length)}; an edge is 1 long unless said.
+
+    >>> tree({"Paris": "France", "Lyon": "France", "France": ("Europe", 2)})
+    <tree: 4 labels; neighbours: 3 edges, epsilon for every 1 of length>
+    """
+    joined = {child: above if isinstance(above, tuple) else (above, 1) for child, above in parents.items()}
+    names = [*dict.fromkeys([*(above[0] for above in joined.values()), *joined])]
+    roots = [name for name in names if name not in joined]
+    if len(roots) != 1 or len(_below(roots[0], {child: above[0] for child, above in joined.items()})) != len(names):
+        raise ValueError(f"parents must lead to one root, without a circle; got {len(roots)} nodes without a parent")
+    found = graph(names, [(child, *above) for child, above in joined.items()])
+    return Query("tree", found.answers, found.outputs, found.neighbours, labels=found.labels)
+
+
+def pair_of_counts(first: int, second: int, *, exclusive: bool = False) -> Query:
+    """Two counts at once, 0..first and 0..second: one person changes each of them by at most one.
+
+    exclusive: nobody counts in both, so that one person never moves both in the same direction.
+
+    >>> pair_of_counts(2, 3)
+    <pair of counts: 12 places; neighbours: 29 edges, epsilon for every 1 of length>
+    """
+    sizes = whole(first, "first", 1) + 1, whole(second, "second", 1) + 1
+    _refuse_many(sizes[0] * sizes[1])
+    moves = [(0, 1), (1, 0), (1, -1)] if exclusive else [(0, 1), (1, 0), (1, -1), (1, 1)]
+    cells = [*product(*map(range, sizes))]
+    return _moved("pair of counts", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
+
+
+def histogram_of(people: int, bins: int) -> Query:
+    """How many of `people` people are in each of `bins` bins, all at once: the counts sum to the number of people.
+
+    Replacing one person moves one of them from a bin to another: one edge, 1 long. (people + bins - 1 choose bins - 1)
+    answers.
+
+    >>> histogram_of(3, 3)
+    <histogram: 10 places; neighbours: 18 edges, epsilon for every 1 of length>
+    """
+    size, parts = whole(people, "people", 1), whole(bins, "bins", 2)
+    _refuse_many(math.comb(size + parts - 1, parts - 1))
+    cells = [*_sums(size, parts)]
+    moves = [
+        tuple((k == a) - (k == b) for k in range(parts)) for a in range(parts) for b in range(parts) if a < b
+    ]  # one unit from bin b to bin a; the way back is the same edge
+    return _moved("histogram", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
+
+
+def _query(kind: str, names: Sequence[str], places: PlaceTuples | None, edges: Sequence[Edge]) -> Query:
+    answers = Scale(Fraction(0), Fraction(1), range(len(names)))
+    return Query(kind, answers, Cells.around(answers), Graph(tuple(edges)), labels=tuple(names), places=places)
+
+
+def _named(answers: Sequence[Any]) -> tuple[list[str], PlaceTuples | None]:
+    """Texts as they are; tuples of numbers as places with their labels."""
+    if all(isinstance(answer, str) for answer in answers):
+        return [*map(str, answers)], None
+    if not all(isinstance(answer, tuple) for answer in answers):
+        raise TypeError("answers must all be texts, or all be tuples of numbers such as (3, 4)")
+    places = tuple(tuple(exact(number, "coordinate") for number in answer) for answer in answers)
+    return [*map(place_label, places)], places
+
+
+def _edge(edge: Sequence[Any], position: Mapping[str, int]) -> Edge:
+    if isinstance(edge, str) or len(edge) not in (2, 3):
+        raise ValueError("an edge must be (answer, answer) or (answer, answer, length)")
+    ends = [position.get(name) for name in _named(edge[:2])[0]]
+    if ends[0] is None or ends[1] is None:
+        raise ValueError(f"an edge must join two of the answers, got {edge[0]!r} and {edge[1]!r}")
+    return Edge(ends[0], ends[1], exact(edge[2], "length") if len(edge) == 3 else Fraction(1))
+
+
+def _moved(kind: str, cells: Sequence[Step], moves: Mapping[Step, Fraction], unit: Fraction) -> Query:
+    """The query whose answers are cells times `unit`, with an edge both ways for every move between two of them."""
+    position = {cell: j for j, cell in enumerate(cells)}
+    edges = []
+    for move, length in moves.items():
+        for cell, j in position.items():
+            k = position.get(tuple(a + b for a, b in zip(cell, move, strict=True)))
+            if k is not None:
+                edges += [Edge(j, k, length), Edge(k, j, length)]
+    places = tuple(tuple(unit * number for number in cell) for cell in cells)
+    return _query(kind, [*map(place_label, places)], places, edges)
+
+
+def _straight(rows: int, columns: int, unit: Fraction, stretch: Fraction) -> dict[Step, Fraction]:
+    """Moves between cells that see each other, and their lengths rounded down.
+
+    With all moves up to `reach` each way, a line between two of their directions, an angle t apart, is replaced by
+    moves along both: a detour of at most 1 / cos(t / 2). Lengths shrunk by that keep every straight-line distance.
+    """
+    farthest = max(rows, columns) - 1
+    for reach in range(1, farthest + 1):
+        shrink = _shrink(reach) if reach < farthest else 1 << FINE
+        if shrink * stretch >= 1 << FINE:
+            break
+    seen = [(a, b) for a in range(reach + 1) for b in range(-reach, reach + 1) if (a, b) > (0, 0)]
+    return {
+        (a, b): unit * Fraction(math.isqrt((a * a + b * b) * shrink * shrink), 1 << FINE)
+        for a, b in seen
+        if math.gcd(a, b) == 1 and a < rows and abs(b) < columns
+    }
+
+
+def _shrink(reach: int) -> int:
+    """A whole multiple of 2**-FINE below cos(t / 2), t the widest angle between two directions; floats err far less."""
+    slopes = sorted({Fraction(b, a) for a in range(1, reach + 1) for b in range(a + 1)})
+    widest = max(math.atan(after) - math.atan(before) for before, after in pairwise(slopes))
+    return math.floor(math.cos(widest / 2) * (1 << FINE)) - 1
+
+
+def _sums(total: int, parts: int) -> Iterator[Step]:
+    """All ways to write `total` as a sum of so many whole numbers."""
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for rest in _sums(total - first, parts - 1):
+            yield (first, *rest)
+
+
+def _below(root: str, parents: Mapping[str, str]) -> set[str]:
+    """The nodes from which parents lead to the root."""
+    children: dict[str, list[str]] = {}
+    for child, parent in parents.items():
+        children.setdefault(parent, []).append(child)
+    found, left = {root}, [root]
+    while left:
+        new = [child for child in children.get(left.pop(), ()) if child not in found]
+        found.update(new)
+        left += new
+    return found
+
+
+def _refuse_many(answers: int) -> None:
+    if answers > MOST_NODES:
+        raise ValueError(f"a graph must have at most {MOST_NODES} answers, got {answers}; use fewer")

@@ -1,0 +1,48 @@
+"""Answers with coordinates: cells of a map, pairs of counts, histograms."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from inbounds.numbers import Ints
+
+FARTHEST_COORDINATE = 1 << 52
+"""Coordinates are smaller: every whole number up to them is a float."""
+
+PlaceTuples = tuple[tuple[Fraction, ...], ...]
+
+
+def place_label(place: tuple[Fraction, ...]) -> str:
+    """The coordinates with commas: what the place is called wherever a text is needed.
+
+    >>> place_label((Fraction(3), Fraction(1, 2)))
+    '3,1/2'
+    """
+    return ",".join(map(str, place))
+
+
+def check_places(places: PlaceTuples, labels: tuple[str, ...]) -> None:
+    """Raise unless the places are plain, of one dimension, told apart by floats, and called by their labels."""
+    if type(places) is not tuple or any(type(place) is not tuple for place in places):
+        raise TypeError("places must be a tuple of tuples of Fractions")
+    if any(type(number) is not Fraction for place in places for number in place):
+        raise TypeError("places must be a tuple of tuples of Fractions")
+    if len({len(place) for place in places}) != 1 or not places[0]:
+        raise ValueError("places must all have the same number of coordinates, at least one")
+    if any(abs(number) >= FARTHEST_COORDINATE for place in places for number in place):
+        raise ValueError("coordinates must be below 2**52 in size; use a larger unit")
+    if len({tuple(map(float, place)) for place in places}) < len(places):
+        raise ValueError("places must differ by more than the rounding of floats")
+    if tuple(map(place_label, places)) != labels:
+        raise ValueError("places must be called by their coordinates")
+
+
+def places_at(places: PlaceTuples, positions: Ints) -> Any:
+    """The places at these positions: one as a tuple, several as an array with the coordinates along the last axis.
+
+    Whole numbers where all coordinates are whole, floats otherwise.
+    """
+    kind = np.int64 if all(number.denominator == 1 for place in places for number in place) else np.float64
+    table = np.array([[kind(number) for number in place] for place in places])
+    return tuple(table[positions].tolist()) if positions.ndim == 0 else table[positions]

@@ -1,0 +1,237 @@
+"""The optimum on graphs: as good as the full linear program, never below what is possible, certified for all pairs."""
+
+from fractions import Fraction
+
+import highspy
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, eye, hstack, kron, vstack
+
+import inbounds as ib
+from graphs.cases import keeps_all_pairs, random_graph, random_tree
+from inbounds.design.graphs import closures, trees
+from inbounds.design.graphs.bound import lower_bound
+from inbounds.design.graphs.network import parts
+from inbounds.design.problem import Edges
+
+EQUAL = 1e-7
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+def full_program(query, epsilon, loss, prior, worst=False):
+    """The textbook program over all cells, by HiGHS."""
+    n = len(query.answers)
+    tails, heads, lengths = zip(*query.edges, strict=True)
+    e, k = np.exp(epsilon * np.array([*map(float, lengths)])), np.arange(len(tails))
+    private = coo_array(
+        (np.r_[np.ones(len(k)), -e], (np.r_[k, k], np.r_[tails, heads])), shape=(len(k), n)
+    )  # x_tail - e x_head <= 0
+    rows = kron(eye(n), private).tocsr()
+    sums = kron(np.ones((1, n)), eye(n)).tocsr()
+    if not worst:
+        found = linprog(
+            (loss * prior).ravel(), rows, np.zeros(rows.shape[0]), sums, np.ones(n), method="highs-ds", options=TIGHT
+        )
+        assert found.status == 0
+        return found.fun
+    losses = coo_array((loss.ravel(), (np.tile(np.arange(n), n), np.arange(n * n))), shape=(n, n * n)).tocsr()
+    rows = coo_array(vstack([rows, losses]))
+    column = coo_array(np.r_[np.zeros(rows.shape[0] - n), -np.ones(n)][:, None])
+    found = linprog(
+        np.r_[np.zeros(n * n), 1.0],
+        hstack([rows, column]).tocsr(),
+        np.zeros(rows.shape[0]),
+        hstack([sums, coo_array((n, 1))]).tocsr(),
+        np.ones(n),
+        method="highs-ds",
+        options=TIGHT,
+    )
+    assert found.status == 0
+    return found.fun
+
+
+def case(seed):
+    """A random query, epsilon, loss and prior; maps, trees, graphs with real lengths, some with one-way edges."""
+    rng = np.random.default_rng(seed)
+    kind = seed % 5
+    if kind == 0:
+        query = ib.grid(
+            int(rng.integers(2, 5)),
+            int(rng.integers(2, 5)),
+            metric="manhattan",
+            step=repr(round(float(rng.uniform(0.3, 1.5)), 3)),
+        )
+    elif kind == 1:
+        query = ib.grid(int(rng.integers(2, 4)), int(rng.integers(2, 4)), stretch=[1, 1.03, 1.1][seed % 3])
+    elif kind == 2:
+        query = random_tree(rng, int(rng.integers(2, 13)))
+    else:
+        query = random_graph(rng, int(rng.integers(3, 11)), more=float(rng.uniform(0, 1.5)), one_way=int(kind == 4) * 2)
+    n = len(query.answers)
+    both = query.neighbours.distances(n, directed=False)
+    loss = [both, both**2, 1.0 - np.eye(n), rng.uniform(0, 3, (n, n))][int(rng.integers(0, 4))]
+    prior = [np.full(n, 1 / n), rng.dirichlet(np.ones(n)), rng.dirichlet(np.full(n, 0.2))][int(rng.integers(0, 3))]
+    return query, Fraction(int(rng.integers(2, 31)), 10), loss, prior
+
+
+def agrees(seed, worst):
+    query, epsilon, loss, prior = case(seed)
+    mechanism = ib.optimal(query, epsilon, loss, prior, aim="worst" if worst else "average")
+    best, true = mechanism.optimality, full_program(query, float(epsilon), loss, prior, worst)
+    size = max(1.0, float(loss.max()))
+    assert best.value == pytest.approx(true, abs=EQUAL * size), (seed, worst)
+    assert best.bound <= true + 1e-9 * size, (seed, worst)
+    return best.gap / size
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_optimum_is_that_of_the_full_program(seed):
+    agrees(seed, worst=seed % 4 == 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("worst", [False, True])
+def test_the_optimum_is_that_of_the_full_program_on_hundreds_of_graphs(worst):
+    gaps = [agrees(seed, worst) for seed in range(20, 270)]
+    assert np.mean(np.array(gaps) < 1e-6) > 0.95
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4])
+def test_every_certified_optimum_keeps_all_pairs_by_shortest_paths(seed):
+    query, epsilon, loss, prior = case(seed)
+    assert keeps_all_pairs(ib.optimal(query, epsilon, loss, prior))
+
+
+@pytest.mark.slow
+def test_every_certified_optimum_keeps_all_pairs_by_shortest_paths_on_many_graphs():
+    for seed in range(5, 60):
+        query, epsilon, loss, prior = case(seed)
+        assert keeps_all_pairs(ib.optimal(query, epsilon, loss, prior)), seed
+
+
+def exact_optimum(query, epsilon, loss, prior):
+    """The least loss at 40 digits: the vertex that HiGHS found, its basis solved again with mpmath."""
+    from mpmath import mp, mpf
+
+    n = len(query.answers)
+    m, edges = n, query.edges
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    columns, rows = m * n, []
+    for j in range(n):
+        rows.append(({i * n + j: None for i in range(m)}, 1))
+    for i in range(m):
+        for tail, head, length in edges:
+            rows.append(({i * n + tail: -1, i * n + head: length}, 0))
+    for c in range(columns):
+        h.addVar(0.0, highspy.kHighsInf)
+        h.changeColCost(c, float(loss[c // n, c % n] * prior[c % n]))
+    with mp.workdps(60):
+
+        def entry(value):
+            if value is None:
+                return mpf(1)
+            if value == -1 and not isinstance(value, Fraction):
+                return mpf(-1)
+            e = epsilon * value
+            return mp.exp(mpf(e.numerator) / e.denominator)
+
+        exact = [({c: entry(v) for c, v in row.items()}, b) for row, b in rows]
+        for row, b in exact:
+            h.addRow(
+                float(b),
+                float(b) if b else highspy.kHighsInf,
+                len(row),
+                np.array([*row], np.int32),
+                np.array([float(v) for v in row.values()]),
+            )
+        h.run()
+        basis = h.getBasis()
+        basic = [c for c, s in enumerate(basis.col_status) if s == highspy.HighsBasisStatus.kBasic]
+        tight = [r for r, s in enumerate(basis.row_status) if s != highspy.HighsBasisStatus.kBasic]
+        A = mp.matrix(len(tight), len(basic))
+        for a, r in enumerate(tight):
+            for b, c in enumerate(basic):
+                A[a, b] = exact[r][0].get(c, mpf(0))
+        right = mp.matrix([mpf(exact[r][1]) for r in tight])
+        x = mp.lu_solve(A, right)
+        cost = [mpf(float(loss[c // n, c % n])) * mpf(float(prior[c % n])) for c in basic]
+        y = mp.lu_solve(A.T, mp.matrix(cost))
+        primal = sum(q * x[b] for b, q in enumerate(cost))
+        dual = sum(y[a] * exact[r][1] for a, r in enumerate(tight))
+        assert abs(primal - dual) < mpf(10) ** -45
+        # the vertex is optimal: x >= 0, row slacks >= 0, reduced costs >= 0 and multipliers of privacy rows >= 0
+        value = {c: x[b] for b, c in enumerate(basic)}
+        assert all(v > -(mpf(10) ** -40) for v in value.values())
+        multiplier = {r: y[a] for a, r in enumerate(tight)}
+        for row, b in exact:
+            slack = sum(v * value.get(c, 0) for c, v in row.items()) - b
+            assert slack > -(mpf(10) ** -40)
+        for c in range(columns):
+            own = mpf(float(loss[c // n, c % n])) * mpf(float(prior[c % n]))
+            assert own - sum(multiplier[r] * exact[r][0].get(c, 0) for r in multiplier) > -(mpf(10) ** -40)
+        assert all(q > -(mpf(10) ** -40) for r, q in multiplier.items() if r >= n)
+        return primal
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_bound_is_never_above_the_optimum_at_forty_digits(seed):
+    rng = np.random.default_rng(100 + seed)
+    query = [random_tree(rng, 4), random_graph(rng, 4), ib.grid(2, 2)][seed % 3]
+    n = len(query.answers)
+    loss, prior = np.round(rng.uniform(0, 2, (n, n)), 3), np.full(n, 1 / n)
+    epsilon = Fraction(int(rng.integers(3, 20)), 10)
+    best = ib.optimal(query, epsilon, loss).optimality
+    true = exact_optimum(query, epsilon, loss, prior)
+    assert best.bound <= true
+    assert float(true) - best.bound <= 1e-9 * float(true) + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_multipliers_give_a_bound_that_is_not_above_the_optimum(seed):
+    query, epsilon, loss, prior = case(seed)
+    tails, heads, lengths = zip(*query.edges, strict=True)
+    edges = Edges(np.array(tails), np.array(heads), np.array([*map(float, lengths)]))
+    true, rng = full_program(query, float(epsilon), loss, prior), np.random.default_rng(seed)
+    ((_, network),) = parts(edges, float(epsilon), len(query.answers))
+    for size in (0.0, 1e-3, 1e-1, 10.0):
+        f = size * rng.exponential(1, (len(loss), len(network.tails)))
+        assert lower_bound(network, prior * loss, f) <= true + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_both_ways_of_pricing_agree_on_trees(seed):
+    rng = np.random.default_rng(seed)
+    query = random_tree(rng, 9)
+    tails, heads, lengths = zip(*query.edges, strict=True)
+    edges = Edges(np.array(tails), np.array(heads), np.array([*map(float, lengths)]))
+    ((_, network),) = parts(edges, 0.7, 9)
+    r, w = rng.normal(0.3, 1, (5, 9)), np.full(9, 1 / 9)
+    start = -network.distances[:5]
+    _, by_cuts, sure = closures.improved(network, r, w, start, 1000)
+    _, by_sums, also = trees.improved(network, r, w, start, 1000)
+    assert sure
+    assert also
+    assert by_cuts == pytest.approx(by_sums, rel=1e-9, abs=1e-12)
+
+
+def test_separate_parts_are_solved_apart():
+    query = ib.graph(["a", "b", "c", "d", "e"], [("a", "b"), ("c", "d", "0.5")])
+    loss = 1 - np.eye(5)
+    found = ib.optimal(query, 1, loss).optimality
+    assert found.value == pytest.approx(full_program(query, 1.0, loss, np.full(5, 0.2)), abs=1e-9)
+    assert found.gap < 1e-9
+
+
+def test_properties_and_limits_on_a_small_graph():
+    query = ib.grid(3, 3, metric="manhattan")
+    fair = ib.optimal(query, 1, "distance", properties=["fair"])
+    assert fair.properties()["fair"]
+    free = ib.optimal(query, 1, "distance")
+    assert free.optimality.value <= fair.optimality.value
+    often = float(free.loss_per_answer("zero-one").max())
+    kept = ib.optimal(query, 1, "distance", subject_to=ib.at_most("zero-one", round(often - 0.01, 3)))
+    assert kept.worst_loss("zero-one") <= round(often - 0.01, 3)
+    with pytest.raises(ib.TooLarge, match="outputs times edges"):
+        ib.optimal(ib.grid(8, 8), 1, "distance", properties=["fair"])
