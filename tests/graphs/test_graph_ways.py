@@ -9,8 +9,8 @@ import inbounds as ib
 from graphs.cases import random_graph, random_tree
 from graphs.test_graph_optimal import full_program
 from inbounds.design.graphs import interior, route
-from inbounds.design.graphs.columns import Part, generate
-from inbounds.design.graphs.factors import Blocks, Branches, Pairs
+from inbounds.design.graphs.columns import GraphPart, generate
+from inbounds.design.graphs.factors import Blocks, Branches, EdgePairs
 from inbounds.design.graphs.network import FAR, parts
 from inbounds.design.problem import Edges
 
@@ -22,12 +22,12 @@ def edges_of(query):
 
 def part_of(query, epsilon, loss, prior, *, worst=False):
     ((_, network),) = parts(edges_of(query), epsilon, len(query.answers))
-    return Part(loss, prior, worst, network)
+    return GraphPart(loss, prior, worst, network)
 
 
 def systems(rng, network, count):
     """Random systems with the graph's pattern: B' diag(w) B for random w."""
-    pairs, n = Pairs.among(network), network.size
+    pairs, n = EdgePairs.among(network), network.size
     w = rng.uniform(0.1, 2, (count, len(network.tails)))
     A = np.zeros((count, n, n))
     for k, (t, h, e) in enumerate(zip(network.tails, network.heads, network.ratios, strict=True)):

@@ -8,7 +8,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.requests import ClientDisconnect
 
 from inbounds.errors import InboundsError
-from inbounds.studio import budget, checking, releasing
+from inbounds.studio import asking, budget, checking, releasing
 from inbounds.studio.explore import routes as explore
 from inbounds.studio.guard import TOO_LONG, Guarded, StudioGuard
 from inbounds.studio.pages import page
@@ -23,7 +23,7 @@ def app(studio: Studio, guard: StudioGuard) -> Guarded:
     """The studio as an ASGI app."""
     inner = FastAPI(title="inbounds studio", docs_url=None, redoc_url=None, openapi_url=None)
     inner.mount("/static", StaticFiles(directory=STATIC), name="static")
-    for room in (explore, planning, releasing, checking, budget):
+    for room in (explore, planning, releasing, checking, budget, asking):
         inner.include_router(room.router(studio))
 
     @inner.get("/")
