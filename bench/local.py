@@ -65,21 +65,21 @@ def unary(people: Floats, e: float, rng: np.random.Generator) -> Floats:
     return (seen / n - turned) / (0.5 - turned)
 
 
-def response(people: Floats, e: float, rng: np.random.Generator) -> Floats:
-    """Unbiased shares by randomized response."""
+def response(people: Floats, e: float, rng: np.random.Generator, seen: Floats | None) -> Floats:
+    """Unbiased shares by randomized response; from the same reports where ours are of that law too."""
     labels, n = len(people), people.sum()
     lift = (e - 1) / (e - 1 + labels)
-    kept = rng.binomial(people, lift)
-    seen = kept + rng.multinomial(n - kept.sum(), np.full(labels, 1 / labels))
+    if seen is None:
+        kept = rng.binomial(people, lift)
+        seen = kept + rng.multinomial(n - kept.sum(), np.full(labels, 1 / labels))
     return (seen / n - (1 - lift) / labels) / lift
 
 
-def peers(people: Floats, e: float, rng: np.random.Generator) -> dict[str, Floats]:
+def peers(people: Floats, e: float, rng: np.random.Generator, seen: Floats | None) -> dict[str, Floats]:
     from inbounds.local.reconstruct.linear import onto_simplex
 
     found = {}
-    for name, oracle in (("OUE", unary), ("GRR", response)):
-        raw = oracle(people, e, rng)
+    for name, raw in (("OUE", unary(people, e, rng)), ("GRR", response(people, e, rng, seen))):
         found[f"{name}, cut and scaled"], found[f"{name}, projected"] = cut(raw), onto_simplex(raw)
     return found
 
@@ -161,7 +161,8 @@ def cell(labels: int, epsilon: str, reports: int, data: str, folder: str | None)
         people = rng.multinomial(reports, truth)
         counts = counted(mechanism, people, rng)
         ours = ib.reconstruct(counts, mechanism, given="counts").distribution
-        named = {"ours": ours, **peers(people, e, rng)}
+        same = counts if mechanism.origin.name == "randomized_response" else None
+        named = {"ours": ours, **peers(people, e, rng, same)}
         if (labels, epsilon, reports) == LIBRARY_CELL and run == 0:
             named[BESIDE] = ours
             named |= libraries(np.repeat(np.arange(labels), people).tolist(), labels, float(epsilon), folder)

@@ -265,6 +265,7 @@ def test_epsilon_and_ratio_are_two_ways_to_say_the_same():
     assert one.error("randomized_response") == pytest.approx(other.error("randomized_response"))
 
 
+@pytest.mark.slow
 def test_a_plan_over_a_hundred_thousand_answers_needs_no_matrix():
     found = local.plan((0, 100_000), ratio=2, radius=1000, reports=10_000, runs=2)
     assert found.better.mechanism == "geometric"
@@ -303,7 +304,7 @@ def test_a_plan_refuses_errors_that_no_collection_reaches():
         found.reports_needed(0)
     with pytest.raises(ValueError, match="error must be reachable"):
         found.reports_needed("1e-9")
-    with pytest.raises(ValueError, match="mechanism must be 'randomized_response' or 'geometric', got 'laplace'"):
+    with pytest.raises(ValueError, match=r"mechanism must be '\w+' or '\w+', got 'laplace'"):
         found.error("laplace")
 
 
@@ -439,8 +440,10 @@ def test_a_spiky_maximum_comes_with_a_hint_and_an_early_stop_does_not(tmp_path):
     few = AGES.simulate(rng.integers(0, 101, 300), rng)
     (tmp_path / "r.csv").write_text("\n".join(["age", *map(str, few)]))
     words = ("reconstruct", tmp_path / "r.csv", "--column", "age", "-m", tmp_path / "m.json")
-    assert "--iterations 500 stops earlier and is smoother" in " ".join(run(*words).split())
-    assert "--iterations 500 stops earlier" in json.loads(run(*words, "--json"))["hint"]
+    maximum = (*words, "--method", "ibu")
+    assert "--iterations 500 stops earlier and is smoother" in " ".join(run(*maximum).split())
+    assert "--iterations 500 stops earlier" in json.loads(run(*maximum, "--json"))["hint"]
+    assert json.loads(run(*words, "--json"))["hint"] is None
     assert "spiky" not in run(*words, "--iterations", 500)
     assert json.loads(run(*words, "--method", "least-squares", "--json"))["hint"] is None
 

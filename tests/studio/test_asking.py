@@ -46,6 +46,7 @@ def test_without_a_curator_the_page_says_how_to_bring_one(client: httpx.Client) 
     assert post(client, "/ask", QUESTION).status_code == 422
 
 
+@pytest.mark.slow
 def test_a_preview_costs_nothing_and_a_question_is_charged_once(asking: httpx.Client, curator: Curator) -> None:
     def spent() -> object:
         return curator.people(curator.settings.datasets["survey"]).spent
@@ -68,6 +69,7 @@ def test_a_preview_costs_nothing_and_a_question_is_charged_once(asking: httpx.Cl
     assert "owner" in asking.get("/ask/exposure?dataset=survey").text
 
 
+@pytest.mark.slow
 def test_what_cannot_be_asked_is_a_sentence(asking: httpx.Client) -> None:
     for new in (("of", "nothing > 1"), ("epsilon", "0"), ("kind", "<b>"), ("dataset", "other")):
         fields = [pair for pair in QUESTION if pair[0] != new[0]] + [new]
@@ -76,12 +78,14 @@ def test_what_cannot_be_asked_is_a_sentence(asking: httpx.Client) -> None:
         assert "<b>" not in text
 
 
+@pytest.mark.slow
 def test_a_preview_without_the_script_keeps_the_form(asking: httpx.Client) -> None:
     page = post(asking, "/ask", [*QUESTION, ("action", "look"), ("where", ""), ("second", "")]).text
     assert "age &gt; 12" in page
     assert "Expected errors" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asking", ["analyst"], indirect=True)
 def test_an_analyst_does_not_see_the_exposure(asking: httpx.Client) -> None:
     assert asking.get("/ask/exposure?dataset=survey").status_code == 422

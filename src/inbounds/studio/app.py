@@ -49,13 +49,15 @@ def _refused(request: Request, error: Any) -> Response:
     """A page, or a part of one, for what the package explains in a sentence."""
     if "x-part" in request.headers:
         return page("part_refused.html", "", 422, failure=failure_of(error))
-    return page("refused.html", "", 422, failure=failure_of(error))
+    return page("refused.html", "", 422, failure=failure_of(error), plan=request.query_params.get("plan", ""))
 
 
 def _too_long(request: Request, error: Any) -> Response:
     """A body that was cut off because it goes on for too long, or because nobody is there any more."""
-    return page("refused.html", "", 413, failure=failure_of(ValueError(TOO_LONG)))
+    return page("refused.html", "", 413, failure=failure_of(ValueError(TOO_LONG)), plan="")
 
 
 def _missing(request: Request, error: Any) -> Response:
-    return page("refused.html", "", 404, failure=failure_of(LookupError("there is no such page in the studio")))
+    return page(
+        "refused.html", "", 404, failure=failure_of(LookupError("there is no such page in the studio")), plan=""
+    )

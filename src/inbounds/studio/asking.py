@@ -139,7 +139,7 @@ def _answer_view(answer: "GivenAnswer") -> dict[str, Any]:
     columns = list(answer.table.values())
     rows = [[_text(value) for value in row] for row in zip(*columns, strict=True)]
     said = {**answer.plain(), "spoken": _spoken(answer.question)}
-    return {"answer": said, "head": list(answer.table), "rows": rows, "how": HOW}
+    return {"answer": said, "head": list(answer.table), "rows": rows}
 
 
 def _exposure_view(found: dict[str, Any]) -> dict[str, Any]:

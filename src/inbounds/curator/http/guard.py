@@ -105,8 +105,7 @@ class Guard:
 
     async def _response(self, scope: Scope, receive: Receive) -> HeldResponse:
         address = (scope.get("client") or ("",))[0]
-        often = self._strangers.left(address) < 1 or not self._buckets.take(_token(scope) or address)
-        if scope["path"] not in UNTICKED and often:
+        if scope["path"] not in UNTICKED and not self._buckets.take(_token(scope) or address):
             return HeldResponse.of(TOO_OFTEN)
         body = await self._body(receive)
         if isinstance(body, HttpProblem):
@@ -118,8 +117,9 @@ class Guard:
         except Exception:  # nobody foresaw it, and its words may quote data
             self.metrics.failed()
             return HeldResponse.of(UNAVAILABLE)
-        if found.status == HTTPStatus.UNAUTHORIZED:  # tokens that nobody has are counted by where they come from
-            self._strangers.take(address)
+        # tokens that nobody has are counted by where they come from; whoever has one is never kept out by strangers
+        if found.status == HTTPStatus.UNAUTHORIZED and not self._strangers.take(address):
+            return HeldResponse.of(TOO_OFTEN)
         return found
 
     async def _body(self, receive: Receive) -> bytes | HttpProblem:
