@@ -207,7 +207,8 @@ below zero, and one branching factor for all nodes."""
 HELD = """## Tables of other shapes
 
 Groups in the same tree, {draws} draws each. Most of these shapes were looked at while the prior was built, with other
-draws: they tell how far it reaches, and are no test on tables never seen. *t* is about the groups, as above; *largest t above* is that of the level
+draws: they tell how far it reaches, and are no test on tables never seen.
+*t* is about the groups, as above; *largest t above* is that of the level
 above the groups, or of one higher up, where we do worst."""
 
 LIMITS = """**What this does not say.** The prior learns from the reports how groups of one parent differ. At epsilon
