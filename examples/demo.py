@@ -112,14 +112,31 @@ def compared(made: dict[tuple[str, str], Release], truth: dict[str, np.ndarray],
             e,
             what,
             *(f"{error(made[e, way], name, truth[name]):.3f}" for way in ways),
+            f"{constant(truth[name]):.3f}",
             _gain(made, e, name, truth[name]),
         ]
         for e in EPSILONS
         for name, what in NAMES.items()
     ]
-    names = ["epsilon", "statistic", *ways.values(), "saved"]
+    names = ["epsilon", "statistic", *ways.values(), "best constant", "saved"]
     out.print(terminal.columns("Mean absolute error over all groups", names, rows, right=2))
-    out.print("[dim]Of inbounds, counts are drawn for districts too, and add up; clamped Laplace's do not.[/]\n")
+    out.print("[dim]Of inbounds, counts are drawn for districts too, and add up; clamped Laplace's do not.[/]")
+    rough = [
+        f"{what} at epsilon {e}"
+        for e in EPSILONS
+        for name, what in NAMES.items()
+        if error(made[e, "optimal"], name, truth[name]) >= constant(truth[name])
+    ]
+    if rough:
+        out.print(f"[dim]No better than a constant that knew the truth: {', '.join(rough)}.[/]")
+    out.print(
+        f"[dim]Three statistics share epsilon; one alone, or larger groups than {SIZE} people, would be closer.[/]\n"
+    )
+
+
+def constant(truth: np.ndarray) -> float:
+    """What the best constant errs by, which needs no data at all."""
+    return float(np.abs(truth - np.median(truth)).mean())
 
 
 def added(done: Release, truth: np.ndarray) -> None:

@@ -122,7 +122,7 @@ def test_collectors_of_different_mechanisms_do_not_merge():
         collected([1]).merge([1])
     with pytest.raises(ValueError, match="at least one"):
         Collector.merged([])
-    with pytest.raises(TypeError, match="a collector is for the reports of a Mechanism, got str"):
+    with pytest.raises(TypeError, match="a collector is for the reports of a Mechanism or a LabelMechanism, got str"):
         Collector("m.json")
 
 
@@ -226,3 +226,51 @@ def test_a_killed_and_resumed_collection_loses_nothing_that_was_saved(tmp_path):
         assert found.total >= acknowledged > before
         assert found.counts.tolist() == [found.total // 7] * 7
         before = found.total
+
+
+# --- shards -----------------------------------------------------------------------------------------------
+
+
+def test_a_shard_is_merged_once_however_it_comes_back(tmp_path):
+    monday, tuesday = collected([1, 2]), collected([1, 2])
+    both = monday + tuesday
+    monday.save(tmp_path / "monday.json")
+    loaded = Collector.load(tmp_path / "monday.json", MECHANISM)
+    for again in (monday, loaded, pickle.loads(pickle.dumps(monday)), Collector(MECHANISM) + monday, loaded.add([3])):
+        with pytest.raises(ValueError, match="shards must be merged once, and both hold"):
+            both + again
+    with pytest.raises(ValueError, match="would count double"):
+        Collector.merged([monday, monday])
+    assert (both + collected([1, 2])).total == 6
+
+
+def test_a_named_shard_is_known_by_its_name_when_it_is_collected_anew():
+    one, other = (Collector(MECHANISM, shard="2026-11-16 north").add([1]) for _ in range(2))
+    assert one.shards == {"2026-11-16 north"}
+    with pytest.raises(ValueError, match="both hold '2026-11-16 north'"):
+        one + other
+    with pytest.raises(ValueError, match="shard must be a text"):
+        Collector(MECHANISM, shard="")
+
+
+def test_reports_added_to_a_merged_collector_are_a_shard_of_their_own():
+    monday, tuesday = collected([1]), collected([2])
+    both = (monday + tuesday).add([3])
+    assert both.shards > monday.shards | tuesday.shards
+    assert (both + collected([4])).total == 4
+
+
+def test_a_collection_from_before_shards_goes_by_its_digest(tmp_path):
+    from inbounds.local.collector import COLLECTION
+
+    collected([1, 5]).save(tmp_path / "now.json")
+    content = json.loads((tmp_path / "now.json").read_text())
+    old = {name: content[name] for name in ("mechanism", "reports", "counts")}
+    COLLECTION.write(old, tmp_path / "old.json")
+    one, other = (Collector.load(tmp_path / "old.json", MECHANISM) for _ in range(2))
+    assert one.total == 2
+    with pytest.raises(ValueError, match="merged once"):
+        one + other
+    COLLECTION.write({**old, "shards": "monday"}, tmp_path / "bad.json")
+    with pytest.raises(ib.PassportError, match="shards must be a list of names"):
+        Collector.load(tmp_path / "bad.json", MECHANISM)

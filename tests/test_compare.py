@@ -1,14 +1,16 @@
 """Comparisons, recommendations and their commands."""
 
+import csv
 import json
 import sys
+from fractions import Fraction
 
 import pytest
 from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds.cli import app
-from inbounds.read.compare import CODES, compare, families, fitting
+from inbounds.read.compare import CODES, compare, families, families_named, fitting
 from inbounds.read.recommend import recommend
 
 QUERY = ib.count(6)
@@ -29,7 +31,7 @@ def run(*words):
 def test_all_that_fits_is_every_catalog_entry_that_needs_no_choice(everything):
     """A new entry of the catalog joins without being listed anywhere else."""
     names = {row.name for row in everything.rows}
-    assert names == set(families())
+    assert names == {"optimal", *families()}
     assert names >= {"truncated_geometric", "explicit_fair", "uniform", "variant_1", "variant_2", "weakly_honest"}
     assert set(everything.left_out) == {"prerounded_geometric"}
     assert "refuted_half_line" not in names
@@ -93,6 +95,62 @@ def test_losses_and_a_prior_can_be_chosen():
         )
     designed = next(row.mechanism for row in found.rows if row.name == "variant_1")
     assert "off by more than 1" in str(designed.origin)
+
+
+def test_the_optimum_under_the_prior_is_in_the_comparison():
+    """A prior that leans makes the catalog's mechanisms, which know none, worse than what is possible."""
+    prior = [30, 10, 3, 1, 1, 1, 1]
+    found = compare(QUERY, "0.7", prior=prior)
+    best = ib.optimal(QUERY, "0.7", prior=prior).loss("absolute", prior)
+    values = {row.name: row.values["absolute"] for row in found.rows}
+    assert values["optimal"] == pytest.approx(best, rel=1e-12)
+    assert all(value >= best * (1 - 1e-9) for value in values.values())
+    assert found.best("absolute") == ("optimal",)
+    assert values["truncated_geometric"] > 1.1 * best
+
+
+def test_mechanisms_of_ones_own_join_by_name():
+    def mine(query, epsilon):
+        return ib.catalog.folded_geometric(query, epsilon / 2)
+
+    found = compare(QUERY, 1, also={"mine": mine, "done": ib.catalog.uniform(QUERY, 1)})
+    assert {"mine", "done", "optimal", "explicit_fair"} <= {row.name for row in found.rows}
+    pair = compare([ib.catalog.uniform(QUERY, 1)], also={"mine": mine(QUERY, Fraction(1))})
+    assert [row.name for row in pair.rows] == ["uniform", "mine"]
+    for also, error, message in (
+        ({"uniform": mine}, ValueError, "names that are not taken, got 'uniform'"),
+        ({"mine": "explicit_fair"}, TypeError, "mechanisms, or functions of a query and epsilon, got str"),
+    ):
+        with pytest.raises(error, match=message):
+            compare(QUERY, 1, also=also)
+    with pytest.raises(TypeError, match="got function"):
+        compare([ib.catalog.uniform(QUERY, 1)], also={"mine": mine})
+
+
+def test_a_comparison_is_written_as_csv_and_latex(everything, tmp_path):
+    rows = list(csv.DictReader(everything.to_csv().splitlines()))
+    assert [row["mechanism"] for row in rows] == [row.name for row in everything.rows]
+    assert [float(row["absolute"]) for row in rows] == [row.values["absolute"] for row in everything.rows]
+    lines = everything.to_latex().splitlines()
+    assert lines[0] == r"\begin{tabular}{lrrrrrrrr}"
+    assert sum(line.endswith(r"\\") for line in lines) == len(rows) + 1
+    assert any(line.startswith(r"explicit\_fair & ") for line in lines)
+    for ending, start in ((".csv", "mechanism,epsilon,"), (".tex", r"\begin{tabular}")):
+        path = tmp_path / f"table{ending}"
+        words = ("compare", "count", "--size", "3", "--epsilon", "1", "--out", str(path))
+        assert run(*words).exit_code == 0
+        assert path.read_text().startswith(start)
+        with pytest.raises(ValueError, match="must not exist"):
+            run(*words)
+        assert run(*words, "--overwrite").exit_code == 0
+
+
+def test_families_are_named_or_given():
+    assert list(families_named(["uniform", "explicit_fair"])) == ["uniform", "explicit_fair"]
+    own = {"mine": ib.catalog.uniform}
+    assert families_named(own) == own
+    with pytest.raises(ValueError, match=r"family must be one of .*, got 'uniforn'.*uniform"):
+        families_named(["uniforn"])
 
 
 def test_mechanisms_of_different_queries_are_not_compared():

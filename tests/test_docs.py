@@ -8,7 +8,9 @@ what that block prints; an ellipsis in it stands for anything.
 import contextlib
 import io
 import re
+import socket
 import textwrap
+import threading
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -110,9 +112,34 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@contextlib.contextmanager
+def demo_curator(folder: Path) -> Iterator[dict[str, str]]:
+    """The curator of `inbounds serve --demo` at a free port, and the environment that its page speaks of."""
+    import uvicorn
+
+    from inbounds.curator.demo import demo
+    from inbounds.curator.http import app
+
+    curator, tokens = demo(folder)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(app(curator), log_level="warning"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield {"URL": url, "TOKEN": tokens["analyst"], "OWNER_TOKEN": tokens["owner"]}
+        server.should_exit = True
+        thread.join()
+
+
 @pytest.mark.parametrize("page", [page for page in RUN if list(blocks(page.read_text("utf-8")))], ids=name)
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if "INBOUNDS_URL" in page.read_text("utf-8"):
+        with demo_curator(tmp_path / "demo") as places:
+            for word, value in places.items():
+                monkeypatch.setenv(f"INBOUNDS_{word}", value)
+            run(page, page.read_text("utf-8"))
+        return
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     run(page, page.read_text("utf-8"))

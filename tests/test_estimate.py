@@ -258,7 +258,7 @@ def test_001_the_geometric_is_several_times_closer_at_every_number_of_reports():
             for mechanism, found in errors.items():
                 for _ in range(5):
                     counts = rng.multinomial(reports, mechanism.matrix @ truth / (mechanism.matrix @ truth).sum())
-                    found.append(kantorovich(reconstruct(counts, mechanism).distribution, truth))
+                    found.append(kantorovich(reconstruct(counts, mechanism, given="counts").distribution, truth))
             assert 3 * np.mean(errors[fine]) < np.mean(errors[flat]), (reports, errors)
 
 
@@ -367,7 +367,7 @@ def test_the_residual_bounds_that_of_every_matrix_within_the_slack():
     """The certificate is for the mechanism's integers, not for the shape that stands for them."""
     compact, written = noise_twin(30, Fraction(3))
     counts = np.random.default_rng(4).multinomial(500, np.full(31, 1 / 31))
-    result = reconstruct(counts, compact)
+    result = reconstruct(counts, compact, given="counts")
     q = counts / counts.sum()
     r = written.matrix.T @ (q / (written.matrix @ result.distribution))
     assert r.max() - 1 <= result.residual + 1e-13
@@ -395,7 +395,7 @@ def test_a_hundred_thousand_answers_are_certified_in_linear_steps(epsilon):
     truth = np.exp(-0.5 * ((np.arange(size + 1) - 40_000) / 6000) ** 2)
     likely = channel_of(mechanism).forward(truth / truth.sum())
     counts = np.random.default_rng(8).multinomial(1_000_000, likely / likely.sum())
-    result = reconstruct(counts, mechanism)
+    result = reconstruct(counts, mechanism, given="counts")
     assert type(result.problem.channel) is Geometric
     assert result.residual <= 1e-9
     assert kantorovich(result.distribution, truth) < 300  # of a range of 100,000; the reports' own noise is wider
@@ -448,9 +448,16 @@ def test_reports_counts_frequencies_and_collectors_give_the_same_distribution():
     assert from_reports.reports == collected.reports == 500
 
 
-def test_as_many_reports_as_outputs_are_counts_unless_said_otherwise():
+def test_as_many_numbers_as_outputs_are_counts_or_refused_where_they_could_be_reports():
     mechanism = geometric(2)
-    assert reconstruct([2, 2, 1], mechanism).reports == 5
+    for counts in ([2, 2, 3], [0.5, 0.25, 0.25], [2, -1, 1]):
+        if min(counts) >= 0:
+            assert reconstruct(counts, mechanism).reports == sum(counts)
+        with pytest.raises(ValueError, match="reports must be among the outputs"):
+            reconstruct(counts, mechanism, given="reports")
+    with pytest.raises(ValueError, match=r"given must say whether these 3 numbers, .* they could be either"):
+        reconstruct([2, 2, 1], mechanism)
+    assert reconstruct([2, 2, 1], mechanism, given="counts").reports == 5
     assert reconstruct([2, 2, 1], mechanism, given="reports").reports == 3
     labels = ib.catalog.randomized_response(ib.category(["a", "b", "c"]), 1)
     assert reconstruct(["a", "b", "a"], labels).reports == 3
@@ -496,7 +503,7 @@ def test_progress_is_told_the_steps_and_the_residual():
     [
         ([0, 1, 9], {}, ValueError, r"reports must be among the outputs 0\.\.3 of the mechanism; 1 of 3 are not"),
         ([-1, 2, 3, 4], {}, ValueError, "counts must not be negative"),
-        ([0, 0, 0, 0], {}, ValueError, "at least one; the collection is empty"),
+        ([0, 0, 0, 0], {"given": "counts"}, ValueError, "at least one; the collection is empty"),
         ([], {}, ValueError, "at least one; the collection is empty"),
         ([1, 2, math.nan, 4], {}, ValueError, "counts must be finite"),
         (["x"], {}, TypeError, "reports must be numbers"),
@@ -524,7 +531,7 @@ def test_a_singular_matrix_is_not_inverted(counts):
     same_columns = np.array([[0.5, 0.5, 0.2], [0.3, 0.3, 0.3], [0.2, 0.2, 0.5]])
     for matrix in (same_columns, ib.catalog.uniform(ib.count(2), 1)):
         with pytest.raises(ValueError, match=r"matrix must be invertible.*use method='ibu'"):
-            reconstruct(counts, matrix, method="inverse")
+            reconstruct(counts, matrix, method="inverse", given="counts")
     with pytest.raises(ValueError, match="as many outputs as answers to be inverted, got 3 × 2"):
         reconstruct(counts, same_columns[:, 1:], method="inverse")
 

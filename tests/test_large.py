@@ -8,7 +8,8 @@ import pytest
 
 import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin
-from inbounds.mechanism.law import MATRIX_LIMIT, Matrix, Noise, geometric_noise
+from inbounds.mechanism.law import Matrix, Noise, geometric_noise
+from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import TOTAL
 

@@ -65,7 +65,7 @@ def values(engine: str, found, column: str) -> list:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("column", "mechanism"), CASES, ids=[name for name, _ in CASES])
 def test_a_column_is_randomized_in_place_and_the_others_are_untouched(engine, column, mechanism):
-    private = local.randomize(table(engine), column, mechanism)
+    private = local.randomize(table(engine), column, mechanism, keep=["row"])
     if engine in ("arrow reader", "duckdb"):
         private = private.read_all()
         engine = "arrow"
@@ -85,6 +85,53 @@ def test_reports_stay_in_the_rows_of_their_values(engine):
 def test_the_engine_counts_what_a_collector_counts(engine, column, mechanism):
     expected = Collector(mechanism).add(COLUMNS[column])
     assert local.collect(table(engine), column, mechanism) == expected
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_raw_columns_stay_behind_unless_they_are_kept(engine):
+    bare = local.randomize(table(engine), "age", AGES)
+    kept = local.randomize(table(engine), "age", AGES, keep=["row", "drink"])
+    names = [
+        t.collect_schema().names() if engine == "polars lazy" else list(getattr(t, "columns", ())) for t in (bare, kept)
+    ]
+    if engine in ("arrow", "arrow reader", "duckdb"):
+        names = [t.schema.names for t in (bare, kept)]
+    assert names == [["age"], ["age", "row", "drink"]]
+    with pytest.raises(ValueError, match="keep must name other columns"):
+        local.randomize(table(engine), "age", AGES, keep=["age"])
+    with pytest.raises(TypeError, match="keep must be a list"):
+        local.randomize(table(engine), "age", AGES, keep="row")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_strata_are_counted_in_one_pass(engine):
+    strata = local.collect(table(engine), "age", AGES, by="drink", shard="week 46")
+    assert list(strata) == ["coffee", "tea"]
+    for drink in strata:
+        expected = Collector(AGES).add(COLUMNS["age"][COLUMNS["drink"] == drink])
+        assert strata[drink] == expected
+    assert strata.total == Collector(AGES).add(COLUMNS["age"])
+    with pytest.raises(ValueError, match="merged once, and both hold 'week 46: coffee'"):
+        strata + local.collect(table(engine), "age", AGES, by="drink", shard="week 46")
+    twice = strata + local.collect(table(engine), "age", AGES, by=["drink"], shard="week 47")
+    assert twice["tea"].total == 2 * strata["tea"].total
+    pairs = local.collect(table(engine), "age", AGES, by=["drink", "share"])
+    assert len(pairs) == 22
+    assert pairs["tea", 0.0].total == (COLUMNS["share"][::2] == 0).sum()
+
+
+def test_strata_that_are_missing_or_differ_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [1, 2], "city": ["A", None]})
+    with pytest.raises(ValueError, match="strata must not be missing"):
+        local.collect(frame, "age", AGES, by="city")
+    strata = local.collect(frame.assign(city="A"), "age", AGES, by="city")
+    with pytest.raises(ValueError, match="strata must be by the same columns"):
+        strata + local.collect(frame.assign(town="A"), "age", AGES, by="town")
+    with pytest.raises(KeyError, match="stratum must be one of 'A', got 'B'"):
+        strata["B"]
+    with pytest.raises(ValueError, match="asked must be 'all' or 'some'"):
+        local.collect(frame, "age", AGES, asked="few")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -221,14 +268,14 @@ class TestSpark:
 
     @pytest.mark.parametrize(("column", "mechanism"), CASES, ids=[name for name, _ in CASES])
     def test_a_column_is_randomized_on_the_executors(self, spark, column, mechanism):
-        private = local.randomize(self.frame(spark), column, mechanism)
+        private = local.randomize(self.frame(spark), column, mechanism, keep=["row"])
         rows = {row["row"]: row[column] for row in private.collect()}
         assert len(rows) == 700
         assert set(rows.values()) <= set(mechanism.query.reported.tolist())
         assert [rows[k] for k in range(700)] != COLUMNS[column].tolist()
 
     def test_reports_stay_in_the_rows_of_their_values(self, spark):
-        private = local.randomize(self.frame(spark), "age", STEEP)
+        private = local.randomize(self.frame(spark), "age", STEEP, keep=["row"])
         assert all(row["age"] == row["row"] % 7 for row in private.collect())
 
     @pytest.mark.parametrize(("column", "mechanism"), CASES, ids=[name for name, _ in CASES])

@@ -293,7 +293,7 @@ def test_large_heatmaps_are_averaged_and_keep_their_mass():
     """Blocks of equal size hold the mean of their cells."""
     rng = np.random.default_rng(1)
     matrix = rng.random((120, 240))
-    mean, answers, reports = svg._averaged(matrix, [str(k) for k in range(240)], [str(k) for k in range(120)])
+    mean, answers, reports = svg.averaged(matrix, [str(k) for k in range(240)], [str(k) for k in range(120)])
     assert mean.shape == (60, 60)
     assert mean.mean() == pytest.approx(matrix.mean())
     assert mean[1, 2] == pytest.approx(matrix[2:4, 8:12].mean())
@@ -370,11 +370,27 @@ def test_curves_show_the_losses_and_differ_by_more_than_colour(draw, first):
     figure = draw()
     lines = figure.axes[0].lines
     x, query, epsilon = first
-    for line, (name, make) in zip(lines, FAMILIES.items(), strict=True):
+    assert lines[-1].get_label() == "optimal"
+    assert lines[-1].get_ydata()[0] == pytest.approx(ib.optimal(query, epsilon).loss())
+    for line, (name, make) in zip(lines[:-1], FAMILIES.items(), strict=True):
         assert line.get_label() == name
         assert line.get_xdata()[0] == pytest.approx(x)
         assert line.get_ydata()[0] == pytest.approx(make(query, epsilon).loss())
     assert len({line.get_marker() for line in lines}) == len(lines)
+
+
+def test_curves_follow_a_prior_and_take_names_of_the_catalog():
+    prior = [5, 1, 1, 1, 1, 1, 1]
+    figure = figures.loss_against_epsilon(ib.count(6), [1], ["truncated_geometric"], "squared", prior)
+    named, best = figure.axes[0].lines
+    assert named.get_ydata()[0] == pytest.approx(c.truncated_geometric(ib.count(6), 1).loss("squared", prior))
+    assert best.get_ydata()[0] == pytest.approx(ib.optimal(ib.count(6), 1, "squared", prior).loss("squared", prior))
+    sizes = {3: ib.count(3), 5: ib.count(5)}
+    leaning = figures.loss_against_size(sizes, 1, ["uniform"], prior=lambda query: range(1, len(query.answers) + 1))
+    expected = [c.uniform(query, 1).loss("absolute", range(1, len(query.answers) + 1)) for query in sizes.values()]
+    assert leaning.axes[0].lines[0].get_ydata() == pytest.approx(expected)
+    with pytest.raises(ValueError, match="family must be one of"):
+        figures.loss_against_alpha(ib.count(2), ["0.5"], ["laplace"])
 
 
 def test_error_per_answer_and_posterior_show_the_mechanism(tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import inbounds as ib
 from inbounds.cli import app
 from inbounds.studies import Crew, Table, find, listed, matching
 from inbounds.studies.crew import stream
@@ -141,8 +142,8 @@ def test_a_saved_study_has_data_and_two_pictures_with_the_same_bytes_every_time(
     study = find("002-fig2")
     for name in ("first", "second"):
         paths = study.run(quick=True).save(tmp_path / name, study.id)
-        assert [path.name for path in paths] == ["002-fig2.csv", "002-fig2.svg", "002-fig2.png"]
-    for kind in ("csv", "svg", "png"):
+        assert [path.name for path in paths] == ["002-fig2.csv", "002-fig2.tex", "002-fig2.svg", "002-fig2.png"]
+    for kind in ("csv", "tex", "svg", "png"):
         first, second = ((tmp_path / name / f"002-fig2.{kind}").read_bytes() for name in ("first", "second"))
         assert first == second
 
@@ -162,7 +163,12 @@ def test_the_command_runs_studies_and_says_what_it_wrote(tmp_path):
     (row,) = json.loads(done.stdout)
     assert row["id"] == "003-fig3"
     assert row["rows"] == 64
-    assert sorted(path.name for path in target.iterdir()) == ["003-fig3.csv", "003-fig3.png", "003-fig3.svg"]
+    assert sorted(path.name for path in target.iterdir()) == [
+        "003-fig3.csv",
+        "003-fig3.png",
+        "003-fig3.svg",
+        "003-fig3.tex",
+    ]
 
 
 def test_the_files_of_an_earlier_run_are_replaced_only_when_asked_to(tmp_path):
@@ -191,3 +197,26 @@ def test_every_study_runs_quickly_and_draws(name, tmp_path):
     result = study.run(quick=True)
     assert len(result.table) > 0
     assert all(path.stat().st_size > 0 for path in result.save(tmp_path, name))
+
+
+def test_settings_are_listed_with_the_papers_own_and_a_prior_and_mechanisms_of_ones_own_take_part(tmp_path):
+    study = find("000-fig5")
+    assert study.settings["low"] == 0
+    assert "crew" not in study.settings
+    listed_ = CliRunner().invoke(app, ["studies", "settings", "000-fig5", "--json"])
+    assert set(json.loads(listed_.output)) == set(study.settings) >= {"epsilons", "names", "prior"}
+
+    def leaning(query):
+        return range(1, len(query.answers) + 1)
+
+    own = {"mine": ib.catalog.exponential}
+    result = study.run(high=4, epsilons=["1"], names=own, prior=leaning)
+    value = result.table.number("value", mechanism="mine", measure="absolute error")
+    query = ib.extreme(0, 4)
+    assert value == pytest.approx(ib.catalog.exponential(query, 1).loss("absolute", leaning(query)))
+    best = result.table.number("value", mechanism="optimal", measure="absolute error")
+    assert best == pytest.approx(ib.optimal(query, 1, prior=leaning(query)).loss("absolute", leaning(query)))
+    with pytest.raises(ValueError, match=r"names must be among .*, got 'mine'; give your own as a dictionary"):
+        study.run(names=["mine"])
+    assert result.table.latex().startswith(r"\begin{tabular}{lrrr}")
+    assert len(result.save(str(tmp_path / "text"), "mine")) == 4

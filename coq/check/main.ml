@@ -24,7 +24,7 @@ let opened value =
   match value with
   | Json.Object fields ->
       let format = match List.assoc_opt "format" fields with Some (Json.String text) -> text | _ -> "" in
-      let newest = if format = mechanism then 3 else if format = quantile then 1 else Spelling.refuse "it is no passport" in
+      let newest = if format = mechanism then 4 else if format = quantile then 1 else Spelling.refuse "it is no passport" in
       let version =
         match List.assoc_opt "version" fields with
         | Some (Json.Int v) when Z.sign v > 0 && Z.leq v (Z.of_int newest) -> v
@@ -38,7 +38,8 @@ let check path =
   let format, version, fields = opened (Json.of_string (content path)) in
   let passed =
     if format = quantile then Checker.check_quantile (Spelling.quantile fields)
-    else if Z.equal version (Z.of_int 3) then raise (Sys_error "answers on a graph are not judged by this checker")
+    else if Z.equal version (Z.of_int 3) then raise (Sys_error "laws of two weights are not judged by this checker")
+    else if Z.equal version (Z.of_int 4) then raise (Sys_error "answers on a graph are not judged by this checker")
     else Checker.check_passport (Spelling.passport version fields) in
   if not passed then Spelling.refuse "the weights are not private for this query and epsilon"
 

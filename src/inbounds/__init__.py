@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from inbounds import accounting, attack, local
     from inbounds.accounting.compose import compose
     from inbounds.accounting.multilevel import multilevel
+    from inbounds.curator.client import connect
     from inbounds.design.derive import closer, derivable, refines
     from inbounds.design.optimal import optimal
     from inbounds.design.quantiles import central_records, choose, permute_and_flip
@@ -84,6 +85,7 @@ _LOADED_ON_USE = {
     "choose": "inbounds.design.quantiles",
     "closer": "inbounds.design.derive",
     "compose": "inbounds.accounting.compose",
+    "connect": "inbounds.curator.client",
     "derivable": "inbounds.design.derive",
     "load_quantile": "inbounds.mechanism.quantiles.reading",
     "multilevel": "inbounds.accounting.multilevel",
@@ -159,6 +161,7 @@ __all__ = [
     "closer",
     "compare",
     "compose",
+    "connect",
     "count",
     "derivable",
     "distance",

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from inbounds.tables.adding.prior import Rates, log_beta_binomial
+from inbounds.tables.adding.prior import Rates
 from inbounds.tables.adding.reports import GeometricReports, Known
 from inbounds.tables.adding.tree import Tree
 
@@ -32,17 +32,18 @@ def likelihood(levels, reports) -> np.ndarray:
 def prior_mass(levels, prior: Rates) -> np.ndarray:
     """Pr[table]: for each parent the mean over its classes of the product over its leaves."""
     mass = np.ones(len(levels[0]))
+    shapes = np.repeat(np.array(prior.shapes, dtype=object), prior.rates.shape[1] // len(prior.shapes))
     for parent in range(len(prior.weights)):
         given = [
             weight
             * np.prod(
                 [
-                    np.exp(log_beta_binomial(levels[0][:, v], prior.sizes[v], rate, prior.spread))
+                    np.exp(shape.log_mass(levels[0][:, v], prior.sizes[v], rate))
                     for v in np.flatnonzero(prior.parent == parent)
                 ],
                 axis=0,
             )
-            for weight, rate in zip(prior.weights[parent], prior.rates[parent], strict=True)
+            for weight, rate, shape in zip(prior.weights[parent], prior.rates[parent], shapes, strict=True)
         ]
         mass *= np.sum(given, axis=0)
     return mass

@@ -9,12 +9,15 @@ from adding.enumerated import all_tables, drawn, geometric, likelihood, posterio
 from inbounds import catalog, count
 from inbounds.tables.adding import adjusted as adjusting
 from inbounds.tables.adding import posterior as messages
-from inbounds.tables.adding.adjusted import LEAST_SQUARES, POSTERIOR, adjusted_tree
+from inbounds.tables.adding.adjusted import adjusted_tree
 from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import Absolute, PosteriorCost, Squared
+from inbounds.tables.adding.form import LEAST_SQUARES, POSTERIOR
+from inbounds.tables.adding.learned import _likely, _others, local_rates
 from inbounds.tables.adding.posterior import Marginals, posterior
-from inbounds.tables.adding.prior import Rates, TablePrior, local_rates, log_beta_binomial
+from inbounds.tables.adding.prior import Rates, TablePrior
 from inbounds.tables.adding.reports import Columns, GeometricReports, Known
+from inbounds.tables.adding.shapes import Alike, Kinds, log_beta_binomial
 from inbounds.tables.adding.squares import least_squares, nearest_whole
 from inbounds.tables.adding.tree import Tree
 
@@ -22,10 +25,14 @@ SMALL = Tree.over(np.array([3, 2, 4, 3, 1]), np.array([0, 0, 0, 1, 1]), np.array
 CAPPED = Tree((np.array([3, 3, 2, 2]), np.array([4, 3]), np.array([5])), (np.array([0, 0, 1, 1]), np.array([0, 0])))
 
 
-def random_prior(rng, tree, spread):
+TWO_KINDS = Kinds(np.array([0.1, 0.7]), np.array([0.6, 0.4]))
+
+
+def random_prior(rng, tree, *shapes):
     parents = len(tree.sizes[1])
-    rates, weights = rng.uniform(0.05, 0.95, (parents, 3)), rng.dirichlet(np.ones(3), parents)
-    return Rates(tree.sizes[0], tree.parents[0], rates, weights, spread)
+    classes = 3 * len(shapes)
+    rates, weights = rng.uniform(0.05, 0.95, (parents, classes)), rng.dirichlet(np.ones(classes), parents)
+    return Rates(tree.sizes[0], tree.parents[0], rates, weights, shapes)
 
 
 def random_leaves(rng, tree):
@@ -42,12 +49,12 @@ def check_marginals(found: list[Marginals], levels, mass):
 
 @pytest.mark.parametrize("tree", [SMALL, CAPPED])
 @pytest.mark.parametrize("known", [False, True])
-@pytest.mark.parametrize("spread", [0.0, 0.1])
-def test_the_posterior_of_every_node_equals_enumeration(tree, known, spread):
+@pytest.mark.parametrize("shapes", [(Alike(0.0),), (Alike(0.1), TWO_KINDS)])
+def test_the_posterior_of_every_node_equals_enumeration(tree, known, shapes):
     rng, levels = np.random.default_rng(1), all_tables(tree)
     for _ in range(4):
         reports = drawn(rng, tree, random_leaves(rng, tree), rng.uniform(0.2, 2, 3), known=known)
-        prior = random_prior(rng, tree, spread)
+        prior = random_prior(rng, tree, *shapes)
         check_marginals(
             posterior(tree, reports, prior), levels, posterior_of(levels, reports, prior_mass(levels, prior))
         )
@@ -60,7 +67,7 @@ def test_the_posterior_takes_the_columns_of_any_mechanisms():
     which = np.searchsorted(sizes, SMALL.sizes[0])
     reports = drawn(rng, SMALL, random_leaves(rng, SMALL), [1, 1, 1])
     reports[0] = Columns(rng.integers(0, SMALL.sizes[0] + 1), which, tuple(made))
-    prior = random_prior(rng, SMALL, 0.1)
+    prior = random_prior(rng, SMALL, Alike(0.1))
     check_marginals(posterior(SMALL, reports, prior), levels, posterior_of(levels, reports, prior_mass(levels, prior)))
 
 
@@ -103,7 +110,7 @@ def test_wide_leaves_are_looked_at_through_windows():
     rng = np.random.default_rng(4)
     tree = Tree.over(np.full(4, 2000), np.array([0, 0, 1, 1]))
     reports = drawn(rng, tree, np.array([10, 1000, 1990, 700]), [1.0, 1.0])
-    prior = Rates(tree.sizes[0], tree.parents[0], np.full((2, 1), 0.5), np.ones((2, 1)), 0.6)
+    prior = Rates(tree.sizes[0], tree.parents[0], np.full((2, 1), 0.5), np.ones((2, 1)), (Alike(0.6),))
     found = posterior(tree, reports, prior)
     assert found[0].mass.shape[1] < 2001
     for parent in (0, 1):
@@ -125,7 +132,7 @@ def test_the_best_sums_cost_no_more_than_any_other_table(tree, known):
     for kind in (Absolute, Squared, PosteriorCost):
         leaves = random_leaves(rng, tree)
         reports = drawn(rng, tree, leaves, rng.uniform(0.2, 2, 3), known=known)
-        found = posterior(tree, reports, random_prior(rng, tree, 0.1))
+        found = posterior(tree, reports, random_prior(rng, tree, Alike(0.1)))
         of = found if kind is PosteriorCost else [own.y for own in reports]
         costs = [kind(own, weight) for own, weight in zip(of, (1.0, 0.7, 0.3), strict=True)]
         top = tree.sums(leaves)[-1] if known else None
@@ -171,8 +178,10 @@ def test_the_likeliest_spread_and_rates_follow_the_reports():
     for spread, p in ((0.0, true), (0.1, rng.beta(true * strength, (1 - true) * strength))):
         reports = drawn(rng, tree, rng.binomial(20, p), [1.0, 1.0])
         found = local_rates(tree, reports)
-        assert abs(found.spread - spread) < 0.02
-        inside = (found.rates[:, 0] < true[::100]) & (true[::100] < found.rates[:, -1])
+        weights = np.split(found.weights, len(found.shapes), axis=1)
+        mean = sum(shape.spread * own.sum(axis=1) for shape, own in zip(found.shapes, weights, strict=True))
+        np.testing.assert_allclose(mean, spread, atol=0.02)
+        inside = (found.rates.min(axis=1) < true[::100]) & (true[::100] < found.rates.max(axis=1))
         assert inside.mean() > 0.9
 
 
@@ -181,8 +190,44 @@ def test_the_grid_of_rates_is_as_fine_as_leaves_and_parent_together():
     tree = Tree.over(np.full(25, 20), np.zeros(25, int))
     reports = drawn(np.random.default_rng(9), tree, np.full(25, 5), [0.05, 2.0])
     found = local_rates(tree, reports)
-    deviation = np.sqrt((500 + found.spread * 25 * 20 * 19) * 0.25 * 0.75)  # of the sum, if the rate is known
-    assert np.diff(found.rates).max() * 500 < deviation
+    for shape, rates in zip(found.shapes, np.split(found.rates, len(found.shapes), axis=1), strict=True):
+        spread = shape.correlation(np.array(0.25))
+        deviation = np.sqrt((500 + spread * 25 * 20 * 19) * 0.25 * 0.75)  # of the sum, if the rate is known
+        assert np.diff(rates).max() * 500 < deviation
+
+
+def test_leaves_of_two_kinds_are_recognised_and_leaves_alike_are_not_taken_for_some():
+    rng = np.random.default_rng(12)
+    tree = Tree.over(np.full(1000, 20), np.repeat(np.arange(100), 10))
+    kinds = local_rates(
+        tree, drawn(rng, tree, rng.binomial(20, np.where(rng.random(1000) < 0.3, 0.9, 0.1)), [1.0, 1.0])
+    )
+    alike = local_rates(tree, drawn(rng, tree, rng.binomial(20, np.repeat(rng.beta(2, 5, 100), 10)), [1.0, 1.0]))
+    (own,) = kinds.shapes
+    assert own.shares[own.rates > 0.5].sum() == pytest.approx(0.3, abs=0.05)
+    assert all(isinstance(shape, Alike) for shape in alike.shapes)
+
+
+def test_a_parents_own_reports_do_not_make_its_prior():
+    """Counted in the prior as well they would count twice."""
+    log = np.random.default_rng(13).normal(size=(4, 50))
+    changed = log.copy()
+    changed[2] = 0.0
+    before, after = (_others(own)[2] for own in (log, changed))
+    np.testing.assert_allclose(before, after, rtol=1e-12)
+    shapes = {Alike(0.0): log, Alike(0.1): log / 2}
+    moved = {Alike(0.0): changed, Alike(0.1): log / 2}
+    np.testing.assert_allclose(_likely(shapes)[1][2], _likely(moved)[1][2], atol=1e-12)
+
+
+def test_kinds_keep_their_mean_wherever_they_are_shifted():
+    x = np.arange(13)
+    for mean in (0.01, 0.3, 0.9):
+        mass = np.exp(TWO_KINDS.log_mass(x, np.array(12), np.array([mean])))
+        assert mass.sum() == pytest.approx(1)
+        assert mass @ x == pytest.approx(12 * mean, rel=1e-3)
+        spread = TWO_KINDS.correlation(np.array([mean]))[0]
+        assert mass @ x**2 - (mass @ x) ** 2 == pytest.approx(12 * mean * (1 - mean) * (1 + 11 * spread), rel=1e-2)
 
 
 def test_the_beta_binomial_is_a_distribution_with_its_mean():

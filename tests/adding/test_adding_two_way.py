@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from adding.enumerated import all_tables, geometric, likelihood
 from inbounds.tables.adding import labels as labelling
 from inbounds.tables.adding import twoway as tabling
-from inbounds.tables.adding.adjusted import LEAST_SQUARES, POSTERIOR
 from inbounds.tables.adding.cost import Absolute, PosteriorCost
 from inbounds.tables.adding.crossed import Side, crossed
-from inbounds.tables.adding.form import KNOWN, MOST
+from inbounds.tables.adding.form import KNOWN, LEAST_SQUARES, MOST, POSTERIOR
 from inbounds.tables.adding.labels import Labelled, adjusted_labels
 from inbounds.tables.adding.network import Tables, best_table
 from inbounds.tables.adding.posterior import Marginals, posterior

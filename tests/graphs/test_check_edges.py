@@ -134,7 +134,7 @@ def test_a_passport_spells_the_graph_and_is_read_back_the_same(tmp_path):
         mechanism = ib.certify(half(query), query, 1)
         mechanism.save(tmp_path / "m.json")
         assert ib.load(tmp_path / "m.json") == mechanism
-        assert json.loads((tmp_path / "m.json").read_text())["version"] == 3
+        assert json.loads((tmp_path / "m.json").read_text())["version"] == 4
         assert ib.verify(tmp_path / "m.json").valid
 
 

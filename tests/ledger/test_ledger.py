@@ -832,6 +832,32 @@ def test_clock_and_ids_are_arguments(file):
         assert {entry.time for entry in ledger.entries()} == {"2026-01-02T00:00:00+00:00"}
 
 
+@pytest.mark.parametrize("parts", [["-1"], ["0", "1/2"], ["3/2", "-1"]])
+def test_a_forged_charge_that_gives_something_back_is_found(ledger, tmp_path, parts):
+    ledger.create_people("everybody", epsilon=2)
+    ledger.charge("everybody", "3/2", key="first")
+    ledger.charge("everybody", "1/2", key="second")
+    content = exported(ledger.head(), ledger.entries(), ledger.people())
+    last, units = content["entries"][-1], cost("sum", tuple(map(Fraction, parts)))
+    last |= {"units": str(units), "facts": {**last["facts"], "parts": parts}}
+    last["sha256"] = sha256(canonical({key: value for key, value in last.items() if key != "sha256"}))
+    content["head"]["sha256"] = last["sha256"]
+    spent = 1_500_000_000 + units
+    content["people"] = [{**who, "spent_units": str(spent)} for who in content["people"]]
+    (tmp_path / "forged.json").write_text(json.dumps(content))
+    with pytest.raises(ib.LedgerError, match="does not say what an entry of its kind must say"):
+        load_export(tmp_path / "forged.json")
+
+
+@pytest.mark.parametrize("change", [{"time": None}, {"number": 1.0}, {"kind": 3}, {"people": []}, {"sha256": None}])
+def test_an_exported_entry_of_other_types_is_refused_in_a_sentence(ledger, tmp_path, change):
+    content = exported(ledger.head(), ledger.entries(), ledger.people())
+    content["entries"][0] |= change
+    (tmp_path / "odd.json").write_text(json.dumps(content))
+    with pytest.raises(ib.LedgerError, match="is not a whole exported ledger"):
+        load_export(tmp_path / "odd.json")
+
+
 def test_an_exported_ledger_is_checked_like_the_ledger_itself(ledger, tmp_path):
     ledger.create_people("many", epsilon=1, rule="zcdp", delta="1e-6")
     ledger.create_people("visitors")

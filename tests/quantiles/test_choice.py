@@ -7,7 +7,7 @@ import pytest
 
 import inbounds as ib
 from inbounds.design.quantiles.choice import REGRET
-from inbounds.mechanism.quantiles import Oblivious, ScoreTable
+from inbounds.mechanism.quantiles import Central, Oblivious, ScoreTable
 
 
 def errors_of(mechanism, groups):
@@ -63,3 +63,13 @@ def test_an_oblivious_choice_has_a_passport_too(tmp_path):
     mechanism.save(tmp_path / "q.json")
     assert ib.load_quantile(tmp_path / "q.json") == mechanism
     assert mechanism.sample([3, 3]) in range(101)
+
+
+def test_with_a_prior_few_values_are_answered_from_the_central_records_where_that_is_better():
+    query, prior = ib.median(1, 3, size=9), [4, 3, 4]
+    choice = ib.choose(query, 1, prior=prior)
+    assert isinstance(choice.mechanism.law, Central)
+    assert choice.central == choice.mechanism.expected_error(prior=prior) < min(choice.errors)
+    assert "central records" in str(choice)
+    assert isinstance(ib.choose(query, 1).mechanism.law, ScoreTable | Oblivious)
+    assert ib.choose(ib.median(1, 3, maximum=9), 1, prior=prior).central is None

@@ -16,6 +16,7 @@ from inbounds.errors import PassportError
 from inbounds.query import Reach
 from inbounds.tables import PlanError, as_plan, open_source, preview, recomputed, release, totals
 from inbounds.tables import answer as answering
+from inbounds.tables.adding import adjusted as adjusting
 from inbounds.tables.adjust import adjusted_columns
 from inbounds.tables.answer import Asked, Designed
 from inbounds.tables.record import check
@@ -204,20 +205,21 @@ def test_every_draw_of_a_random_plan_adds_up_in_whole_numbers_within_range(data,
     asked = as_plan(content, frame([]))
     designed, rng = Designed.of(Asked.of(asked), tmp_path / "cache"), np.random.default_rng(seed)
 
+    made = [own.mechanism for row in (*designed.designs, *designed.layers) for own in row]
+    possible = {
+        id(own.law.sampler): [i for i in range(len(own.query.outputs)) if own.law.likelihood(own.query, i).sum() > 0]
+        for own in made
+    }
+
     def anything(sampler, positions, draws):
-        largest = {
-            id(d.mechanism.law.sampler): len(d.mechanism.query.outputs)
-            for r in (*designed.designs, *designed.layers)
-            for d in r
-        }
-        return rng.integers(0, largest[id(sampler)], len(positions))
+        return rng.choice(possible[id(sampler)], len(positions))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(answering, "report", anything)
         found = answering.answers(designed, open_source(asked).aggregate())
     check_sums(asked, {column.name: column.values.tolist() for column in found.columns})
     kept = json.loads(json.dumps(found.reports))  # as a file keeps it
-    again = [column for part in adjusted_columns(kept) for column in part.items()]
+    again = [column for part, _ in adjusted_columns(kept) for column in part.items()]
     own = {column.name: column.values.tolist() for column in found.columns}
     assert all(own[name] == values.tolist() for name, values in again)
 
@@ -481,3 +483,27 @@ def test_shares_are_designed_before_the_data_and_said_in_the_dry_run(tmp_path):
     assert any("shared" in line for line in found.account)
     assert layers["s7"] is None
     assert math.isclose(sum(float(Fraction(line["spent"])) for line in found.record["account"]), 16)
+
+
+def test_how_a_table_was_made_to_add_up_is_told_in_record_report_and_when_computed_again(tmp_path):
+    rows = [{"r": r, "s": s, "c": "p"} for r, s in (("a", "k"), ("a", "l")) for _ in range(4)]
+    own = plan(ADDING[:1], [("a", "k"), ("a", "l")], {"size": 4}, **LEVELS)
+    for most, told in ((adjusting.LARGEST, "least expected error"), (0, "least squares and rounding")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(adjusting, "LARGEST", most)
+            done = release(
+                own, frame(rows), anyway=True, key=str(most), output=tmp_path / f"{most}.csv", cache=tmp_path / "cache"
+            )
+            by = recomputed(tmp_path / f"{most}.csv.release.json").by["s0"]
+        assert done.record["reports"]["statistics"][0]["by"] == by
+        assert any(told in line for line in done.record["values"])
+        done.report(tmp_path / f"{most}.html")
+        assert told in (tmp_path / f"{most}.html").read_text("utf-8")
+
+
+def test_a_crosstab_beside_a_hierarchy_says_what_it_adds_up_to_and_the_way_out():
+    keys = [("a", "k"), ("a", "l")]
+    told = preview(plan([ADDING[0], CROSSED[0]], keys, {"size": 4}, **LEVELS), frame([])).record["values"]
+    assert any("s1: adds up within every group, not over levels" in line and "histogram" in line for line in told)
+    alone = preview(plan(CROSSED[:1], keys, {"size": 4}), frame([])).record["values"]
+    assert not any("not over levels" in line for line in alone)

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import inbounds as ib
 from inbounds.cli.app import out
 from inbounds.tables import read_plan
-from inbounds.tables.plan.drafting import quoted
+from inbounds.tables.plan.writing import quoted
 
 DATA = "school,answer,score,adult\n" + "".join(
     f"{school},{answer},{score},{adult}\n"
@@ -363,3 +364,17 @@ def test_the_dry_run_says_that_errors_are_those_of_cells_before_they_add_up(fold
     (folder / "plan.toml").write_text(plan)
     words = "the expected error is that of cells as drawn, before they are made to add up"
     assert words in re.sub(r"\s+", " ", inbounds(folder, "release", "plan.toml", "--dry-run").stdout)
+
+
+def test_a_published_median_is_read_from_its_record_and_from_its_passport(folder, inbounds):
+    (folder / "v.csv").write_text("g,v\n" + "".join(f"a,{k % 5 + 1}\n" for k in range(50)), "utf-8")
+    (folder / "keys.csv").write_text("g\na\n", "utf-8")
+    words = ["--by", "g", "--keys", "keys.csv", "--size", "50", "--epsilon", "1", "--low", "1", "--high", "5"]
+    done = inbounds(folder, "release", "v.csv", "--median", "v", *words)
+    assert done.returncode == 0, done.stderr
+    read = inbounds(folder, "read", "v.released.csv.release.json", "3", "--statistic", "v_median", "--size", "50")
+    assert read.returncode == 0, read.stderr
+    assert "published 3" in read.stdout
+    assert "every value of a record equally likely" in " ".join(read.stdout.split())
+    ib.permute_and_flip(ib.median(1, 5, size=50), 1).save(folder / "passport.json")
+    assert inbounds(folder, "read", "passport.json", "3").stdout == read.stdout

@@ -79,7 +79,7 @@ class MultiLevel:
             check_distributions(remap)
         for law, epsilon in zip(self.laws, self.epsilons, strict=True):
             check_private(law, self.first.query, epsilon)
-        self._samplers  # noqa: B018 - drawn from as they were checked
+        self.samplers  # noqa: B018 - drawn from as they were checked
 
     def __reduce__(self) -> tuple[type["MultiLevel"], tuple[Any, ...]]:
         return MultiLevel, (self.first, self.epsilons, self.remaps)  # copies and pickles are checked anew
@@ -161,7 +161,7 @@ class MultiLevel:
         query = self.first.query
         indices = query.index(answers)
         chain = [report(self.first.law.sampler, indices, draws)]
-        for sampler in self._samplers:
+        for sampler in self.samplers:
             chain.append(report(sampler, chain[-1], draws))
         values = [query.reported[level] for level in chain]
         return tuple(v.item() for v in values) if indices.ndim == 0 else tuple(values)
@@ -180,7 +180,8 @@ class MultiLevel:
         return MULTILEVEL.sealed(found)
 
     @cached_property
-    def _samplers(self) -> tuple[MatrixSampler, ...]:
+    def samplers(self) -> tuple[MatrixSampler, ...]:
+        """What draws a level's report from that of the level before."""
         return tuple(MatrixSampler.of(remap) for remap in self.remaps)
 
 

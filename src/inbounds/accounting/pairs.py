@@ -7,7 +7,7 @@ import numpy as np
 from inbounds.accounting.dominating import AnswerGroup, Curve, response, unlike
 from inbounds.errors import TooLarge
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.law import MATRIX_LIMIT
+from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Metric, Query
 from inbounds.trusted.bounds import TOTAL

@@ -8,7 +8,8 @@ import numpy as np
 from inbounds.catalog.grid import boundary_ticks, decay, dense, numeric, square
 from inbounds.design.closed.geometric import folded_matrix, snapped_geometric
 from inbounds.mechanism import Mechanism, Origin, certified
-from inbounds.mechanism.law import MATRIX_LIMIT, geometric_noise
+from inbounds.mechanism.law import geometric_noise
+from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Metric, Query, with_outputs
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.mechanism.law import refuse_beyond_limit
+from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Query, as_query
 

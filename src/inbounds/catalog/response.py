@@ -7,8 +7,10 @@ import numpy as np
 from inbounds.catalog.grid import decay, dense
 from inbounds.design.closed.response import response_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.mechanism.limits import too_large
+from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Graph, Query
+from inbounds.query import Graph, Metric, Query, as_query
 
 
 def uniform(query: Query, epsilon: Number) -> Mechanism:
@@ -22,17 +24,20 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     """The truth with probability e^eps / (m - 1 + e^eps), each of the other m - 1 outputs equally else (001 (3)).
 
     Every pair of answers keeps the ratio, so it serves any neighbourhood; under metric privacy the ratio is
-    that of the closest two answers, on a graph that of the shortest edge. Tight.
+    that of the closest two answers, on a graph that of the shortest edge. Tight. Where the matrix would be too large,
+    its two weights stand for it.
     """
     bound = as_epsilon(epsilon)
+    reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
+    origin = Origin("randomized_response", {}, reference)
+    if too_large(as_query(query)) and query.one_output_per_answer and not isinstance(query.neighbours, Metric | Graph):
+        return Mechanism(query, bound, tight_response(len(query.answers), bound), origin)
     dense(query)
     if isinstance(query.neighbours, Graph):
         closest = min(edge.length for edge in query.edges)
     else:
         closest = min((clique.distance for clique in query.cliques()), default=Fraction(1))
     matrix = response_matrix(query.home, query.shape[0], float(bound * closest))
-    reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
-    origin = Origin("randomized_response", {}, reference)
     return certified(matrix, query, bound, origin)
 
 

@@ -8,6 +8,7 @@ import typer
 from inbounds.cli.app import out
 from inbounds.errors import PassportError
 from inbounds.files import format_of
+from inbounds.tables.adding.form import HOW
 from inbounds.verdicts import RELEASE
 
 
@@ -25,6 +26,8 @@ def print_adjusted(file: Path, as_json: bool) -> None:
     if as_json:
         return
     out.print(f"{len(found.columns)} columns follow from the reports in the record, digit by digit", markup=False)
+    for name, by in found.by.items():
+        out.print(f"  • {name}: {HOW[by]}", markup=False)
     out.print("\n[bold]Totals over all groups[/], read from the reports without bias")
     for own in found.totals:
         out.print(f"  • {own}", markup=False)

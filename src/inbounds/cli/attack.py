@@ -12,20 +12,22 @@ from inbounds.attack import limits, repeated
 from inbounds.attack.collude import Estimator
 from inbounds.cli.app import MORE, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, patiently, weights_in
-from inbounds.cli.writing import PICTURE, Overwrite, check_target, out_option
+from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option, picture_or_page
+from inbounds.files import write_text
 from inbounds.loss import loss_named
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal, whole
 from inbounds.report import terminal, words
+from inbounds.report.results import attack_page
 
 ROWS = 14
 """Rows a table shows; --json has all."""
 
 MechanismFile = Annotated[Path, typer.Argument(help="A mechanism passport, written by Mechanism.save.")]
 Repeat = Annotated[str, typer.Option(help="How many answers are pooled: 1..100, or 1,2,5,10.")]
-Picture = Annotated[Path | None, out_option("Draw it here: a .png, .svg or .pdf file.")]
-Figure = Annotated[Path | None, typer.Option(help="Draw the tight epsilon here as well: a .png, .svg or .pdf file.")]
+Picture = Annotated[Path | None, out_option("Draw it here: an .html, .png, .svg or .pdf file.")]
+Figure = Annotated[Path | None, typer.Option(help="Draw the tight epsilon here as well: .html, .png, .svg or .pdf.")]
 Runs = Annotated[int, typer.Option(help="Simulated runs for each true answer, where nothing exact is affordable.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulation.")]
 
@@ -47,7 +49,7 @@ def attack(
     Example: [bold]inbounds attack m.json --repeat 1..100 --out attack.png[/]
     """
     if to is not None:
-        check_target(to, PICTURE, overwrite=overwrite, reads=[file, prior])
+        check_target(to, picture_or_page(to), overwrite=overwrite, reads=[file, prior])
     mechanism, answers = load(file), _counts(repeat)
     weights = weights_in(prior) if prior is not None else None
     judged, rng = loss_named(loss), np.random.default_rng(seed)
@@ -58,17 +60,23 @@ def attack(
     )
     approximated = {k: value for k, value in closed.items() if value is not None}
     if to is not None:
-        from inbounds.report.many_answers import loss_against_answers
-
         title = f"{mechanism.origin.name}, epsilon {decimal(mechanism.epsilon)} an answer"
-        picture = loss_against_answers(rows, floor=end.floor["guess"], approximated=approximated, title=title)
-        picture.savefig(to, dpi=150)
+        _draw(rows, to, title, end.floor["guess"], approximated)
     if as_json:
         typer.echo(json.dumps(_learned_json(mechanism, rows, end, approximated)))
         return
     _print_learned(mechanism, rows, end, approximated, loss)
     if to is not None:
         out.print(f"drawn in [bold]{to}[/]")
+
+
+def _draw(rows: list[repeated.Learned], to: Path, title: str, floor: float, approximated: dict[int, float]) -> None:
+    if picture_or_page(to) is PAGE:
+        write_text(to, attack_page(rows, title, floor=floor, approximated=approximated))
+        return
+    from inbounds.report.many_answers import loss_against_answers
+
+    loss_against_answers(rows, floor=floor, approximated=approximated, title=title).savefig(to, dpi=150)
 
 
 # --- arguments --------------------------------------------------------------------------------------------

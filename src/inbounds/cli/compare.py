@@ -18,7 +18,16 @@ from inbounds.cli.design import (
     weights_if,
 )
 from inbounds.cli.query_options import takes_query
-from inbounds.cli.writing import PAGE, PASSPORT, Overwrite, PassportOut, check_target, out_option
+from inbounds.cli.writing import (
+    COMPARISON_TABLE,
+    LATEX,
+    PAGE,
+    PASSPORT,
+    Overwrite,
+    PassportOut,
+    check_target,
+    out_option,
+)
 from inbounds.loss import loss_named
 from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal
@@ -46,7 +55,7 @@ def compare(
     loss: Losses = None,
     sort: SortBy = None,
     prior: PriorFile = None,
-    to: Annotated[Path | None, out_option("Write a self-contained HTML report here.")] = None,
+    to: Annotated[Path | None, out_option("Write it here: a self-contained page, or .csv, or .tex.")] = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -58,7 +67,7 @@ def compare(
     """
     losses, weights = [loss_named(name) for name in loss] if loss else None, weights_if(prior)
     if to is not None:
-        check_target(to, PAGE, overwrite=overwrite, reads=[*(file or ()), prior])
+        check_target(to, WRITTEN.get(to.suffix.lower(), PAGE), overwrite=overwrite, reads=[*(file or ()), prior])
     if file:
         mechanisms = {path.stem if len({p.stem for p in file}) == len(file) else str(path): load(path) for path in file}
         found = patiently("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
@@ -68,8 +77,22 @@ def compare(
         found = patiently("comparing", lambda: compared(query, epsilon, losses=losses, prior=weights))
     found = found.sorted(sort) if sort is not None else found
     if to is not None:
-        html.save(found, to)
+        _write(found, to)
     _print_comparison(found, to, as_json)
+
+
+WRITTEN = {".csv": COMPARISON_TABLE, ".tex": LATEX}
+"""What a comparison is written as, by the ending of the file; a page otherwise."""
+
+
+def _write(found: Comparison, to: Path) -> None:
+    match to.suffix.lower():
+        case ".csv":
+            to.write_text(found.to_csv(), encoding="utf-8")
+        case ".tex":
+            to.write_text(found.to_latex() + "\n", encoding="utf-8")
+        case _:
+            html.save(found, to)
 
 
 def _print_comparison(found: Comparison, report: Path | None, as_json: bool) -> None:

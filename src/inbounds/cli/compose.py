@@ -13,13 +13,14 @@ from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.attack import Figure, spread
 from inbounds.cli.design import patiently
 from inbounds.cli.records import add_up
-from inbounds.cli.writing import PICTURE, Overwrite, check_target, of_format, out_option
-from inbounds.files import format_of
+from inbounds.cli.writing import PAGE, Overwrite, check_target, of_format, out_option, picture_or_page
+from inbounds.files import format_of, write_text
 from inbounds.ledger.sqlite import is_ledger
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.numbers import exact, whole
 from inbounds.report import terminal
+from inbounds.report.results import composition_page
 from inbounds.verdicts import RELEASE
 
 DELTAS = ("1e-3", "1e-6", "1e-10", "1e-15")
@@ -71,9 +72,9 @@ def compose(
     if any(format_of(file) == RELEASE for file in files):
         add_up(files, {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
         return
-    for path, kind, option in ((to, RECORD, "--out"), (figure, PICTURE, "--figure")):
+    for path, kind, option in ((to, RECORD, "--out"), (figure, None, "--figure")):
         if path is not None:
-            check_target(path, kind, overwrite=overwrite, reads=files, option=option)
+            check_target(path, kind or picture_or_page(path), overwrite=overwrite, reads=files, option=option)
     delta = USUAL_DELTA if delta is None else delta
     mechanisms = tuple(load(file) for file in files)
     if budget is not None and len(mechanisms) > 1:
@@ -87,9 +88,7 @@ def compose(
     if to is not None:
         record.save(to)
     if figure is not None:
-        from inbounds.report.many_answers import epsilon_against_answers
-
-        epsilon_against_answers(rounds, _beside(delta)).savefig(figure, dpi=150)
+        _draw(rounds, _beside(delta), figure)
     if as_json:
         typer.echo(json.dumps(_composed_json(record, rounds, delta, allowed)))
         return
@@ -97,6 +96,15 @@ def compose(
     for path, what in ((to, "the release's record, to be published with it"), (figure, "drawn")):
         if path is not None:
             out.print(f"[bold]{path}[/]: {what}")
+
+
+def _draw(rounds: list[Composition], deltas: list[str], to: Path) -> None:
+    if picture_or_page(to) is PAGE:
+        write_text(to, composition_page(rounds, deltas, f"{rounds[-1].answers} answers together"))
+        return
+    from inbounds.report.many_answers import epsilon_against_answers
+
+    epsilon_against_answers(rounds, deltas).savefig(to, dpi=150)
 
 
 def _each(text: str, count: int) -> tuple[int, ...]:

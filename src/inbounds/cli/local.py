@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from inbounds.cli.app import MORE, NUMBER, AsJson, Commands, app, err, out
-from inbounds.cli.writing import DISTRIBUTION, PASSPORT, Overwrite, PassportOut, check_target, out_option
-from inbounds.files import same_file
+from inbounds.cli.writing import DISTRIBUTION, PAGE, PASSPORT, Overwrite, PassportOut, check_target, out_option
+from inbounds.files import same_file, write_text
 from inbounds.local import planner, tables
 from inbounds.local.client import Randomizer
 from inbounds.local.collector import Collector
@@ -21,10 +21,12 @@ from inbounds.local.spikes import smoother_steps, spiky
 from inbounds.local.statement import privacy
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
-from inbounds.numbers import Floats
-from inbounds.query import ordinal
+from inbounds.numbers import Floats, decimal
+from inbounds.query import Query, category, ordinal
 from inbounds.report import terminal
 from inbounds.report.progress import shown
+from inbounds.report.results import distribution_page
+from inbounds.report.words import subject
 
 local = Commands(help="Local privacy: randomize every record before it is collected, reconstruct the distribution.")
 app.add_typer(local, name="local", rich_help_panel=MORE)
@@ -37,17 +39,23 @@ SHOWN = 25
 
 @local.command(former={"--save": "--out"})
 def plan(
-    low: Annotated[int, typer.Option(help="Smallest value of one person.")],
-    high: Annotated[int, typer.Option(help="Largest value.")],
     reports: Annotated[int, typer.Option(help="How many people will report.")],
+    low: Annotated[int | None, typer.Option(help="Smallest value of one person.")] = None,
+    high: Annotated[int | None, typer.Option(help="Largest value.")] = None,
+    labels: Annotated[str | None, typer.Option(help="Labels instead of values, separated by commas.")] = None,
     ratio: Annotated[
-        str | None, typer.Option(help="Largest ratio between the probabilities of a report, e.g. 2 …", metavar=NUMBER)
+        str | None,
+        typer.Option(help="Largest ratio of the probabilities of a report under any two answers.", metavar=NUMBER),
     ] = None,
     radius: Annotated[
-        str | None, typer.Option(help="… for values at most this far apart, e.g. 10.", metavar=NUMBER)
+        str | None,
+        typer.Option(
+            help="The ratio holds for values at most this far apart only; ends may differ more.", metavar=NUMBER
+        ),
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="Instead of a ratio: epsilon per unit of distance.", metavar=NUMBER)
+        str | None,
+        typer.Option(help="Instead of a ratio its logarithm; with a radius, epsilon per unit.", metavar=NUMBER),
     ] = None,
     error: Annotated[
         str | None, typer.Option(help="Also say how many reports bring the error down to this.", metavar=NUMBER)
@@ -58,11 +66,13 @@ def plan(
 ) -> None:
     """Say what to expect: the error of the reconstructed distribution, and the better mechanism.
 
-    Example: [bold]inbounds local plan --low 0 --high 100 --ratio 2 --radius 10 --reports 10000 --out m.json[/]
+    Example: [bold]inbounds local plan --low 0 --high 100 --ratio 20 --reports 10000 --out m.json[/]
+
+    Example: [bold]inbounds local plan --labels tea,coffee,water --ratio 3 --reports 10000[/]
     """
+    query = _planned_query(low, high, labels)
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite)
-    query = ordinal(low, high)
     with shown("simulating", err):
         found = planner.plan(query, epsilon, reports=reports, radius=radius, ratio=ratio)
         needed = None if error is None else found.reports_needed(error)
@@ -71,18 +81,32 @@ def plan(
     if as_json:
         typer.echo(json.dumps({**found.to_json(), "reports_needed": needed}))
         return
-    heads = ["mechanism", "epsilon", "worst ratio\nover the range", "error"]
+    heads = ["ratio between\nany two", "mechanism", "epsilon", "error"]
     rows = [
-        [o.mechanism.replace("_", " "), o.promise, o.spoken_ratio, f"{o.error:.4g} ± {o.uncertainty:.2g}"]
+        [o.spoken_ratio, o.mechanism.replace("_", " "), o.promise, f"{o.error:.4g} ± {o.uncertainty:.2g}"]
         for o in found.options
     ]
-    out.print(terminal.columns(f"{reports} reports about {low}..{high}", heads, rows))
-    out.print(planner.PROMISES_DIFFER)
-    out.print("The error is the expected Kantorovich distance of the reconstruction: how far mass is misplaced.")
+    out.print(terminal.columns(f"{reports} reports about {subject(query)}", heads, rows))
+    out.print(found.note)
+    out.print(DISTANCES[query.ordered])
     if needed is not None:
         out.print(f"An error of {error} takes about [bold]{needed}[/] reports with the better one.")
     if to is not None:
-        out.print(f"wrote {to}: {privacy(load(to))}")
+        out.print(f"wrote {to}: {privacy(found.mechanism())}")
+
+
+def _planned_query(low: int | None, high: int | None, labels: str | None) -> Query:
+    if labels is not None and low is None and high is None:
+        return category([label.strip() for label in labels.split(",")])
+    if labels is None and low is not None and high is not None:
+        return ordinal(low, high)
+    raise ValueError("a plan needs --low and --high for values, or --labels")
+
+
+DISTANCES = {
+    True: "The error is the expected Kantorovich distance of the reconstruction: how far mass is misplaced.",
+    False: "The error is the expected sum of the differences of all shares.",
+}
 
 
 @local.command()
@@ -125,7 +149,7 @@ def reconstruct_(
     iterations: Annotated[
         int | None, typer.Option(help="ibu: stop after this many plain updates, which smooths the result.")
     ] = None,
-    to: Annotated[Path | None, out_option("Write the distribution as a .csv file.")] = None,
+    to: Annotated[Path | None, out_option("Write the distribution: .csv, or .html for a page with bars.")] = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -136,7 +160,8 @@ def reconstruct_(
     if method not in get_args(Method):
         raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
     if to is not None:
-        check_target(to, DISTRIBUTION, overwrite=overwrite, reads=[file, mechanism])
+        kind = PAGE if to.suffix.lower() == ".html" else DISTRIBUTION
+        check_target(to, kind, overwrite=overwrite, reads=[file, mechanism])
     law = load(mechanism)
     collector = _collected(file, column, law)
     with shown("reconstructing", err) as progress:
@@ -179,10 +204,20 @@ def _answer_names(mechanism: Mechanism) -> list[str]:
 
 
 def _write_distribution(path: Path, mechanism: Mechanism, result: Reconstruction) -> None:
+    if path.suffix.lower() == ".html":
+        names, title = _answer_names(mechanism), f"What {result.reports:.0f} private reports tell"
+        write_text(path, distribution_page(names, result.distribution, title, [_way(mechanism, result)]))
+        return
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
         lines.writerow(["answer", "probability"])
         lines.writerows(zip(_answer_names(mechanism), result.distribution.tolist(), strict=True))
+
+
+def _way(mechanism: Mechanism, result: Reconstruction) -> str:
+    """How the distribution was found, for a reader of the page."""
+    asked = f"epsilon {decimal(mechanism.epsilon)} a person"
+    return f"The distribution of the true answers behind the reports ({asked}), by {result.method}: an estimate."
 
 
 def _print_distribution(mechanism: Mechanism, result: Reconstruction) -> None:

@@ -22,6 +22,7 @@ from inbounds.cli.records import (
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
 from inbounds.files import format_of, write_text
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.reading import load
 from inbounds.report import html
 from inbounds.verdicts import RELEASE
@@ -62,8 +63,12 @@ def read(
         return
     statistic = _statistic(file, statistic)
     mechanism = patiently("designing", lambda: mechanism_in(file, statistic, size, mechanisms))
-    loss = "absolute" if mechanism.query.ordered else "zero-one"
-    rows = [row for row in mechanism.readings(level, weights_if(prior), loss) if row.chance > 0]
+    if isinstance(mechanism, QuantileMechanism):
+        readings, unit = mechanism.expecting(weights_if(prior)).readings(level), "value of a record"
+    else:
+        loss = "absolute" if mechanism.query.ordered else "zero-one"
+        readings, unit = mechanism.readings(level, weights_if(prior), loss), "true answer"
+    rows = [row for row in readings if row.chance > 0]
     if output is not None:
         published = _published(output, [row.output for row in rows], mechanism)
         rows = [row for row in rows if row.output == published]
@@ -72,7 +77,7 @@ def read(
         return
     if moved_after_the_draw(file, statistic):
         out.print("[yellow]these cells were made to add up after the draw; this is about cells as they were drawn[/]")
-    before = "the given prior" if prior else "every true answer equally likely beforehand"
+    before = "the given prior" if prior else f"every {unit} equally likely beforehand"
     out.print(f"[dim]{before}; best guess; and what the range still holds if a tenth of that belief is wrong[/]")
     for row in rows:
         out.print(f"{row}; best guess {row.best_guess}; at least {100 * row.at_least:.0f} %")
@@ -115,9 +120,9 @@ def _statistic(file: Path, given: str | None) -> str | None:
     return statistic_of(read_record(file), given)
 
 
-def _published(given: str, values: list[Any], mechanism: Mechanism) -> Any:
+def _published(given: str, values: list[Any], mechanism: Mechanism | QuantileMechanism) -> Any:
     """The reported value that was typed, perhaps with fewer decimals, as tables show it."""
-    if mechanism.query.labels is not None:
+    if isinstance(mechanism, Mechanism) and mechanism.query.labels is not None:
         if given not in values:
             raise ValueError("output must be one of the values the mechanism reports")
         return given

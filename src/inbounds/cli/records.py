@@ -11,6 +11,9 @@ from rich.markup import escape
 from inbounds.cli.app import out
 from inbounds.files import format_of
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.passport import QUANTILE_PASSPORT
+from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism.quantiles.reading import load_quantile
 from inbounds.mechanism.reading import load
 from inbounds.report import terminal
 from inbounds.verdicts import RELEASE
@@ -27,22 +30,18 @@ Passports = Annotated[
 ]
 
 
-def mechanism_in(file: Path, statistic: str | None, size: int | None, folder: Path | None) -> Mechanism:
+def mechanism_in(
+    file: Path, statistic: str | None, size: int | None, folder: Path | None
+) -> Mechanism | QuantileMechanism:
     """The mechanism of a passport, or that of a statistic and size of a release record."""
     if format_of(file) != RELEASE:
         if statistic is not None or size is not None or folder is not None:
             raise ValueError("--statistic, --size and --mechanisms are for release records; this is no release record")
-        return load(file)
+        return load_quantile(file) if format_of(file) == QUANTILE_PASSPORT.format else load(file)
     from inbounds.tables import mechanism
 
     try:
-        found = mechanism(file, statistic, size, folder)
-        if not isinstance(found, Mechanism):
-            raise ValueError(
-                "quantiles are answered from records, so that what a report means depends on them; in Python: "
-                "ib.tables.mechanism(…).expecting(prior)"
-            )
-        return found
+        return mechanism(file, statistic, size, folder)
     except ValueError as reason:
         raise ValueError(f"{file.name} is the record of a whole table; give --statistic and --size: {reason}") from None
 

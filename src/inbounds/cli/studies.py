@@ -17,8 +17,8 @@ studies = Commands(help="The tables and figures of the papers, recomputed.")
 app.add_typer(studies, name="studies", rich_help_panel=MORE)
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Studies, or papers (003), or all.")]
-KINDS = ("csv", "svg", "png")
-Out = Annotated[Path, typer.Option("--out", help="Directory for ID.csv, ID.svg and ID.png.")]
+KINDS = ("csv", "tex", "svg", "png")
+Out = Annotated[Path, typer.Option("--out", help="Directory for ID.csv, ID.tex, ID.svg and ID.png.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and repetitions, same code.")]
 Seed = Annotated[int, typer.Option(help="Seed of the simulated studies.")]
 Cores = Annotated[int, typer.Option(help="Processes; 0 takes all cores.")]
@@ -34,10 +34,29 @@ def list_(as_json: AsJson = False) -> None:
 
     rows = [[s.id, s.title, "simulated" if s.simulated else "exact"] for s in listed().values()]
     if as_json:
-        typer.echo(json.dumps([dict(zip(("id", "title", "kind"), row, strict=True)) for row in rows]))
+        settings = [{name: repr(value) for name, value in s.settings.items()} for s in listed().values()]
+        named = (dict(zip(("id", "title", "kind"), row, strict=True)) for row in rows)
+        typer.echo(json.dumps([{**row, "settings": each} for row, each in zip(named, settings, strict=True)]))
         return
     out.print(terminal.columns("", ["id", "study", "result"], rows, right=3))
     out.print("run one with: inbounds studies run ID --out figures")
+
+
+@studies.command("settings")
+def settings_(id_: Annotated[str, typer.Argument(metavar="ID", help="A study.")], as_json: AsJson = False) -> None:
+    """List what can be set in a study from Python, and the paper's own settings.
+
+    Example: [bold]inbounds studies settings 000-fig4[/]
+    """
+    from inbounds.studies import find
+
+    found = find(id_).settings
+    if as_json:
+        typer.echo(json.dumps({name: repr(value) for name, value in found.items()}))
+        return
+    rows = [[name, repr(value)] for name, value in found.items()]
+    out.print(terminal.columns(find(id_).title, ["setting", "of the paper"], rows, right=2))
+    out.print(f'set them with: inbounds.studies.find("{id_}").run(name=value)')
 
 
 @studies.command()

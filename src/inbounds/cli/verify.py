@@ -10,11 +10,13 @@ from rich.markup import escape
 
 from inbounds.cli.app import MECHANISMS, AsJson, app, out, visible
 from inbounds.cli.design import describe
+from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
 from inbounds.errors import PassportError
+from inbounds.files import write_text
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal
-from inbounds.report import words
+from inbounds.report import check, words
 from inbounds.verdicts import Verdict
 from inbounds.verdicts import verify as verified
 
@@ -30,6 +32,8 @@ def verify(
         str | None,
         typer.Option("--with", help="A second checker that must agree, such as inbounds-check.", metavar="PROGRAM"),
     ] = None,
+    page: Annotated[Path | None, out_option("Write a page that checks the file again in any browser, offline.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Check mechanism files, release records or records of several answers from scratch; say what is proved.
 
@@ -42,7 +46,11 @@ def verify(
     Example: [bold]inbounds verify budget.db[/]
 
     Example: [bold]inbounds verify m.json --with inbounds-check[/]
+
+    Example: [bold]inbounds verify m.json --out check.html[/]
     """
+    if page is not None:
+        _write_page(files, page, second, overwrite)
     if len(files) == 1:
         _print_one(verified(files[0], second=second), as_json)
         return
@@ -54,6 +62,15 @@ def verify(
             out.print(_line(verdict))
     if not all(verdict.valid for verdict in verdicts):
         raise typer.Exit(1)
+
+
+def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bool) -> None:
+    """One file, its verdict and the checker in JavaScript, as one HTML file."""
+    if len(files) != 1:
+        raise ValueError(f"FILE must be one file where --out is given, got {len(files)}; write a page for each")
+    check_target(page, PAGE, overwrite=overwrite, reads=files)
+    document = check.document_of(files[0])
+    write_text(page, check.page(document, verified(files[0], second=second).to_json(), name=files[0].name))
 
 
 def _print_one(verdict: Verdict, as_json: bool) -> None:

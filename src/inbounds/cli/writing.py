@@ -49,7 +49,14 @@ def of_format(name: str, format_: str) -> FileKind:
 PASSPORT = of_format("mechanism passport", passport.PASSPORT.format)
 PAGE = FileKind("HTML page", _begins(b"<!doctype html>"))
 PICTURE = FileKind("picture", _begins(b"\x89png", b"%pdf", b"<?xml", b"<svg"), (".png", ".svg", ".pdf"))
+COMPARISON_TABLE = FileKind("comparison as CSV", _begins(b"mechanism,"))
+LATEX = FileKind("LaTeX table", _begins(b"\\begin{tabular}"))
 DISTRIBUTION = FileKind("distribution", _begins(b"answer,probability"))
+
+
+def picture_or_page(target: Path) -> FileKind:
+    """What a result is drawn as: a page of its own where the name says so, else a picture."""
+    return PAGE if target.suffix.lower() == ".html" else PICTURE
 
 
 def check_target(

@@ -18,8 +18,10 @@ from inbounds.design.solver.threads import one_thread
 from inbounds.errors import TooLarge, meant
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, Restriction, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Optimality, Origin
-from inbounds.mechanism.law import MATRIX_LIMIT, Law, Matrix, geometric_noise, noise_steps
+from inbounds.mechanism.law import Law, Matrix, geometric_noise, noise_steps
+from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.mechanism.origin import NO_GAP
+from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.properties import ColumnRatio, listed
 from inbounds.query import Everyone, Graph, Query, Reach, as_query
@@ -123,6 +125,11 @@ class Wish:
         within = f" subject to {'; '.join(map(str, kept))}" if kept else ""
         after = f" after the least {', '.join(loss.name for loss in self.before)} loss" if self.before else ""
         return f"{self.aim} {self.loss.name} loss{under}{within}{after}"
+
+    @property
+    def plain(self) -> bool:
+        """Nothing but a loss, on average over all answers alike or for the worst of them."""
+        return not (self.properties or self.limits or (self.prior is not None and self.aim == "average"))
 
     def origin(self, route: str) -> Origin:
         parameters = {"loss": self.loss.name, "aim": self.aim}
@@ -240,7 +247,9 @@ def _free(problem: Problem, max_seconds: float) -> Proposal:
 
 def _large(query: Query, epsilon: Fraction, aims: list[Loss], wish: Wish) -> Mechanism:
     """Grids beyond the size of a matrix."""
-    loss = wish.loss
+    loss, labels = wish.loss, isinstance(query.neighbours, Everyone) and query.one_output_per_answer
+    if labels and wish.plain and loss.name == "zero-one" and len(aims) == 1:
+        return _most_truthful(query, epsilon, wish)
     more = wish.properties or wish.limits or len(aims) > 1 or wish.aim != "average"
     known = is_grid(query) and (loss.name in POWERS or noise_steps(query)[0] == 1)
     if more or not known or not isinstance(loss, ErrorLoss):
@@ -250,6 +259,17 @@ def _large(query: Query, epsilon: Fraction, aims: list[Loss], wish: Wish) -> Mec
             "nor limits; use coarser answers or outputs"
         )
     return optimal_noise(query, epsilon, loss, wish.prior)
+
+
+def _most_truthful(query: Query, epsilon: Fraction, wish: Wish) -> Mechanism:
+    """Randomized response: no mechanism reports the truth more often where any two answers are neighbours.
+
+    Row j sums to at least P[j, j] · (1 + (m - 1) / e^epsilon), and the m rows together to m, so the mean of P[j, j] is
+    at most e^epsilon / (e^epsilon + m - 1); the worst answer has no more.
+    """
+    size, law = len(query.answers), tight_response(len(query.answers), epsilon)
+    bound = (size - 1) / (size - 1 + math.exp(float(epsilon)))
+    return Mechanism(query, epsilon, law, wish.origin("randomized response"), wish.optimality(law, query, bound))
 
 
 def is_grid(query: Query) -> bool:

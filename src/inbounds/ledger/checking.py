@@ -213,8 +213,11 @@ def _plain_people(values: Mapping[str, Any], kind: str) -> People:
 
 @lru_cache(maxsize=4096)
 def _cost(rule: Rule, parts: tuple[str, ...]) -> int:
-    """As `cost`, of the texts in an entry; most charges of a ledger cost one of a few prices."""
-    return cost(rule, tuple(map(Fraction, parts)))
+    """As `cost`, of the texts in an entry; most charges of a ledger cost one of a few prices. None gives back."""
+    each = tuple(map(Fraction, parts))
+    if not all(part > 0 for part in each):
+        raise ValueError("the parts of a charge must be positive")
+    return cost(rule, each)
 
 
 def _exact(text: str | None) -> Fraction | None:

@@ -20,6 +20,9 @@ START = "0" * 64
 
 KINDS = ("ledger", "people", "budget", "charge", "answer")
 
+TEXTS = ("time", "kind", "previous", "sha256")
+TEXTS_OR_NONE = ("people", "key", "digest")
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -60,9 +63,13 @@ class Entry:
 
     @staticmethod
     def of(values: Mapping[str, Any]) -> "Entry":
-        """The entry of such values; whether its digest is right is for the checker to say."""
+        """The entry of such values, of their types; whether its digest is right is for the checker to say."""
+        if not (type(values["number"]) is int and all(isinstance(values[name], str) for name in TEXTS)):
+            raise TypeError("an entry must have a whole number, and texts")
+        if not all(values[name] is None or isinstance(values[name], str) for name in TEXTS_OR_NONE):
+            raise TypeError("an entry must have texts, or none")
         units = None if values["units"] is None else int(values["units"])
-        texts = {name: values[name] for name in ("time", "kind", "people", "key", "digest", "previous", "sha256")}
+        texts = {name: values[name] for name in (*TEXTS, *TEXTS_OR_NONE)}
         return Entry(number=values["number"], units=units, facts=canonical(values["facts"]), **texts)
 
 

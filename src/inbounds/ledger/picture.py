@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -22,16 +23,18 @@ POINTS = 60
 
 def page(place: str, head: Head, people: Sequence[People], entries: Iterable[Entry]) -> str:
     """The page of a ledger."""
+    return rendered("ledger.html", {"title": "What was spent", "place": place, **view(head, people, entries)})
+
+
+def view(head: Head, people: Sequence[People], entries: Iterable[Entry]) -> dict[str, Any]:
+    """What a page shows of a ledger: its head, its people with a picture each, the last entries."""
     listed = list(entries)
-    shown = {
-        "title": "What was spent",
-        "place": place,
+    return {
         "head": head,
         "people": [_row(who) for who in people],
         "parts": [_part(who, spending(who, listed)) for who in people],
         "entries": [_entry(entry, people) for entry in listed[-SHOWN:]],
     }
-    return rendered("ledger.html", shown)
 
 
 def _part(who: People, moments: Sequence[tuple[str, Fraction]]) -> dict[str, str | None]:

@@ -56,10 +56,20 @@ LOCK = 7381240947
 
 
 class Postgres:
-    """The store on a server. create: make its tables where there are none."""
+    """The store on a server. create: make its tables where there are none. steps, schema, locked:
+    of a ledger, or what else is kept, and the table that its only writer locks.
+    """
 
-    def __init__(self, url: str, *, create: bool, steps: Sequence[Step] = POSTGRES) -> None:
-        self.place = without_password(url)
+    def __init__(
+        self,
+        url: str,
+        *,
+        create: bool,
+        steps: Sequence[Step] = POSTGRES,
+        schema: str = SCHEMA,
+        locked: str = "entries",
+    ) -> None:
+        self.place, self._steps, self._schema, self._locked = without_password(url), steps, schema, locked
         self._turns = Turns(self.place, self._is_open)
         self._psycopg = library("psycopg", "postgres")
         with self._worded(f"{self.place} cannot be opened as a ledger"):
@@ -75,13 +85,16 @@ class Postgres:
         self._check_mode()
         with self._transaction("BEGIN") as run:
             run("SELECT pg_advisory_xact_lock(?)", LOCK)
-            if not run("SELECT 1 FROM pg_namespace WHERE nspname = ?", SCHEMA):
+            if not run("SELECT 1 FROM pg_namespace WHERE nspname = ?", self._schema):
                 if not create:
                     make = f"inbounds ledger create {self.place} --people …"
                     raise LedgerError(f"{self.place} must hold a ledger, got none; make one: {make}")
-                run(f"CREATE SCHEMA {SCHEMA}")
-            run(f"SET search_path TO {SCHEMA}")
-            return migrate(run, steps, self.place, _has_steps)
+                run(f"CREATE SCHEMA {self._schema}")
+            run(f"SET search_path TO {self._schema}")
+            return migrate(run, steps, self.place, self._has_steps)
+
+    def _has_steps(self, run: Run) -> bool:
+        return bool(run("SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'steps'", self._schema))
 
     def writing(self) -> AbstractContextManager[Run]:
         return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", self._lock)
@@ -108,7 +121,8 @@ class Postgres:
             raise LedgerError(f"{self.place} did not commit; ask again with the same key, which costs nothing twice")
 
     def _lock(self) -> None:
-        self._run("LOCK TABLE entries IN SHARE ROW EXCLUSIVE MODE")  # before any snapshot: what follows sees the last
+        # before any snapshot: what follows sees the last
+        self._run(f"LOCK TABLE {self._locked} IN SHARE ROW EXCLUSIVE MODE")
         self._check_mode()
 
     def _undo(self) -> None:
@@ -149,9 +163,9 @@ class Postgres:
         """Definitions that differ from those which the steps make, in a schema that is gone afterwards."""
         run(f"CREATE SCHEMA {AS_MADE}")
         run(f"SET LOCAL search_path TO {AS_MADE}")
-        migrate(run, POSTGRES, self.place, lambda run: False)
+        migrate(run, self._steps, self.place, lambda run: False)
         run("SET LOCAL search_path TO pg_catalog")  # so that all names are written out with their schema
-        found, made = (_defined_in(run, schema) for schema in (SCHEMA, AS_MADE))
+        found, made = (_defined_in(run, schema) for schema in (self._schema, AS_MADE))
         return found ^ made
 
     def close(self) -> None:
@@ -170,7 +184,3 @@ class Postgres:
 def _defined_in(run: Run, schema: str) -> set[tuple[Any, ...]]:
     rows = run(DEFINITIONS, *[schema] * DEFINITIONS.count("?"))
     return {(kind, name, text.replace(f"{schema}.", "")) for kind, name, text in rows}
-
-
-def _has_steps(run: Run) -> bool:
-    return bool(run("SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'steps'", SCHEMA))

@@ -38,6 +38,9 @@ OLDEST = (3, 37)
 OK, DENY, PRAGMA = 0, 1, 19
 """SQLite's own numbers: SQLITE_OK, SQLITE_DENY and the action SQLITE_PRAGMA."""
 
+SMALL_PAGES = "page_size = 2048"
+"""Of a new file: a charge changes three pages, and what it waits for is that they are on the disk."""
+
 SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON")
 
 
@@ -74,12 +77,19 @@ def is_ledger(path: Path) -> bool:
 
 
 class Sqlite:
-    """The store in a file. create: make it where there is none."""
+    """The store in a file. create: make it where there is none. steps, application: a ledger's, or others."""
 
     def __init__(
-        self, path: Path, *, create: bool, driver: Driver | None = None, steps: Sequence[Step] = SQLITE
+        self,
+        path: Path,
+        *,
+        create: bool,
+        driver: Driver | None = None,
+        steps: Sequence[Step] = SQLITE,
+        application: int = APPLICATION,
     ) -> None:
         self.place, self._path, self._driver = str(path), path, driver or standard()
+        self._steps, self._application = steps, application
         self._turns, self._holds = Turns(self.place, self._is_open), list[HeldFile]()
         self._failed = self._worded(f"{path} could not be written or read; {DOUBT}")
         _check_file(path, create)
@@ -114,8 +124,9 @@ class Sqlite:
         for setting in SETTINGS:
             self._run(f"PRAGMA {setting}")
         if not self._run("SELECT 1 FROM sqlite_master LIMIT 1"):
+            self._run(f"PRAGMA {SMALL_PAGES}")
             self._start_log()
-        elif self._pragma("application_id") != APPLICATION:
+        elif self._pragma("application_id") != self._application:
             raise LedgerError(f"{self.place} is a database but no ledger; give another name")
 
     def _start_log(self) -> None:
@@ -183,7 +194,9 @@ class Sqlite:
             found = [str(row[0]) for row in run("PRAGMA integrity_check") if row[0] != "ok"]
             found += [f"a row of {row[0]} refers to nothing" for row in run("PRAGMA foreign_key_check")]
             here = set(run("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-        return found + [f"its {kind} {name} is not as it was made" for kind, name, _ in sorted(here ^ _schema())]
+        return found + [
+            f"its {kind} {name} is not as it was made" for kind, name, _ in sorted(here ^ _schema(self._steps))
+        ]
 
     def close(self) -> None:
         """Close the file; a child process leaves that of its parent alone, whose log it would delete."""
@@ -294,12 +307,12 @@ def _has_steps(run: Run) -> bool:
     return bool(run("SELECT 1 FROM sqlite_master WHERE name = 'steps'"))
 
 
-def _schema() -> set[tuple[Any, ...]]:
+def _schema(steps: Sequence[Step]) -> set[tuple[Any, ...]]:
     """What the steps make, in a database in memory."""
     import sqlite3
 
     fresh = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(lambda sql, *values: fresh.execute(sql, values).fetchall(), SQLITE, "", _has_steps)
+    migrate(lambda sql, *values: fresh.execute(sql, values).fetchall(), steps, "", _has_steps)
     found = set(fresh.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
     fresh.close()
     return found

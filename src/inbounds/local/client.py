@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from inbounds.local.reports import LocalMechanism, as_local
 from inbounds.local.statement import Statement, privacy
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism.labels import LabelMechanism
 from inbounds.trusted.incoming import kind_of, read
 from inbounds.trusted.sample import BLOCK, entropy, report
 
@@ -24,12 +25,11 @@ class Randomizer:
     that is missing exactly when the value is would not be private; declare them as a value or a label of their own.
     """
 
-    mechanism: Mechanism
+    mechanism: LocalMechanism
     outside: Outside = "refuse"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, Mechanism):
-            raise TypeError(f"a randomizer is made of a Mechanism, got {type(self.mechanism).__name__}")
+        as_local(self.mechanism, "a randomizer is made of")
         if self.outside not in ("refuse", "clamp"):
             raise ValueError(f"outside must be 'refuse' or 'clamp', got {self.outside!r}")
         if self.outside == "clamp" and not self.mechanism.query.ordered:
@@ -53,19 +53,26 @@ class Randomizer:
     def array(self, values: NDArray[Any]) -> NDArray[Any]:
         """As a call, from array to array; block by block, so that the work stays in the processor's cache."""
         flat, reported = np.ascontiguousarray(values).ravel(), self._reported
-        found = np.empty(flat.shape, dtype=reported.dtype)
+        found = np.empty(flat.shape, dtype=np.int64 if reported is None else reported.dtype)
         for start in range(0, len(flat), BLOCK):
             block = slice(start, start + BLOCK)
             positions = self.mechanism.query.index(flat[block], clip=self.outside == "clamp")
-            found[block] = reported.take(report(self.mechanism.law.sampler, positions, entropy))
+            outputs = report(self.mechanism.law.sampler, positions, entropy)
+            found[block] = outputs if reported is None else reported.take(outputs)
         return found.reshape(np.shape(values))
 
     @cached_property
-    def _reported(self) -> NDArray[Any]:
-        return self.mechanism.query.reported
+    def _reported(self) -> NDArray[Any] | None:
+        """What each output is called; None where outputs go by their numbers."""
+        return None if isinstance(self.mechanism, LabelMechanism) else self.mechanism.query.reported
+
+    @property
+    def kind(self) -> str:
+        """What reports are, as numpy says it: "i" for whole numbers, "f" for floats, "O" for texts."""
+        return "i" if self._reported is None else self._reported.dtype.kind
 
 
-def randomizer(mechanism: Mechanism, outside: Outside = "refuse") -> Randomizer:
+def randomizer(mechanism: LocalMechanism, outside: Outside = "refuse") -> Randomizer:
     """A client for a mechanism: call it with one value, many, or a column of a table.
 
     For values with a distance design the mechanism on `ib.ordinal` (metric privacy), for labels on `ib.category`.

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import secrets
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from inbounds.errors import PassportError
 from inbounds.files import Json, Kind, refusing
-from inbounds.mechanism import Mechanism
+from inbounds.local.reports import LocalMechanism, as_local, reports_of
 from inbounds.mechanism.spelling import whole_numbers
 from inbounds.numbers import Ints
 from inbounds.query import Query
@@ -26,6 +27,9 @@ class Collector:
     both. Merging is associative and commutative with the empty collector as its zero, so any engine can reduce with
     it.
 
+    shard: a name for the reports that are added here, such as "2026-11-16 north"; a random one unless given. Files,
+    copies and merged collectors keep the names of what they hold (`shards`), and nothing is merged twice.
+
     >>> import inbounds as ib
     >>> m = ib.catalog.randomized_response(ib.category(["no", "yes"]), 1)
     >>> monday, tuesday = Collector(m).add(["yes", "no"]), Collector(m).add(["yes"])
@@ -33,13 +37,16 @@ class Collector:
     [1, 2]
     """
 
-    __slots__ = ("_counts", "mechanism")
+    __slots__ = ("_counts", "_shards", "mechanism", "shard")
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        if not isinstance(mechanism, Mechanism):
-            raise TypeError(f"a collector is for the reports of a Mechanism, got {type(mechanism).__name__}")
+    def __init__(self, mechanism: LocalMechanism, shard: str | None = None) -> None:
+        as_local(mechanism, "a collector is for the reports of")
+        if shard is not None and not (isinstance(shard, str) and shard):
+            raise ValueError(f"shard must be a text that names the reports, got {shard!r}; leave it out for any name")
         self.mechanism = mechanism
-        self._counts: Ints = np.zeros(len(mechanism.query.outputs), dtype=np.int64)
+        self.shard = secrets.token_hex(16) if shard is None else shard
+        self._shards: frozenset[str] = frozenset()
+        self._counts: Ints = np.zeros(len(reports_of(mechanism).outputs), dtype=np.int64)
 
     @property
     def counts(self) -> Ints:
@@ -51,29 +58,37 @@ class Collector:
         """How many reports were collected."""
         return int(self._counts.sum())
 
+    @property
+    def shards(self) -> frozenset[str]:
+        """The names of the shards whose reports are counted here; none while nothing was added."""
+        return self._shards
+
     def add(self, reports: Any) -> "Collector":
         """Count a batch of reported values, one or an array of any shape; all of it or nothing. Returns itself."""
-        self._counts += tally(reports, self.mechanism.query)
+        self._counts += tally(reports, reports_of(self.mechanism))
+        self._shards |= {self.shard}
         return self
 
     def add_counts(self, reports: Any, times: ArrayLike) -> "Collector":
         """Count each reported value so many times: what an engine's GROUP BY returns. Returns itself."""
-        positions = output_positions(reports, self.mechanism.query).ravel()
+        positions = output_positions(reports, reports_of(self.mechanism)).ravel()
         repeats = whole_counts(times).ravel()
         if repeats.shape != positions.shape:
             raise ValueError(f"times must be one for each of the {len(positions)} reports, got {len(repeats)}")
         np.add.at(self._counts, positions, repeats)
+        self._shards |= {self.shard}
         return self
 
     def merge(self, other: "Collector") -> "Collector":
-        """A new collector with the reports of both; they must come from the same mechanism."""
+        """A new collector with the reports of both: of the same mechanism, and no shard in both."""
         if not isinstance(other, Collector):
             raise TypeError(f"a collector merges with a Collector, got {type(other).__name__}")
         if not same_law(self.mechanism, other.mechanism):
             raise ValueError("collectors must be for the same mechanism; these reports follow different laws")
-        both = Collector(self.mechanism)
-        both._counts = self._counts + other._counts
-        return both
+        twice = sorted(self._shards & other._shards)
+        if twice:
+            raise ValueError(f"shards must be merged once, and both hold {twice[0]!r}; its reports would count double")
+        return _restored(self.mechanism, self._counts + other._counts, self._shards | other._shards)
 
     __add__ = merge
 
@@ -99,7 +114,7 @@ class Collector:
         return f"<Collector of {self.total} reports of {self.mechanism.origin}, {len(self._counts)} outputs>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.mechanism, self._counts)
+        return _restored, (self.mechanism, self._counts, self._shards, self.shard)
 
     # --- files --------------------------------------------------------------------------------------------
 
@@ -109,25 +124,32 @@ class Collector:
             "mechanism": fingerprint(self.mechanism),
             "reports": str(self.total),
             "counts": " ".join(map(str, self._counts.tolist())),
+            "shard": self.shard,
+            "shards": sorted(self._shards),
         }
         COLLECTION.write(content, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], mechanism: Mechanism) -> "Collector":
-        """Read counts back, checked against the digest in the file and against the mechanism they belong to."""
-        collector = cls(mechanism)
-        collector._counts = _read_counts(path, collector)
-        return collector
+    def load(cls, path: str | os.PathLike[str], mechanism: LocalMechanism) -> "Collector":
+        """Read counts back, checked against the digest in the file and against the mechanism they belong to.
+
+        A file from before shards had names goes by its digest.
+        """
+        content, empty = COLLECTION.read(path), cls(mechanism)
+        shards = content.get("shards", [content["sha256"]])
+        shard = content.get("shard", content["sha256"])
+        if not (isinstance(shards, list) and shard and all(type(name) is str for name in (shard, *shards))):
+            raise PassportError("the collection is malformed: its shards must be a list of names")
+        return _restored(mechanism, _read_counts(content, empty), frozenset(shards), shard)
 
 
-def _restored(mechanism: Mechanism, counts: Ints) -> Collector:
-    collector = Collector(mechanism)
-    collector._counts = counts
+def _restored(mechanism: LocalMechanism, counts: Ints, shards: frozenset[str], shard: str | None = None) -> Collector:
+    collector = Collector(mechanism, shard)
+    collector._counts, collector._shards = counts, shards
     return collector
 
 
-def _read_counts(path: str | os.PathLike[str], collector: Collector) -> Ints:
-    content = COLLECTION.read(path)
+def _read_counts(content: Json, collector: Collector) -> Ints:
     if content.get("mechanism") != fingerprint(collector.mechanism):
         raise PassportError("the collection was made with another mechanism; load that one")
     with refusing("the collection is malformed"):
@@ -140,7 +162,7 @@ def _read_counts(path: str | os.PathLike[str], collector: Collector) -> Ints:
 # --- which mechanism --------------------------------------------------------------------------------------
 
 
-def fingerprint(mechanism: Mechanism) -> str:
+def fingerprint(mechanism: LocalMechanism) -> str:
     """A name for the law and the values it reports: sha256 of both, wherever the mechanism came from."""
     query = mechanism.query
     found = hashlib.sha256()
@@ -153,7 +175,7 @@ def fingerprint(mechanism: Mechanism) -> str:
     return found.hexdigest()
 
 
-def same_law(one: Mechanism, other: Mechanism) -> bool:
+def same_law(one: LocalMechanism, other: LocalMechanism) -> bool:
     return one is other or one.law is other.law or fingerprint(one) == fingerprint(other)
 
 

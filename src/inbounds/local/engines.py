@@ -5,16 +5,16 @@ are; what comes out of `randomize` has reports in place of values. A lazy table 
 evaluated, and two reports about one value reveal twice as much: write the reports once, then use what was written.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
 
 from inbounds.extras import library
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector
-from inbounds.mechanism import Mechanism
-from inbounds.trusted.incoming import as_array
+from inbounds.local.reports import LocalMechanism
+from inbounds.local.strata import Strata
 
 KNOWN = "an Arrow, Polars or pandas table, a DuckDB relation or a Spark DataFrame"
 
@@ -28,53 +28,76 @@ def engine_of(table: Any) -> str:
     raise TypeError(f"table must be {KNOWN}, got {type(table).__name__}")
 
 
-def randomize(table: Any, column: str, mechanism: Mechanism, *, outside: Outside = "refuse") -> Any:
-    """The table with private reports in place of the values of `column`.
+def randomize(
+    table: Any, column: str, mechanism: LocalMechanism, *, keep: Sequence[str] = (), outside: Outside = "refuse"
+) -> Any:
+    """A table of private reports about `column`, row by row.
 
-    Arrow, Polars, pandas and Spark give a table of their own kind; a DuckDB relation gives an Arrow reader, batch
+    keep: other columns to take along as they are; those not named stay behind, since they may say what the reports
+    hide. Arrow, Polars, pandas and Spark give a table of their own kind; a DuckDB relation gives an Arrow reader, batch
     by batch (`register` puts a function into DuckDB itself). outside: as for `ib.local.randomizer`.
 
-        private = ib.local.randomize(people, "age", mechanism)
+        private = ib.local.randomize(people, "age", mechanism, keep=["city"])
     """
     client, engine = Randomizer(mechanism, outside), engine_of(table)
-    _need(table, engine, column)
+    table = selected(table, engine, [column], keep)
     match engine:
         case "pandas":
             return table.assign(**{column: client(table[column])})
         case "polars":
             return table.with_columns(_polars_expression(client, column))
-        case "pyarrow":
+        case "pyarrow" | "duckdb":
             return _arrow(table, column, client)
-        case "duckdb":
-            reader = table.to_arrow_reader if hasattr(table, "to_arrow_reader") else table.fetch_record_batch
-            return _arrow(reader(), column, client)
     from inbounds.local.spark import randomized
 
     return randomized(table, column, client)
 
 
-def collect(table: Any, column: str, mechanism: Mechanism) -> Collector:
+@overload
+def collect(
+    table: Any, column: str, mechanism: LocalMechanism, *, shard: str | None = ..., asked: str = ...
+) -> Collector: ...
+@overload
+def collect(
+    table: Any,
+    column: str,
+    mechanism: LocalMechanism,
+    *,
+    by: str | Sequence[str],
+    shard: str | None = ...,
+    asked: str = ...,
+) -> Strata: ...
+def collect(
+    table: Any,
+    column: str,
+    mechanism: LocalMechanism,
+    *,
+    by: str | Sequence[str] | None = None,
+    shard: str | None = None,
+    asked: str = "all",
+) -> Collector | Strata:
     """A collector of the reports in `column`, counted by the engine itself: only the counts come back.
 
-    ib.reconstruct(ib.local.collect(private, "age", mechanism)).distribution
+    by: a column, or several, of strata; the collectors of all of them, in one pass. shard: a name for these reports,
+    which cannot be merged a second time. asked: "some" where reports are missing of people who were not asked, as in
+    a survey that samples its attributes; a missing report is refused otherwise.
+
+        ib.reconstruct(ib.local.collect(private, "age", mechanism)).distribution
+        ib.local.collect(private, "age", mechanism, by="city")["Lyon"].total
     """
-    collector, engine = Collector(mechanism), engine_of(table)
-    _need(table, engine, column)
-    match engine:
-        case "pandas":
-            return _grouped(collector, table[column].value_counts(dropna=False).items())
-        case "polars":
-            counted = table.lazy().group_by(column).len(name="times").collect()
-            return _grouped(collector, counted.rows())
-        case "pyarrow":
-            return _collected(collector, table, column)
-        case "duckdb":
-            name = _quoted(column)
-            return _grouped(collector, table.aggregate(f"{name}, count(*)", name).fetchall())
-    return _grouped(collector, ((row[0], row[1]) for row in table.groupBy(column).count().collect()))
+    if asked not in ("all", "some"):
+        raise ValueError(f"asked must be 'all' or 'some', got {asked!r}")
+    names = [by] if isinstance(by, str) else list(by or ())
+    engine = engine_of(table)
+    need(table, engine, [column, *names])
+    rows = _counted(table, engine, [*names, column])
+    answered = [row for row in rows if asked == "all" or not _missing(row[-2])]
+    if not names:
+        return _grouped(Collector(mechanism, shard), ((row[0], row[1]) for row in answered))
+    return _stratified(mechanism, shard, names, answered)
 
 
-def register(connection: Any, name: str, mechanism: Mechanism, *, outside: Outside = "refuse") -> None:
+def register(connection: Any, name: str, mechanism: LocalMechanism, *, outside: Outside = "refuse") -> None:
     """Put the randomizer into a DuckDB connection as the SQL function `name`.
 
     ib.local.register(connection, "private_age", mechanism)
@@ -89,25 +112,94 @@ def register(connection: Any, name: str, mechanism: Mechanism, *, outside: Outsi
 
     # A volatile function is drawn for every row; "special" passes missing values in, where they are refused:
     # left to itself DuckDB would answer NULL for them.
-    given = kind[mechanism.query.reported.dtype.kind]
+    given = kind[client.kind]
     connection.create_function(name, private, [taken], given, type="arrow", null_handling="special", side_effects=True)
 
 
 # --- per engine -------------------------------------------------------------------------------------------
 
 
-def _need(table: Any, engine: str, column: str) -> None:
+def need(table: Any, engine: str, columns: Iterable[str]) -> None:
+    """Refuse a column that the table does not have."""
     if engine == "polars":
         names = table.lazy().collect_schema().names()
     elif engine == "pyarrow":
         names = table.schema.names
     else:
         names = list(table.columns)
-    if column not in names:
-        raise ValueError(f"column must be one of {', '.join(map(repr, names))}, got {column!r}")
+    for column in columns:
+        if column not in names:
+            raise ValueError(f"column must be one of {', '.join(map(repr, names))}, got {column!r}")
 
 
-def _whole(mechanism: Mechanism) -> bool:
+def selected(table: Any, engine: str, columns: Sequence[str], keep: Sequence[str]) -> Any:
+    """The table with these columns alone, a DuckDB relation and a reader as a reader; values are not looked at."""
+    if isinstance(keep, str):
+        raise TypeError(f"keep must be a list of columns, got the text {keep!r}; write [{keep!r}]")
+    wanted = [*columns, *keep]
+    if len(set(wanted)) < len(wanted):
+        raise ValueError("keep must name other columns than those that are randomized, each once")
+    need(table, engine, wanted)
+    match engine:
+        case "pandas":
+            return table[wanted]
+        case "polars" | "pyspark":
+            return table.select(wanted)
+        case "duckdb":
+            chosen = table.project(", ".join(map(_quoted, wanted)))
+            return (chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_record_batch)()
+    if hasattr(table, "select"):
+        return table.select(wanted)
+    pyarrow = library("pyarrow", "local")
+    schema = pyarrow.schema([table.schema.field(name) for name in wanted])
+    return pyarrow.RecordBatchReader.from_batches(schema, (batch.select(wanted) for batch in table))
+
+
+def _counted(table: Any, engine: str, columns: list[str]) -> list[tuple[Any, ...]]:
+    """Each combination of values that occurs, and how often: (*values, times)."""
+    match engine:
+        case "pandas":
+            counted = table.groupby(columns, dropna=False, observed=True, sort=False).size()
+            keys = (key if isinstance(key, tuple) else (key,) for key in counted.index)
+            return [(*key, times) for key, times in zip(keys, counted.tolist(), strict=True)]
+        case "polars":
+            return list(table.lazy().group_by(columns).len(name="times of a report").collect().rows())
+        case "pyarrow":
+            return [row for batch in _tables(table) for row in _arrow_counted(batch, columns)]
+        case "duckdb":
+            names = ", ".join(map(_quoted, columns))
+            return list(table.aggregate(f"{names}, count(*)", names).fetchall())
+    return [tuple(row) for row in table.groupBy(*columns).count().collect()]
+
+
+def _tables(table: Any) -> Iterator[Any]:
+    """An Arrow table as it is, a batch or the batches of a reader as tables."""
+    pyarrow = library("pyarrow", "local")
+    if isinstance(table, pyarrow.Table):
+        yield table
+        return
+    for batch in [table] if isinstance(table, pyarrow.RecordBatch) else table:
+        yield pyarrow.Table.from_batches([batch])
+
+
+def _arrow_counted(table: Any, columns: list[str]) -> list[tuple[Any, ...]]:
+    counted = table.group_by(columns).aggregate([([], "count_all")])
+    return list(zip(*(counted.column(name).to_pylist() for name in [*columns, "count_all"]), strict=True))
+
+
+def _stratified(mechanism: LocalMechanism, shard: str | None, names: list[str], rows: list[tuple[Any, ...]]) -> Strata:
+    """One collector for each stratum; each shard is named after its stratum too, so that strata can be merged."""
+    parts: dict[Any, list[tuple[Any, Any]]] = {}
+    for *key, report, times in rows:
+        parts.setdefault(key[0] if len(names) == 1 else tuple(key), []).append((report, times))
+    collectors = {
+        key: _grouped(Collector(mechanism, None if shard is None else f"{shard}: {key}"), pairs)
+        for key, pairs in parts.items()
+    }
+    return Strata.of(names, collectors)
+
+
+def _whole(mechanism: LocalMechanism) -> bool:
     answers = mechanism.query.answers
     return not mechanism.query.rounds and answers.start.denominator == answers.unit.denominator == 1
 
@@ -115,7 +207,7 @@ def _whole(mechanism: Mechanism) -> bool:
 def _polars_expression(client: Randomizer, column: str) -> Any:
     polars = library("polars", "local")
     kinds = {"i": polars.Int64, "f": polars.Float64, "O": polars.String}
-    given = kinds[client.mechanism.query.reported.dtype.kind]
+    given = kinds[client.kind]
     return polars.col(column).map_batches(client, return_dtype=given, is_elementwise=True)
 
 
@@ -126,7 +218,7 @@ def _arrow(table: Any, column: str, client: Randomizer) -> Any:
     if isinstance(table, pyarrow.Table | pyarrow.RecordBatch):
         return table.set_column(place, column, client(table.column(place)))
     kinds = {"i": pyarrow.int64(), "f": pyarrow.float64(), "O": pyarrow.string()}
-    given = pyarrow.field(column, kinds[client.mechanism.query.reported.dtype.kind])
+    given = pyarrow.field(column, kinds[client.kind])
 
     def batches() -> Iterator[Any]:
         for batch in table:
@@ -135,11 +227,8 @@ def _arrow(table: Any, column: str, client: Randomizer) -> Any:
     return pyarrow.RecordBatchReader.from_batches(table.schema.set(place, given), batches())
 
 
-def _collected(collector: Collector, table: Any, column: str) -> Collector:
-    whole = [table] if type(table).__name__ == "RecordBatch" else None
-    for batch in whole or (table.to_batches() if hasattr(table, "to_batches") else table):
-        collector.add(as_array("arrow", batch.column(column)))
-    return collector
+def _missing(report: Any) -> bool:
+    return report is None or report != report
 
 
 def _grouped(collector: Collector, rows: Any) -> Collector:
@@ -148,8 +237,8 @@ def _grouped(collector: Collector, rows: Any) -> Collector:
     if not pairs:
         return collector
     reports, times = zip(*pairs, strict=True)
-    if any(report is None or report != report for report in reports):
-        raise ValueError("reports must not be missing")
+    if any(map(_missing, reports)):
+        raise ValueError("reports must not be missing; where only some people were asked, say asked='some'")
     return collector.add_counts(np.array(reports), np.array(times, dtype=np.int64))
 
 

@@ -15,7 +15,7 @@ def randomized(frame: Any, column: str, client: Randomizer) -> Any:
     """
     functions = library("pyspark.sql.functions", "spark")
     kinds = {"i": "bigint", "f": "double", "O": "string"}
-    given = kinds[client.mechanism.query.reported.dtype.kind]
+    given = kinds[client.kind]
 
     def private(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:

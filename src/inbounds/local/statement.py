@@ -6,12 +6,14 @@ the ratio that holds within a radius (001 §4: ratio 2 within radius 10).
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from inbounds.mechanism import Mechanism
+from inbounds.local.reports import LocalMechanism
+from inbounds.mechanism.labels import LabelMechanism
 from inbounds.numbers import Number, alpha, exact
 from inbounds.query import Everyone, Metric
 
@@ -41,7 +43,7 @@ class Statement:
     values are rounded: however close two of them are, an edge may lie between them.
     """
 
-    mechanism: Mechanism
+    mechanism: LocalMechanism
 
     @property
     def notion(self) -> str:
@@ -60,7 +62,7 @@ class Statement:
     def per_unit(self) -> float | None:
         """Worst log-ratio of neighbouring values per unit of distance; ratios along the line multiply."""
         query = self.mechanism.query
-        if not query.ordered:
+        if not query.ordered or isinstance(self.mechanism, LabelMechanism):
             return None
         if query.rounds:
             return math.inf
@@ -101,27 +103,47 @@ class Statement:
 
     def __str__(self) -> str:
         query, bound = self.mechanism.query, self.mechanism.epsilon
-        worst = f"over the whole domain the worst ratio is {self.worst_ratio():.6g}"
+        first = f"any two values: probabilities of any report within a ratio of {spoken_ratio(self.ldp)}"
+        if isinstance(query.neighbours, Everyone):
+            return f"{first} (epsilon-LDP with epsilon {float(bound):.6g})"
+        first = f"{first} ({self.ldp:.6g}-LDP)"
         if isinstance(query.neighbours, Metric) and query.rounds:
             rate = float(bound * query.answers.unit / query.neighbours.unit)
             return (
-                f"values are first rounded down into cells of {query.cell}: values d apart give any report with "
-                f"probabilities within a ratio of e^({rate:.6g}·k), where k = ceil(d / ({query.cell})), so at least "
-                f"e^{rate:.6g} however close they are; {worst} ({self.ldp:.6g}-LDP)"
+                f"{first}; values are first rounded down into cells of {query.cell}: values d apart within a ratio of "
+                f"e^({rate:.6g}·k), where k = ceil(d / ({query.cell})), so at least e^{rate:.6g} however close they are"
             )
         if isinstance(query.neighbours, Metric):
             unit = query.neighbours.unit
             return (
-                f"epsilon·d privacy with epsilon {float(bound):.6g} for every {unit} of distance: "
-                "values d apart give any report with probabilities within a ratio of "
-                f"e^({float(bound / unit):.6g}·d); {worst} ({self.ldp:.6g}-LDP)"
+                f"{first}; values d apart within a ratio of e^({float(bound / unit):.6g}·d): epsilon·d privacy with "
+                f"epsilon {float(bound):.6g} for every {unit} of distance"
             )
-        if isinstance(query.neighbours, Everyone):
-            return f"epsilon-LDP with epsilon {float(bound):.6g}: any two values; {worst}"
-        return f"epsilon {float(bound):.6g} for values {query.neighbours}; {worst} ({self.ldp:.6g}-LDP)"
+        return f"{first}; epsilon {float(bound):.6g} for values {query.neighbours}"
 
 
-def privacy(mechanism: Mechanism) -> Statement:
+def product_above(ratios: Iterable[float]) -> float:
+    """The product of ratios, rounded up at every step."""
+    product = 1.0
+    for ratio in ratios:
+        product = ratio if product == 1 else math.nextafter(product * ratio, math.inf)
+    return product
+
+
+SPOKEN_RATIO = 1e6
+"""Ratios from here on are said as powers of e."""
+
+
+def spoken_ratio(log: float) -> str:
+    """A ratio in words, from its logarithm.
+
+    >>> spoken_ratio(0.6931471806), spoken_ratio(100)
+    ('2', 'e^100')
+    """
+    return f"{math.exp(log):.4g}" if log < math.log(SPOKEN_RATIO) else f"e^{log:.4g}"
+
+
+def privacy(mechanism: LocalMechanism) -> Statement:
     """The privacy statement of a mechanism used on single values.
 
     >>> import inbounds as ib

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from inbounds.errors import TooLarge
-from inbounds.mechanism.law import Noise, noise_steps
+from inbounds.mechanism.law import Law, Noise, noise_steps
+from inbounds.mechanism.response import Response
 from inbounds.numbers import exact, float_above
 from inbounds.query import Graph, Query, as_query
 from inbounds.trusted.bounds import Edge
@@ -215,6 +216,16 @@ def log_above(ratio: Fraction, distance: Fraction = Fraction(1)) -> float:
         context.prec, context.Emax, context.Emin = 60, MAX_EMAX, MIN_EMIN
         log = Fraction((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln())
     return float_above(log * (1 + Fraction(1, 10**35)) / distance)
+
+
+def tight_epsilon(law: Law, query: Query) -> float:
+    """The least epsilon that a law is private for, rounded up."""
+    match law:
+        case Noise():
+            return noise_epsilon(law, query)
+        case Response():
+            return log_above(Fraction(law.own, law.other), Fraction(1))
+    return worst_ratio(law.matrix(query), query).epsilon
 
 
 def noise_epsilon(law: Noise, query: Query) -> float:

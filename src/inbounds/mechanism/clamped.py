@@ -47,30 +47,22 @@ def truth(law: "Noise", query: Query) -> Floats:
 
 def ends(law: "Noise", query: Query) -> Floats:
     """Pr[the report is the first or the last output], for every answer; exact but for one rounding."""
-    cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
-    remap = j if law.remap is None else law.remap
-    units = np.zeros(law.size + 1, dtype=np.int64)
-    for start, stop, _ in zip(*runs(remap, only=(0, len(query.outputs) - 1)), strict=True):
-        units += between(cumulative, np.full_like(j, start), np.full_like(j, stop), j)
-    return units / TOTAL
+    return _reported(law, 0, len(query.outputs) - 1)
 
 
 def likelihood(law: "Noise", output: int) -> Floats:
-    """Pr[the report is `output`] for every answer: the noise that leads there, and what the ends gather."""
-    steps = [output] if law.remap is None else np.flatnonzero(law.remap == output).tolist()
-    table = law.weights_of_noise().astype(np.float64)
-    rows = [_row(table, law.size, step) for step in steps]
-    return np.asarray(np.sum(rows, axis=0) / TOTAL) if rows else np.zeros(law.size + 1)
+    """Pr[the report is `output`] for every answer; exact but for one rounding."""
+    return _reported(law, output)
 
 
-def _row(table: Floats, size: int, step: int) -> Floats:
-    """Weights of the clamped value `step` under every answer; the ends gather the tails."""
-    answers = np.arange(size + 1)
-    if step == 0:
-        return np.cumsum(table)[size - answers]
-    if step == size:
-        return np.cumsum(table[::-1])[answers]
-    return table[size + step - answers]
+def _reported(law: "Noise", *outputs: int) -> Floats:
+    """Pr[the report is one of these], for every answer: the noise that leads there, and what the ends gather."""
+    cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
+    remap = j if law.remap is None else law.remap
+    units = np.zeros(law.size + 1, dtype=np.int64)
+    for start, stop, _ in zip(*runs(remap, only=outputs), strict=True):
+        units += between(cumulative, np.full_like(j, start), np.full_like(j, stop), j)
+    return units / TOTAL
 
 
 def average(law: "Noise", name: str) -> Fraction:

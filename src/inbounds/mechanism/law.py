@@ -1,7 +1,7 @@
-"""The two ways to hold a mechanism's probabilities: an integer matrix, or an integer noise table.
+"""The ways to hold a mechanism's probabilities: an integer matrix, an integer noise table, or two weights (`response`).
 
-Both are immutable, know how to have themselves checked and measured, and answer to the same names, so that nobody
-has to ask which of the two a law is; neither is a mechanism before `Mechanism` has run its check.
+All are immutable, know how to have themselves checked and measured, and answer to the same names, so that nobody
+has to ask which of them a law is; none is a mechanism before `Mechanism` has run its check.
 """
 
 import math
@@ -17,7 +17,9 @@ import numpy as np
 from inbounds.errors import NotADistribution, TooLarge
 from inbounds.loss import ErrorLoss, Loss
 from inbounds.mechanism import clamped
+from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.ratios import largest_ratio, ratio_in_matrix, ratio_in_noise
+from inbounds.mechanism.response import Response
 from inbounds.numbers import Floats, Ints, Sealed, frozen
 from inbounds.query import Everyone, Graph, Query
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
@@ -25,9 +27,6 @@ from inbounds.trusted.certify import check_edges, check_matrix, check_noise
 from inbounds.trusted.extent import MOST_STEPS
 from inbounds.trusted.sample import MatrixSampler, NoiseSampler
 from inbounds.trusted.scale import refuse_beyond_list
-
-MATRIX_LIMIT = 1 << 24
-"""Entries of the largest matrix that is written out (4096 × 4096)."""
 
 RATIO_BOUND = f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step"
 
@@ -42,16 +41,6 @@ def _sealed_weights(values: Any) -> Sealed:
     if array.dtype != np.int64:
         raise NotADistribution(f"weights must be int64, got {array.dtype}")
     return Sealed.of(array)
-
-
-def refuse_beyond_limit(query: Query, rows: int = 0) -> None:
-    """`TooLarge` when the query's matrix, or one of `rows`, would have more entries than MATRIX_LIMIT."""
-    outputs, answers = query.shape
-    if max(outputs, rows) * answers > MATRIX_LIMIT:
-        raise TooLarge(
-            f"a matrix of {outputs} × {answers} is over the limit of {MATRIX_LIMIT} entries; "
-            "use a construction with a noise table (truncated_geometric) or coarser answers"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,7 +330,7 @@ class Noise:
         return NoiseSampler.of(core.array, self.floor, self.end, self.size, None if remap is None else remap.array)
 
 
-Law = Matrix | Noise
+Law = Matrix | Noise | Response
 
 
 def _steps_along_edges(edges: int, outputs: int) -> list[str]:

@@ -13,11 +13,13 @@ from inbounds.errors import PrivacyViolation
 from inbounds.loss import LossLike
 from inbounds.mechanism import bayes, passport
 from inbounds.mechanism import measures as utility
-from inbounds.mechanism.audit import COLUMN_SLACK, audit, noise_epsilon, transposed, worst_ratio
+from inbounds.mechanism.audit import COLUMN_SLACK, audit, tight_epsilon, transposed
 from inbounds.mechanism.exactly import Exactly
-from inbounds.mechanism.law import Law, Matrix, Noise, refuse_beyond_limit, sealed
+from inbounds.mechanism.law import Law, Matrix, Noise, sealed
+from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.origin import Optimality, Origin
 from inbounds.mechanism.repair import mirrored_weights, weights_along, weights_near
+from inbounds.mechanism.response import Response
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above
 from inbounds.properties import Layout, holding, meaningful, square
 from inbounds.query import Graph, Query, as_query
@@ -75,8 +77,8 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
-        if type(self.query) is not Query or type(self.law) not in (Matrix, Noise):  # subclasses could lie
-            raise TypeError("a mechanism is made of a Query and a Matrix or Noise law")
+        if type(self.query) is not Query or type(self.law) not in (Matrix, Noise, Response):  # subclasses could lie
+            raise TypeError("a mechanism is made of a Query and a Matrix, Noise or Response law")
         self.law.check(self.query, self.epsilon)
 
     def __init_subclass__(cls) -> None:
@@ -106,9 +108,7 @@ class Mechanism:
 
     def effective_epsilon(self) -> float:
         """The tight privacy loss of this very mechanism, at most `epsilon`; exact, and rounded up to a float."""
-        law, query = self.law, self.query
-        tight = noise_epsilon(law, query) if isinstance(law, Noise) else worst_ratio(law.matrix(query), query).epsilon
-        return min(tight, float_above(self.epsilon))
+        return min(tight_epsilon(self.law, self.query), float_above(self.epsilon))
 
     def properties(self) -> dict[str, Holding]:
         """Which structural properties hold, exactly or within how many units of 2**-62."""

@@ -3,18 +3,19 @@
 Reading (`reading`) believes nothing. Integers are written as decimal text, because JSON
 readers elsewhere round numbers beyond 2**53. Fields may be added, never redefined. Version 1 is what 0.1 wrote;
 version 2 says that the query has an allowance for the arithmetic behind real answers, which a reader must know;
-version 3 that its answers lie on a graph.
+version 3 that the law is two weights; version 4 that the answers lie on a graph.
 """
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from inbounds.errors import TooLarge
 from inbounds.files import Json, Kind, write
 from inbounds.loss import NAMED, ErrorLoss, off_by_more_than, power
 from inbounds.mechanism import clamped
-from inbounds.mechanism.law import Noise
+from inbounds.mechanism.law import Law, Matrix, Noise
+from inbounds.mechanism.response import Response
 from inbounds.mechanism.spelling import law_json, optimality_json, query_json
 from inbounds.query import Graph
 from inbounds.trusted.extent import MOST_RECOMPUTED
@@ -22,7 +23,7 @@ from inbounds.trusted.extent import MOST_RECOMPUTED
 if TYPE_CHECKING:
     from inbounds.mechanism.mechanism import Mechanism
 
-PASSPORT = Kind("passport", "inbounds mechanism", (1, 2, 3))
+PASSPORT = Kind("passport", "inbounds mechanism", (1, 2, 3, 4))
 QUANTILE_PASSPORT = Kind("quantile passport", "inbounds quantile mechanism")
 """Of a law over records, which `mechanism.quantiles` reads and writes."""
 
@@ -57,6 +58,8 @@ def summary(mechanism: "Mechanism") -> Json:
 def version_of(mechanism: "Mechanism") -> int:
     """The oldest version that can say all of it, so that old readers read what they can and refuse the rest."""
     if isinstance(mechanism.query.neighbours, Graph):
+        return 4
+    if isinstance(mechanism.law, Response):
         return 3
     return 2 if mechanism.query.allowance else 1
 
@@ -80,11 +83,19 @@ def _stated_epsilon(mechanism: "Mechanism") -> float:
 
 
 def average_loss(mechanism: "Mechanism", name: str) -> float:
-    """The named loss under the uniform prior; of a long noise table in closed form."""
+    """The named loss under the uniform prior; of a long law in closed form."""
     law, unit = mechanism.law, mechanism.query.answers.unit
-    if isinstance(law, Noise) and law.remap is None and law.size > MOST_RECOMPUTED:
-        return float(clamped.average(law, name) * unit ** {"absolute": 1, "squared": 2, "zero-one": 0}[name])
+    if _long(law):
+        average = law.average(name) if isinstance(law, Response) else clamped.average(law, name)
+        return float(average * unit ** {"absolute": 1, "squared": 2, "zero-one": 0}[name])
     return mechanism.loss(name)
+
+
+def _long(law: Law) -> TypeGuard[Noise | Response]:
+    """Whether a law has more answers than are gone through one by one for a claim."""
+    if isinstance(law, Matrix) or (isinstance(law, Noise) and law.remap is not None):
+        return False
+    return law.size > MOST_RECOMPUTED
 
 
 def objective_value(mechanism: "Mechanism") -> float | None:
@@ -98,8 +109,7 @@ def objective_value(mechanism: "Mechanism") -> float | None:
     if words is None:
         return None
     law, loss = mechanism.law, _loss(words)
-    long = isinstance(law, Noise) and law.remap is None and law.size > MOST_RECOMPUTED
-    if long and (words["aim"] == "worst" or words["name"] is None):
+    if _long(law) and (words["aim"] == "worst" or words["name"] is None):
         return None
     if words["aim"] == "worst":
         return mechanism.worst_loss(loss)

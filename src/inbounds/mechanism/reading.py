@@ -59,8 +59,8 @@ def promised(content: Any) -> Mechanism:
 def _refuse_other_version(content: Json, mechanism: Mechanism) -> None:
     if content["version"] != version_of(mechanism):
         raise PassportError(
-            "the version does not fit the query: only version 2 has an allowance, and always one; "
-            "only version 3 a graph, and always one"
+            "the version must be 4 where the answers lie on a graph, else 3 where the law is two weights, "
+            "else 2 where the query has an allowance, else 1"
         )
 
 

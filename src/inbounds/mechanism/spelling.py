@@ -11,6 +11,7 @@ import numpy as np
 from inbounds.files import Json
 from inbounds.mechanism.law import Law, Matrix, Noise
 from inbounds.mechanism.origin import Optimality
+from inbounds.mechanism.response import Response
 from inbounds.numbers import Ints
 from inbounds.query import Cells, Everyone, Graph, Metric, Neighbours, Query, Reach, Scale
 from inbounds.query.places import PlaceTuples, place_label
@@ -143,6 +144,8 @@ def _read_neighbours(part: Json) -> Neighbours:
 def law_json(law: Law) -> Json:
     if isinstance(law, Matrix):
         return {"matrix": [numbers_text(row) for row in law.weights.tolist()]}
+    if isinstance(law, Response):
+        return {"response": {"size": str(law.size), "other": str(law.other)}}
     remap = None if law.remap is None else numbers_text(law.remap.tolist())
     sizes = {"floor": str(law.floor), "end": str(law.end), "size": str(law.size)}
     return {"noise": {"core": numbers_text(law.core.tolist()), **sizes, "remap": remap}}
@@ -150,12 +153,15 @@ def law_json(law: Law) -> Json:
 
 def read_law(part: Json) -> Law:
     if len(part) != 1:
-        raise ValueError("the law must be a matrix or a noise table")
+        raise ValueError("the law must be a matrix, a noise table or a response")
     if "matrix" in part:
         rows = [whole_numbers(row) for row in _listed(part["matrix"])]
         if len({len(row) for row in rows}) != 1:
             raise ValueError("the rows of a matrix must have the same length")
         return Matrix(_array(rows))
+    if "response" in part:
+        (size,), (other,) = (whole_numbers(part["response"][key]) for key in ("size", "other"))
+        return Response(size, other)
     noise = part["noise"]
     (floor,), (end,), (size,) = (whole_numbers(noise[key]) for key in ("floor", "end", "size"))
     remap = None if noise["remap"] is None else _array(whole_numbers(noise["remap"]))

@@ -128,8 +128,17 @@ def _with_shared_cells(ticks: Sequence[int], reach: int, wider: Fraction) -> Seq
     return sorted(kept)
 
 
-def category(labels: Sequence[str]) -> Query:
-    """One of several labels without order or distance; all are neighbours."""
+def category(labels: Sequence[str] | int) -> Query:
+    """One of several labels without order or distance; all are neighbours.
+
+    A number of labels stands for as many that are known by their numbers, from 0: codes of any kind.
+
+    >>> category(10**6)
+    <category: 0..999999 (1000000 values); neighbours: any two>
+    """
+    if isinstance(labels, int):
+        numbered = Scale(Fraction(0), Fraction(1), range(whole(labels, "labels", 2)))
+        return Query("category", numbered, Cells.around(numbered), Everyone())
     names = tuple(labels)
     if isinstance(labels, str) or len(names) < 2 or not all(isinstance(name, str) for name in names):
         raise ValueError("labels must be at least two strings")

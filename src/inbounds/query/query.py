@@ -118,8 +118,8 @@ class Query:
 
     @property
     def ordered(self) -> bool:
-        """Answers are numbers rather than labels."""
-        return self.labels is None
+        """Answers are numbers rather than labels, which may be known by numbers."""
+        return self.labels is None and not (self.kind == "category" and isinstance(self.neighbours, Everyone))
 
     @cached_property
     def one_output_per_answer(self) -> bool:
@@ -312,7 +312,7 @@ class Query:
         return positions
 
     def _allowed(self) -> str:
-        if self.labels is not None:
+        if not self.ordered:
             return "among the declared labels" if self.places is None else "among the declared places"
         if self.rounds:
             half = self.answers.unit / 2

@@ -1,5 +1,7 @@
 """Mechanisms for one question side by side: losses, worst cases, Bayesian users, properties, tight epsilons."""
 
+import csv
+import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,12 +13,14 @@ from inbounds.errors import InboundsError, TooLarge, meant
 from inbounds.extras import library
 from inbounds.loss import Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.law import MATRIX_LIMIT
+from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Graph, Query
+from inbounds.read.latex import latex_table
 
 __all__ = [
     "CODES",
+    "OPTIMUM",
     "TIE",
     "Comparison",
     "Family",
@@ -24,10 +28,14 @@ __all__ = [
     "by_short_name",
     "compare",
     "families",
+    "families_named",
     "fitting",
     "shown",
     "usual",
 ]
+
+OPTIMUM = "optimal"
+"""What the best mechanism under the given loss and prior is called in comparisons."""
 
 TIE = 1e-9
 """Values within this share of the best are as good."""
@@ -123,6 +131,19 @@ class Comparison:
         """A Polars DataFrame, one row per mechanism."""
         return library("polars", "frames").DataFrame(self.records())
 
+    def to_csv(self) -> str:
+        """CSV with a line of column names; floats keep every digit, what was not computed stays empty."""
+        text, rows = io.StringIO(), self.records()
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+
+    def to_latex(self) -> str:
+        """The table that is printed, as a LaTeX tabular; the best of each column marked with a star."""
+        head = ["mechanism", *self.printed, "properties"]
+        return latex_table(head, [[cell.strip() for cell in line] for line in self.cells()])
+
     def cells(self, columns: Sequence[str] | None = None) -> list[list[str]]:
         """The table as text, the best of each column marked with a star."""
         return [
@@ -171,30 +192,73 @@ def compare(
     *,
     losses: Sequence[LossLike] | None = None,
     prior: Prior = None,
+    also: Mapping[str, Mechanism | Family] | None = None,
 ) -> Comparison:
     """Mechanisms side by side: a list or a dictionary of them, or a query and epsilon for all that fit.
 
     All must answer the same question (answers and neighbours; the cells they report in may differ). Averages and
-    Bayes losses are taken under `prior`. A list keeps its order; all that fit come with the least loss first.
+    Bayes losses are taken under `prior`. A list keeps its order; all that fit come with the least loss first, and
+    with them "optimal", the least average of the first loss under the prior that any private mechanism has. also:
+    mechanisms of one's own by name, or functions of query and epsilon that make them.
 
     >>> from inbounds.query import extreme
     >>> compare(extreme(1, 5), 1).best("absolute")
-    ('variant_1',)
+    ('optimal', 'variant_1')
     """
     left_out: dict[str, str] = {}
     if isinstance(what, Query):
         if epsilon is None:
             raise ValueError("epsilon must be given to compare all mechanisms that fit a query")
-        first = as_loss(losses[0]) if losses else None
+        first = as_loss((losses or usual(what))[0])
         mechanisms, left_out = fitting(what, epsilon, first)
+        mechanisms, left_out = _with_optimum(mechanisms, left_out, what, epsilon, first, prior)
     else:
         mechanisms = dict(what) if isinstance(what, Mapping) else by_short_name(what)
+    mechanisms |= _own(also or {}, mechanisms, what, epsilon)
     query = _one_question(mechanisms)
     chosen = [as_loss(loss) for loss in losses or usual(query)]
     weights = as_prior(prior, query)
     rows = [_row(name, mechanism, chosen, weights) for name, mechanism in mechanisms.items()]
     found = Comparison(tuple(rows), tuple(rows[0].values), tuple(loss.name for loss in chosen), left_out)
     return found.sorted() if isinstance(what, Query) else found
+
+
+def _with_optimum(
+    mechanisms: dict[str, Mechanism], left_out: dict[str, str], query: Query, epsilon: Number, loss: Loss, prior: Prior
+) -> tuple[dict[str, Mechanism], dict[str, str]]:
+    """What fits, with the optimum before all others; the reason where it cannot be designed."""
+    from inbounds.design.optimal import optimal
+
+    as_prior(prior, query)  # a wrong prior is no reason to leave the optimum out
+    try:
+        return {OPTIMUM: optimal(query, epsilon, loss, prior), **mechanisms}, left_out
+    except (ValueError, InboundsError) as reason:
+        return mechanisms, {**left_out, OPTIMUM: str(reason)}
+
+
+def _own(
+    also: Mapping[str, Mechanism | Family], known: Mapping[str, Mechanism], what: Any, epsilon: Number | None
+) -> dict[str, Mechanism]:
+    """Mechanisms of the caller's, made where they are functions."""
+    found = {}
+    for name, own in also.items():
+        if name in known:
+            raise ValueError(f"also must give names that are not taken, got {name!r}")
+        if not isinstance(own, Mechanism) and not (callable(own) and isinstance(what, Query)):
+            raise TypeError(f"also must hold mechanisms, or functions of a query and epsilon, got {type(own).__name__}")
+        found[name] = own if isinstance(own, Mechanism) else own(what, as_epsilon(epsilon))  # type: ignore[arg-type]
+    return found
+
+
+def families_named(what: Mapping[str, Family] | Iterable[str]) -> dict[str, Family]:
+    """Families by name: a dictionary as it is, or names of the catalog."""
+    if isinstance(what, Mapping):
+        return dict(what)
+    known = families()
+    for name in (names := [what] if isinstance(what, str) else list(what)):
+        if name not in known:
+            raise ValueError(f"family must be one of {', '.join(known)}, got {name!r}{meant(name, known)}")
+    return {name: known[name] for name in names}
 
 
 def fitting(query: Query, epsilon: Number, loss: Loss | None = None) -> tuple[dict[str, Mechanism], dict[str, str]]:

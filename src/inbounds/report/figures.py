@@ -1,18 +1,20 @@
 """Figures (extra `figures`): heatmaps, curves, bars, readable with any colour vision, in print and at a glance."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from inbounds.design.optimal import optimal
 from inbounds.extras import library
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import answer_values
 from inbounds.numbers import Floats, Number, alpha, exact
 from inbounds.query import Query
-from inbounds.read.compare import Family, by_short_name
+from inbounds.read.compare import OPTIMUM, Family, by_short_name, families_named
 from inbounds.report.layout import thinned
 
 if TYPE_CHECKING:
@@ -57,30 +59,41 @@ def on_heat(value: float, top: float) -> str:
     return "white" if value > 0.55 * top else "black"
 
 
+Families = Mapping[str, Family] | Sequence[str]
+"""Families by name, one's own among them, or names of the catalog."""
+
+
 def loss_against_epsilon(
-    query: Query, epsilons: Sequence[Number], families: Mapping[str, Family], loss: LossLike = "absolute"
+    query: Query, epsilons: Sequence[Number], families: Families, loss: LossLike = "absolute", prior: Prior = None
 ) -> "Figure":
-    """Average loss of several families as epsilon grows, on a logarithmic axis."""
+    """Average loss under the prior of several families, and of the optimum, as epsilon grows, on a logarithmic axis."""
     points = [(float(exact(e, "epsilon")), query, e) for e in epsilons]
-    figure = _against(points, families, loss, "epsilon (less private to the right)")
+    figure = _against(points, families, loss, prior, "epsilon (less private to the right)")
     figure.axes[0].set_xscale("log")
     return figure
 
 
 def loss_against_alpha(
-    query: Query, alphas: Sequence[Number], families: Mapping[str, Family], loss: LossLike = "absolute"
+    query: Query, alphas: Sequence[Number], families: Families, loss: LossLike = "absolute", prior: Prior = None
 ) -> "Figure":
-    """Average loss of several families as alpha = exp(-epsilon) grows."""
+    """Average loss under the prior of several families, and of the optimum, as alpha = exp(-epsilon) grows."""
     points = [(float(exact(a, "alpha")), query, alpha(a)) for a in alphas]
-    return _against(points, families, loss, "alpha = exp(-epsilon) (more private to the right)")
+    return _against(points, families, loss, prior, "alpha = exp(-epsilon) (more private to the right)")
 
 
 def loss_against_size(
-    queries: Mapping[int, Query], epsilon: Number, families: Mapping[str, Family], loss: LossLike = "absolute"
+    queries: Mapping[int, Query],
+    epsilon: Number,
+    families: Families,
+    loss: LossLike = "absolute",
+    prior: Callable[[Query], Prior] | None = None,
 ) -> "Figure":
-    """Average loss of several families as the group grows: {n: ib.count(n) for n in …}."""
+    """Average loss of several families, and of the optimum, as the group grows: {n: ib.count(n) for n in …}.
+
+    prior: the prior for each query, a function of it.
+    """
     points = [(float(n), query, epsilon) for n, query in queries.items()]
-    return _against(points, families, loss, "n")
+    return _against(points, families, loss, prior, "n")
 
 
 def error_per_answer(
@@ -117,18 +130,77 @@ def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: flo
     return plain(figure)
 
 
+MOST_LABELS = 30
+"""Labels that fit beside each other; of more, those with the largest shares are shown."""
+
+
+def intervals(strata: Mapping[str, Sequence[Mapping[str, Any]]], *, ordered: bool) -> "Figure":
+    """Estimated shares with their intervals: rows with answer, share, lower and upper, for each stratum.
+
+    Numbers as a line within its band, labels as dots with bars, the largest share first.
+    """
+    if not strata:
+        raise ValueError("intervals needs at least one stratum")
+    figure = blank_figure(7.0, 4.0)
+    axis = figure.subplots()
+    for k, (name, rows) in enumerate(strata.items()):
+        look = {"color": COLOURS[k % len(COLOURS)], "label": name or None}
+        (_band if ordered else partial(_dots, shift=0.15 * k, order=_largest(strata)))(axis, rows, look, MARKERS[k % 8])
+    axis.set(xlabel="answer", ylabel="estimated share")
+    axis.set_ylim(bottom=0)
+    axis.grid(alpha=0.3)
+    if any(strata):
+        axis.legend(frameon=False)
+    return plain(figure)
+
+
+def _largest(strata: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Any]:
+    first = next(iter(strata.values()))
+    return [row["answer"] for row in sorted(first, key=lambda row: -row["share"])][:MOST_LABELS]
+
+
+def _band(axis: "Axes", rows: Sequence[Mapping[str, Any]], look: Mapping[str, Any], marker: str) -> None:
+    x, y, low, high = (np.array([row[name] for row in rows]) for name in ("answer", "share", "lower", "upper"))
+    axis.plot(x, y, marker=marker, markevery=max(1, len(x) // 12), markersize=4, lw=1.4, **look)
+    axis.fill_between(x, low, high, color=look["color"], alpha=0.2, lw=0)
+
+
+def _dots(
+    axis: "Axes",
+    rows: Sequence[Mapping[str, Any]],
+    look: Mapping[str, Any],
+    marker: str,
+    *,
+    shift: float,
+    order: Sequence[Any],
+) -> None:
+    named = {row["answer"]: row for row in rows}
+    shown = [named[answer] for answer in order]
+    y = np.array([row["share"] for row in shown])
+    bars = [y - [row["lower"] for row in shown], [row["upper"] for row in shown] - y]
+    axis.errorbar(np.arange(len(y)) + shift, y, bars, fmt=marker, markersize=5, capsize=2, lw=1.2, **look)
+    axis.set_xticks(range(len(order)), [str(answer) for answer in order], rotation=45 if len(order) > 8 else 0)
+
+
 # --- shared -----------------------------------------------------------------------------------------------
 
 
 def _against(
-    points: Iterable[tuple[float, Query, Number]], families: Mapping[str, Family], loss: LossLike, label: str
+    points: Iterable[tuple[float, Query, Number]], families: Families, loss: LossLike, prior: Any, label: str
 ) -> "Figure":
-    at = list(points)
+    """A curve for each family; the optimum under the loss and prior is always among them."""
+    at, made = list(points), families_named(families)
     x = np.array([place for place, _, _ in at])
+
+    weights = [prior(query) if callable(prior) else prior for _, query, _ in at]
+    asked = [(query, epsilon, weight) for (_, query, epsilon), weight in zip(at, weights, strict=True)]
     curves = {
-        name: (x, np.array([make(query, epsilon).loss(loss) for _, query, epsilon in at]))
-        for name, make in families.items()
+        name: (x, np.array([make(query, epsilon).loss(loss, weight) for query, epsilon, weight in asked]))
+        for name, make in made.items()
     }
+    if made and OPTIMUM not in made:
+        best = [optimal(query, epsilon, loss, weight).loss(loss, weight) for query, epsilon, weight in asked]
+        curves[OPTIMUM] = (x, np.array(best))
     return _curves(curves, label, _ylabel(loss))
 
 

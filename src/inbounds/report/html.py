@@ -12,10 +12,10 @@ from inbounds.files import write_text
 from inbounds.loss import Prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
-from inbounds.mechanism.law import MATRIX_LIMIT
+from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import decimal
 from inbounds.read.compare import Comparison, Row, shown
-from inbounds.report import svg, words
+from inbounds.report import plots, svg, words
 from inbounds.report.layout import Cell, rendered, thinned
 
 MOST_ROWS = 21
@@ -93,6 +93,8 @@ def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
     return {
         "beforehand": before,
         "readings": [_reading(row) for row in chosen],
+        "bands": _bands(chosen) if m.query.ordered else None,
+        "level": percent(level),
         "notes": _notes(len(chosen), len(seen), len(rows)),
         "heatmap": _heatmap(m),
         "errors": errors,
@@ -128,6 +130,17 @@ def _reading(r: Reading) -> list[str]:
         return [*first, *["–"] * 4]
     span = str(r).split("true answer ")[-1].rsplit(" with ", 1)[0]
     return [*first, span, percent(r.probability), _value(r.best_guess), f"at least {percent(r.at_least)}"]
+
+
+def _bands(rows: Sequence[Reading]) -> str | None:
+    """For every published value the range of the truth, and the best guess in it."""
+    known = [row for row in reversed(rows) if row.answers]
+    spans = [plots.Interval(_value(r.output), *map(float, _least_best_most(r))) for r in known]
+    return plots.intervals(spans, "true answer", look="band", left=64) if spans else None
+
+
+def _least_best_most(reading: Reading) -> tuple[Any, Any, Any]:
+    return min(reading.answers), reading.best_guess, max(reading.answers)
 
 
 def _notes(chosen: int, seen: int, published: int) -> list[str]:

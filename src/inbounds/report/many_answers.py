@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inbounds.accounting.compose import Composition
-from inbounds.attack.collude import Estimator
 from inbounds.attack.repeated import Learned
 from inbounds.numbers import Number, exact
 from inbounds.report.figures import COLOURS, DASHES, blank_figure, plain
+from inbounds.report.results import ESTIMATORS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,13 +21,6 @@ LOOKS = tuple(zip(COLOURS, (*DASHES, (0, (5, 1))), strict=False))
 
 LEAST = "1e-20"
 """Deltas below it are not drawn."""
-
-WORDS: dict[Estimator, str] = {
-    "likelihood": "likeliest answer",
-    "median": "median of the reports",
-    "mean": "posterior mean",
-    "guess": "best guess",
-}
 
 
 def epsilon_against_answers(rounds: Sequence[Composition], deltas: Sequence[Number], title: str = "") -> "Figure":
@@ -67,7 +60,7 @@ def loss_against_answers(
     figure = blank_figure(6.4, 4.4)
     axis = figure.subplots()
     k = np.array([row.answers for row in rows])
-    for (by, name), (colour, dashes) in zip(WORDS.items(), LOOKS, strict=False):
+    for (by, name), (colour, dashes) in zip(ESTIMATORS.items(), LOOKS, strict=False):
         if by not in rows[0].loss:
             continue
         loss, error = (np.array([getattr(row, part)[by] for row in rows]) for part in ("loss", "error"))

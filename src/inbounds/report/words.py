@@ -77,8 +77,8 @@ def _cuts(query: Query) -> str:
 
 def subject(query: Query) -> str:
     """What is reported about."""
-    if query.labels is not None:
-        return f"one of {len(query.labels)} {'labels' if query.places is None else 'places'}"
+    if not query.ordered:
+        return f"one of {len(query.answers)} {'labels' if query.places is None else 'places'}"
     first, last = query.answers[0], query.answers[-1]
     return f"{query.kind} with {len(query.answers)} possible answers from {first} to {last}"
 

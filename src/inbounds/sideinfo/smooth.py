@@ -29,7 +29,8 @@ import numpy as np
 
 from inbounds.errors import NotADistribution, TooLarge
 from inbounds.loss import LossLike, as_loss
-from inbounds.mechanism.law import MATRIX_LIMIT, sealed
+from inbounds.mechanism.law import sealed
+from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.mechanism.repair import Windows, keep_ratios
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, whole
 from inbounds.query import extreme

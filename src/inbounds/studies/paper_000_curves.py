@@ -1,10 +1,12 @@
 """000, Figures 1 to 7: expected loss of mechanisms that stay in range, by four measures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from inbounds import catalog
+from inbounds.catalog.registry import Family
 from inbounds.design.optimal import optimal
+from inbounds.loss import Prior
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number, exact
 from inbounds.query import Cells, Query, cells, extreme, mean, with_outputs
@@ -23,7 +25,7 @@ MEASURES = {
 """(23) to (26): loss at face value, and of a Bayesian user with a uniform prior; the last two as corrected."""
 
 TIGHT = "normalized Laplace, least scale"
-MAKERS: dict[str, Callable[[Query, Number], Mechanism]] = {
+MAKERS: dict[str, Family] = {
     LAPLACE: catalog.snapped_laplace,
     STAIRCASE: catalog.snapped_staircase,
     NORMALIZED: lambda query, epsilon: catalog.normalized_laplace(query, epsilon, notion="metric"),
@@ -36,32 +38,54 @@ MAKERS: dict[str, Callable[[Query, Number], Mechanism]] = {
 EPSILONS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1", "1.2", "1.4", "1.6", "1.8", "2")
 
 
-def scored(name: str, mechanism: Mechanism) -> list[tuple[str, str, float]]:
+Names = Sequence[str] | Mapping[str, Family]
+"""Which mechanisms are compared: names of MAKERS, or those and one's own with the functions that make them."""
+
+QueryPrior = Callable[[Query], Prior]
+"""The prior for a query, where a study asks several."""
+
+
+def makers(names: Names) -> tuple[tuple[str, Family | None], ...]:
+    """Names with the functions of one's own; None where the paper's stands, which is looked up where the work is."""
+    if isinstance(names, Mapping):
+        return tuple(names.items())
+    for name in names:
+        if name not in MAKERS:
+            raise ValueError(f"names must be among {', '.join(MAKERS)}, got {name!r}; give your own as a dictionary")
+    return tuple((name, None) for name in names)
+
+
+def scored(name: str, mechanism: Mechanism, prior: Prior = None) -> list[tuple[str, str, float]]:
     """(mechanism, measure, value) for the four measures."""
     return [
-        (name, measure, mechanism.bayes_loss(loss) if guess else mechanism.loss(loss))
+        (name, measure, mechanism.bayes_loss(loss, prior) if guess else mechanism.loss(loss, prior))
         for measure, (loss, guess) in MEASURES.items()
     ]
 
 
-def least(query: Query, epsilon: Number) -> list[tuple[str, str, float]]:
+def least(query: Query, epsilon: Number, prior: Prior = None) -> list[tuple[str, str, float]]:
     """The least value of each measure over all private mechanisms.
 
     Guessing afterwards cannot help the optimum: the guesses would be outputs of a mechanism just as private.
     """
-    best = {loss: optimal(query, epsilon, loss).loss(loss) for loss in ("absolute", "squared")}
+    best = {loss: optimal(query, epsilon, loss, prior).loss(loss, prior) for loss in ("absolute", "squared")}
     return [(OPTIMAL, measure, best[loss]) for measure, (loss, _) in MEASURES.items()]
 
 
-def _compare(job: tuple[Query, Number, tuple[str, ...]]) -> list[tuple[str, str, float]]:
-    query, epsilon, names = job
-    rows = [row for name in names for row in scored(name, MAKERS[name](query, epsilon))]
-    return rows + least(query, epsilon)
+def _compare(
+    job: tuple[Query, Number, tuple[tuple[str, Family | None], ...], QueryPrior | None],
+) -> list[tuple[str, str, float]]:
+    query, epsilon, made, prior = job
+    weights = None if prior is None else prior(query)
+    rows = [row for name, own in made for row in scored(name, (own or MAKERS[name])(query, epsilon), weights)]
+    return rows + least(query, epsilon, weights)
 
 
-def _swept(crew: Crew, x: str, jobs: Sequence[tuple[Any, Query, Number]], names: Sequence[str]) -> Table:
+def _swept(
+    crew: Crew, x: str, jobs: Sequence[tuple[Any, Query, Number]], names: Names, prior: QueryPrior | None = None
+) -> Table:
     """One point of the x axis for each job (x, query, epsilon): the named mechanisms and the optimum."""
-    found = crew.map(_compare, [(query, epsilon, tuple(names)) for _, query, epsilon in jobs])
+    found = crew.map(_compare, [(query, epsilon, makers(names), prior) for _, query, epsilon in jobs])
     rows = [(at, *row) for (at, _, _), part in zip(jobs, found, strict=True) for row in part]
     return Table.of((x, "mechanism", "measure", "value"), rows)
 
@@ -83,12 +107,13 @@ def fig1(
     sizes: Sequence[int] = SIZES,
     low: int = 0,
     high: int = 4,
-    names: Sequence[str] = tuple(MAKERS),
+    names: Names = tuple(MAKERS),
+    prior: QueryPrior | None = None,
     crew: Crew = ALONE,
 ) -> Result:
     """Loss against the size of the database, for the mean of values 0..4 at epsilon 0.2."""
     jobs = [(size, mean(size, low, high), epsilon) for size in sizes]
-    return _four(_swept(crew, "size", jobs, names), "size", "database size")
+    return _four(_swept(crew, "size", jobs, names, prior), "size", "database size")
 
 
 def fig2(
@@ -96,11 +121,12 @@ def fig2(
     sizes: Sequence[int] = SIZES,
     low: int = 0,
     high: int = 4,
-    names: Sequence[str] = tuple(MAKERS),
+    names: Names = tuple(MAKERS),
+    prior: QueryPrior | None = None,
     crew: Crew = ALONE,
 ) -> Result:
     """As Figure 1, at epsilon 0.5."""
-    return fig1(epsilon, sizes, low, high, names, crew)
+    return fig1(epsilon, sizes, low, high, names, prior, crew)
 
 
 # --- Figure 3: width of the reported cells ----------------------------------------------------------------
@@ -166,24 +192,26 @@ def fig4(
     low: int = 0,
     high: int = 4,
     epsilons: Sequence[Number] = EPSILONS,
-    names: Sequence[str] = tuple(MAKERS),
+    names: Names = tuple(MAKERS),
+    prior: QueryPrior | None = None,
     crew: Crew = ALONE,
 ) -> Result:
     """Loss against epsilon for the mean of ten values 0..4."""
     jobs = [(decimal(e), mean(size, low, high), e) for e in epsilons]
-    return _four(_swept(crew, "epsilon", jobs, names), "epsilon", "epsilon")
+    return _four(_swept(crew, "epsilon", jobs, names, prior), "epsilon", "epsilon")
 
 
 def fig5(
     low: int = 0,
     high: int = 9,
     epsilons: Sequence[Number] = EPSILONS,
-    names: Sequence[str] = tuple(MAKERS),
+    names: Names = tuple(MAKERS),
+    prior: QueryPrior | None = None,
     crew: Crew = ALONE,
 ) -> Result:
     """Loss against epsilon for the largest of values 0..9 (or the smallest, or the median)."""
     jobs = [(decimal(e), extreme(low, high), e) for e in epsilons]
-    return _four(_swept(crew, "epsilon", jobs, names), "epsilon", "epsilon")
+    return _four(_swept(crew, "epsilon", jobs, names, prior), "epsilon", "epsilon")
 
 
 # --- Figures 6 and 7: a range widened to 300 % ------------------------------------------------------------

@@ -1,6 +1,6 @@
 """003: Cormode, Kulkarni, Srivastava, "Constrained private mechanisms for count data". Figures 1 to 7: matrices."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -8,11 +8,11 @@ import numpy as np
 
 from inbounds import catalog
 from inbounds.design.routes.flowchart import choose
-from inbounds.loss import LossLike, as_loss, off_by_more_than
+from inbounds.loss import LossLike, Prior, as_loss, off_by_more_than
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number, alpha
 from inbounds.properties import NAMES
-from inbounds.query import count
+from inbounds.query import Query, count
 from inbounds.studies import paper_003_drawn as drawn
 from inbounds.studies.crew import ALONE, Crew
 from inbounds.studies.matrix import entries
@@ -59,21 +59,36 @@ def l0(mechanism: Mechanism) -> float:
 # --- Figures 1 and 2 --------------------------------------------------------------------------------------
 
 
-def fig1(alphas: Sequence[Number] = ("0.62", "0.9"), panels: Sequence[tuple[LossLike, int]] = SHOWN) -> Result:
+def fig1(
+    alphas: Sequence[Number] = ("0.62", "0.9"),
+    panels: Sequence[tuple[LossLike, int]] = SHOWN,
+    prior: Callable[[Query], Prior] | None = None,
+) -> Result:
     """Unconstrained optima: gaps and spikes. The paper's alpha is 0.62; what its text describes needs more."""
-    return _designed(alphas, panels, ())
+    return _designed(alphas, panels, (), prior)
 
 
-def fig2(alphas: Sequence[Number] = ("0.62",), panels: Sequence[tuple[LossLike, int]] = SHOWN) -> Result:
+def fig2(
+    alphas: Sequence[Number] = ("0.62",),
+    panels: Sequence[tuple[LossLike, int]] = SHOWN,
+    prior: Callable[[Query], Prior] | None = None,
+) -> Result:
     """The same objectives with all seven properties: no gaps, no spikes."""
-    return _designed(alphas, panels, NAMES)
+    return _designed(alphas, panels, NAMES, prior)
 
 
-def _designed(alphas: Sequence[Number], panels: Sequence[tuple[LossLike, int]], properties: Sequence[str]) -> Result:
+def _designed(
+    alphas: Sequence[Number],
+    panels: Sequence[tuple[LossLike, int]],
+    properties: Sequence[str],
+    prior: Callable[[Query], Prior] | None,
+) -> Result:
     from inbounds.design.optimal import optimal
 
     found = {
-        f"{as_loss(loss).name}, n = {n}, α = {a}": optimal(count(n), alpha(a), loss, properties=properties)
+        f"{as_loss(loss).name}, n = {n}, α = {a}": optimal(
+            count(n), alpha(a), loss, None if prior is None else prior(count(n)), properties
+        )
         for a in alphas
         for loss, n in panels
     }

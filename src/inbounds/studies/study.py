@@ -20,14 +20,16 @@ class Result:
     table: Table
     draw: Callable[[], "Figure"]
 
-    def save(self, directory: Path, name: str) -> list[Path]:
-        """Write name.csv, name.svg and name.png; the directory is made when missing."""
+    def save(self, directory: str | Path, name: str) -> list[Path]:
+        """Write name.csv, name.tex, name.svg and name.png; the directory is made when missing."""
         from inbounds.studies.style import save
 
-        directory.mkdir(parents=True, exist_ok=True)
-        data = directory / f"{name}.csv"
-        data.write_text(self.table.csv(), encoding="utf-8")
-        return [data, *save(self.draw, directory / name)]
+        place = Path(directory)
+        place.mkdir(parents=True, exist_ok=True)
+        texts = {place / f"{name}.csv": self.table.csv(), place / f"{name}.tex": self.table.latex()}
+        for path, text in texts.items():
+            path.write_text(text, encoding="utf-8")
+        return [*texts, *save(self.draw, place / name)]
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,12 @@ class Study:
     @property
     def simulated(self) -> bool:
         return "seed" in inspect.signature(self.make).parameters
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What can be set, by name, and the paper's own setting; `run(**settings)` takes others."""
+        parameters = inspect.signature(self.make).parameters
+        return {name: each.default for name, each in parameters.items() if name not in ("crew", "seed")}
 
     def run(self, *, quick: bool = False, seed: int = 0, crew: Crew = ALONE, **settings: Any) -> Result:
         """Recompute the study, to the paper's settings unless told otherwise."""

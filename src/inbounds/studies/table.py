@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.numbers import Floats, Number, exact
+from inbounds.read.latex import latex_table
 
 Value = str | int | float | bool | None
 Row = tuple[Value, ...]
@@ -75,6 +76,11 @@ class Table:
         writer.writerow(self.columns)
         writer.writerows(self.rows)
         return text.getvalue()
+
+    def latex(self) -> str:
+        """The table as a LaTeX tabular; floats to six digits."""
+        texts = [[f"{value:.6g}" if isinstance(value, float) else str(value) for value in row] for row in self.rows]
+        return latex_table(self.columns, texts) + "\n"
 
     def _place(self, name: str) -> int:
         if name not in self.columns:

@@ -6,7 +6,7 @@ Nothing is read from the data before the plan, the schema and every mechanism ar
 data decides what happens afterwards: every declared group is answered, in declared order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -15,11 +15,11 @@ from typing import Any
 from warnings import warn
 
 from inbounds.files import write_text
-from inbounds.tables.answer import Asked, Designed, Mechanisms, answers, mechanisms_of
+from inbounds.tables.answer import Answers, Asked, Designed, Mechanisms, answers, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
-from inbounds.tables.engine import open_source
+from inbounds.tables.engine import Opened, Truths, open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
 from inbounds.tables.forms import RecordForm
 from inbounds.tables.keys import Groups, groups
@@ -173,9 +173,20 @@ def release(
     wanted = as_plan(plan, frame, person)
     target = Path(output or wanted.output) if output or wanted.output else None
     booking = Booking.of(wanted, target, ledger, key)
+
+    def check() -> None:
+        with wanted.located(), at("output", "path"):
+            if target is not None:
+                check_target(target, overwrite=overwrite, inputs=wanted.inputs)
+
+    def settled() -> Settled:
+        return Settled.of(_designed(wanted, cache, mechanisms, progress), _folder(cache), anyway=anyway)
+
     kept, designed = booking.found(), None
     if kept is None:
-        kept, designed = _drawn(wanted, booking, target, overwrite, (cache, mechanisms, progress), anyway=anyway)
+        check()
+        found = drawn(booking, settled, check, progress)
+        kept, designed = found.kept, found.settled.designed
     elif mechanisms is not None:
         designed = _designed(wanted, cache, mechanisms, progress)
     if not kept.drawn:
@@ -190,37 +201,59 @@ def release(
 ANEW = "new data need a new edition, another draw a key of its own (--new on the command line)"
 
 
-def _drawn(
-    plan: Plan,
-    booking: Booking,
-    target: Path | None,
-    overwrite: bool,
-    settings: tuple[Any, Any, Progress],
-    *,
-    anyway: bool,
-) -> tuple[KeptTable, Designed]:
-    """A new table: everything settled, then charged, then read, then drawn, then kept."""
+@dataclass(frozen=True)
+class Settled:
+    """A plan that may be charged: every mechanism is there. idle: its statistics that are no better than a constant."""
 
-    def check() -> None:
-        with plan.located(), at("output", "path"):
-            if target is not None:
-                check_target(target, overwrite=overwrite, inputs=plan.inputs)
+    designed: Designed
+    idle: tuple[NoBetter, ...] = ()
 
-    check()
-    progress = settings[-1]
-    with closing(open_source(plan)) as source:
-        designed = _designed(plan, *settings)
-        idle = no_better(designed, _folder(settings[0])) if designed.idle else ()
+    @staticmethod
+    def of(designed: Designed, folder: Path, *, anyway: bool) -> "Settled":
+        """A `PlanError` where no statistic is better than a constant, unless `anyway`."""
+        idle = no_better(designed, folder) if designed.idle else ()
         if idle and not anyway:
-            with plan.located():
+            with designed.asked.plan.located():
                 check_worth(designed, idle)
-        check()  # a passport may have taken the table's name; afterwards it would be too late
+        return Settled(designed, idle)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A table that may be given out, and what it was drawn by."""
+
+    kept: KeptTable
+    settled: Settled
+
+
+Drawing = Callable[[Designed, Truths], Answers]
+"""How reports are drawn from true answers: by `answers`, or in several levels."""
+
+
+def drawn(
+    booking: Booking,
+    settled: Callable[[], Settled],
+    check: Callable[[], None] = lambda: None,
+    progress: Progress = no_progress,
+    drawing: Drawing | None = None,
+    opening: Callable[[Plan], Opened] = open_source,
+) -> Drawn:
+    """A new table: everything settled, then charged, then read, then drawn, then kept.
+
+    check: what is looked at once more right before the charge; afterwards it would be too late.
+    """
+    with closing(opening(booking.plan)) as source:
+        ready = settled()
+        check()  # a passport may have taken the table's name
         booking.charge()
         progress("aggregating", 0, 1)
         truths = source.aggregate()
         progress("aggregating", 1, 1)
-    found = answers(designed, truths, progress=progress)
-    return booking.keep(arrow(found.columns), recorded(designed, idle, found.reports)), designed
+    found = answers(ready.designed, truths, progress=progress) if drawing is None else drawing(ready.designed, truths)
+    record = recorded(ready.designed, ready.idle, found.reports)
+    if found.levels is not None:
+        record["levels"] = found.levels
+    return Drawn(booking.keep(arrow(found.columns), record), ready)
 
 
 def preview(

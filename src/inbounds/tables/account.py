@@ -26,7 +26,8 @@ from typing import Any
 
 from inbounds.query import Quantile, Query, Reach, with_neighbours
 from inbounds.tables.layers import Layered, layered
-from inbounds.tables.plan import CHANGE, PERSON, Contribution, Plan, Statistic
+from inbounds.tables.plan import CHANGE, PERSON, Plan, Statistic
+from inbounds.tables.plan.persons import Contribution
 from inbounds.tables.statistics import KINDS, Subject
 
 

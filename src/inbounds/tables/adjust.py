@@ -34,13 +34,14 @@ Columns = dict[str, NDArray[Any]]
 """Columns of a table by name, in order."""
 
 
-def adjusted_columns(form: ReportsForm) -> list[Columns]:
-    """For each statistic the columns of its table: values, the mean error of a row's cells, intervals.
+def adjusted_columns(form: ReportsForm) -> list[tuple[Columns, str]]:
+    """For each statistic the columns of its table, values, the mean error of a row's cells, intervals; and how.
 
     Rows are the levels from the top down, the groups last; what is about groups alone is missing above them.
     """
     above = sum(max(parents) + 1 for parents in form["parents"])
-    return [_columns(form, own, found, above) for own, found in zip(form["statistics"], adjust(form), strict=True)]
+    pairs = zip(form["statistics"], adjust(form), strict=True)
+    return [(_columns(form, own, found, above), found.by) for own, found in pairs]
 
 
 def _columns(form: ReportsForm, own: AddingForm, found: AdjustedStatistic, above: int) -> Columns:

@@ -25,6 +25,7 @@ from inbounds.tables.consistent import summing_to
 from inbounds.tables.designs import AnyMechanism, Design, Progress, Request, kept, no_progress, prior_of
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
+from inbounds.tables.forms import LevelForm
 from inbounds.tables.layers import layer_request
 from inbounds.tables.layout import Released, levels_and_sizes, of_groups, reports_form
 from inbounds.tables.plan import Plan
@@ -73,6 +74,14 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """Designs that were certified in this process, and what to expect of them, for whoever answers many plans."""
+
+    made: dict[Request, Design] = field(default_factory=dict, repr=False)
+    expected: dict[tuple[Request, str, Any], ExpectedError] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class Designed:
     """A plan whose mechanisms are all there: for every statistic, one design per distinct size."""
 
@@ -92,9 +101,12 @@ class Designed:
         return tuple(tuple(found.error for found in row) for row in self.expected)
 
     @classmethod
-    def of(cls, asked: Asked, folder: Path, progress: Progress = no_progress) -> "Designed":
+    def of(
+        cls, asked: Asked, folder: Path, progress: Progress = no_progress, memory: Memory | None = None
+    ) -> "Designed":
         """Design every distinct request once; what cannot be designed is an error about its statistic."""
-        made: dict[Request, Design] = {}
+        memory = memory or Memory()
+        made, found = memory.made, memory.expected
         rows = [(*own, *above) for own, above in zip(asked.requests, asked.layers, strict=True)]
         distinct = len({request for row in rows for request in row})
         for k, row in enumerate(rows):
@@ -109,7 +121,6 @@ class Designed:
             tuple(tuple(made[request] for request in row) for row in wanted)
             for wanted in (asked.requests, asked.layers)
         )
-        found: dict[tuple[Request, str, Any], ExpectedError] = {}
         expected = []
         for statistic, row in zip(asked.plan.statistics, asked.requests, strict=True):
             loss, derived = statistic.own.error, statistic.own.derived(asked.plan.subject(statistic))
@@ -160,10 +171,11 @@ def mechanisms_of(designed: Designed) -> Mechanisms:
 
 @dataclass(frozen=True)
 class Answers:
-    """What is released: columns, and the reports behind those that were made to add up."""
+    """What is released: columns, the reports behind those that were made to add up, and the chains of its levels."""
 
     columns: list[Released]
     reports: ReportsForm | None = field(default=None, repr=False)
+    levels: list[LevelForm] | None = field(default=None, repr=False)
 
 
 def answered(
@@ -190,11 +202,18 @@ def answers(designed: Designed, truths: Truths, *, draws: Draws = entropy, progr
         if plan.adds_up(statistic):
             layered[k] = [list(drawn[k].values()), *_drawn_layers(designed, k, positions, draws)]
     columns = {
-        k: _spoken(designed, k, drawn[k], cells) for k, cells in enumerate(_in_order(plan, drawn)) if k not in layered
+        k: _published(designed, k, drawn[k], cells)
+        for k, cells in enumerate(_in_order(plan, drawn))
+        if k not in layered
     }
     if not layered:
         return Answers([*keys_and_sizes(plan), *(column for k in columns for column in columns[k])])
     return _adding_up(designed, columns, layered)
+
+
+def published(designed: Designed, outputs: dict[str, Ints]) -> list[Released]:
+    """The columns of a plan of one statistic, from what was drawn for it."""
+    return [*keys_and_sizes(designed.asked.plan), *_published(designed, 0, outputs, outputs)]
 
 
 def _drawn_layers(designed: Designed, k: int, positions: Sequence[Ints], draws: Draws) -> list[list[Ints]]:
@@ -213,8 +232,9 @@ def _adding_up(designed: Designed, columns: dict[int, list[Released]], layered: 
 
     plan = designed.asked.plan
     reports = reports_form(plan, designed.asked.entries, layered)
-    for k, adjusted in zip(layered, adjusted_columns(reports), strict=True):
+    for k, own, (adjusted, by) in zip(layered, reports["statistics"], adjusted_columns(reports), strict=True):
         columns[k] = [Released(name, values) for name, values in adjusted.items()]
+        own["by"] = by
     found = keys_and_sizes(plan) if plan.hierarchy is None else levels_and_sizes(plan)
     for k in range(len(plan.statistics)):
         found += columns[k] if k in layered else [of_groups(plan, column) for column in columns[k]]
@@ -262,7 +282,7 @@ def answer_query(mechanism: AnyMechanism) -> Query:
     return mechanism.query.answer if isinstance(mechanism.query, Quantile) else mechanism.query
 
 
-def _spoken(designed: Designed, k: int, drawn: dict[str, Ints], cells: dict[str, Ints]) -> list[Released]:
+def _published(designed: Designed, k: int, drawn: dict[str, Ints], cells: dict[str, Ints]) -> list[Released]:
     """Outputs as values, one column of expected errors, and intervals of what was drawn on request."""
     asked, statistic = designed.asked, designed.asked.plan.statistics[k]
     reported = [answer_query(design.mechanism).reported for design in designed.designs[k]]

@@ -102,7 +102,7 @@ class Request:
             "edition": EDITION,
             **(_quantile_facts(query) if isinstance(query, Quantile) else _query_facts(query)),
             "epsilon": str(self.epsilon),
-            "wishes": [wishes.loss, list(wishes.properties), _said(wishes.prior), wishes.aim, wishes.mechanism],
+            "wishes": [wishes.loss, list(wishes.properties), _prior_texts(wishes.prior), wishes.aim, wishes.mechanism],
         }
         if wishes.at_most:
             content["at_most"] = list(wishes.at_most)
@@ -265,5 +265,5 @@ def prior_of(wishes: Wishes, query: Query) -> Floats | None:
     return found
 
 
-def _said(prior: tuple[Any, ...] | None) -> list[str] | None:
+def _prior_texts(prior: tuple[Any, ...] | None) -> list[str] | None:
     return None if prior is None else [str(part) for part in prior]

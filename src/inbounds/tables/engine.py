@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.numbers import Ints
+from inbounds.tables.condition import translated, with_texts
 from inbounds.tables.errors import AggregationFailed
 from inbounds.tables.persons import GROUP, PERSON, bounded, check_person, person, prepare
 from inbounds.tables.plan import Plan, Statistic
@@ -24,6 +25,9 @@ from inbounds.tables.sources.source import filled, opened, quiet
 from inbounds.tables.statistics import Aggregates
 from inbounds.tables.statistics.kind import Fit, ValueCounts
 from inbounds.tables.texts import fitted
+
+MET = "met_"
+"""The column that says whether a record meets the plan's own condition."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +42,15 @@ class Truths:
 
 @dataclass(frozen=True)
 class Opened:
-    """A source whose schema fits the plan; nothing has been read from it yet."""
+    """A source whose schema fits the plan; nothing has been read from it yet. kept: it stays open for others."""
 
     plan: Plan
     table: Any = field(repr=False)
+    kept: bool = False
 
     def close(self) -> None:
         """Let go of the file or server; a frame or table that was given stays open."""
-        if self.plan.source.frame is None and self.plan.source.engine != "spark":
+        if not self.kept and self.plan.source.frame is None and self.plan.source.engine != "spark":
             with quiet(), suppress(Exception):
                 self.table.get_backend().disconnect()
 
@@ -68,16 +73,19 @@ class Opened:
         return Truths(tuple(row for k in range(len(self.plan.statistics)) for row in _placed(self.plan, k, raw)))
 
 
-def open_source(plan: Plan) -> Opened:
-    """Open the plan's source and compare its schema with the plan: names and types, no data."""
+def open_source(plan: Plan, kept: Any = None) -> Opened:
+    """Open the plan's source and compare its schema with the plan: names and types, no data.
+
+    kept: the table of an `Opened` of the same source, which then is not opened again, nor closed.
+    """
     with plan.located():
-        table = opened(plan.source, read_columns(plan))
+        table = opened(plan.source, read_columns(plan)) if kept is None else kept
         with quiet():
             schema = dict(table.schema().items())
         check_schema(plan, schema)
         if plan.people.id:
             check_person(plan.people.id, schema[plan.people.id], table.get_backend().name)
-    return Opened(plan, table)
+    return Opened(plan, table, kept is not None)
 
 
 # --- records as whole numbers -----------------------------------------------------------------------------
@@ -163,13 +171,23 @@ def _joined(plan: Plan, table: Any) -> Any:
         for k, name in enumerate(groups.by)
     }
     whose = {PERSON: person(table[plan.people.id])} if plan.people.id else {}
-    records = table.select(**keys, **own, **whose)
+    records = _meeting(plan, table.select(**keys, **own, **whose, **_met(plan, columns, fit)))
     if keys:
         declared = ibis.memtable(_declared(plan, table))
         records = declared.inner_join(records, [declared[name] == records[name] for name in keys])
     else:
         records = records.mutate(group_=ibis.literal(0, "int64"))
     return _of_persons(plan, records.select(GROUP, *own, *whose), list(own))
+
+
+def _met(plan: Plan, columns: dict[str, Any], fit: Fit) -> dict[str, Any]:
+    """Whether a record meets the plan's own condition, if it has one."""
+    return {} if plan.condition is None else {MET: translated(with_texts(plan.condition, fit), columns)}
+
+
+def _meeting(plan: Plan, records: Any) -> Any:
+    """The records that meet it; what can be neither said nor denied of a record is not met."""
+    return records if plan.condition is None else records.filter(records[MET])
 
 
 def _of_persons(plan: Plan, records: Any, numbers: list[str]) -> Any:

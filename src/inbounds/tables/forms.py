@@ -82,6 +82,7 @@ class PlanForm(TypedDict):
     not_stated: NotRequired[str]
     period: NotRequired[dict[str, str]]
     hierarchy: NotRequired[HierarchyForm]
+    where: NotRequired[str]
 
 
 class EpsilonForm(TypedDict):
@@ -128,6 +129,17 @@ class MechanismForm(TypedDict):
     layer: NotRequired[str]
 
 
+class LevelForm(TypedDict):
+    """The noise chain that answered the groups of a size at one of several levels, by its own digest."""
+
+    level: str
+    epsilon: str
+    size: int
+    groups: int
+    sha256: str
+    expected_error: float
+
+
 class LedgerForm(TypedDict):
     """The entry of the ledger that a release was charged to, and where its people stood afterwards."""
 
@@ -169,6 +181,7 @@ class RecordForm(TypedDict):
     no_better_than_a_constant: NotRequired[list[str]]
     versions: dict[str, str]
     reports: NotRequired[ReportsForm]
+    levels: NotRequired[list[LevelForm]]
     ledger: NotRequired[LedgerForm | None]
     table: NotRequired[TableForm]
     sha256: NotRequired[str]

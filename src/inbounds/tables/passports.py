@@ -103,9 +103,9 @@ def mechanism(
     if found is not None:
         return found
     if folder is not None:
-        raise PassportError(f"no passport in {folder} has the digest that the record states for {_said(line)}")
+        raise PassportError(f"no passport in {folder} has the digest that the record states for {_owner(line)}")
     raise PassportError(
-        f"the mechanism of {_said(line)} cannot be designed again here with the digest that the record states; "
+        f"the mechanism of {_owner(line)} cannot be designed again here with the digest that the record states; "
         "ask the publisher for the passports (inbounds release --mechanisms FOLDER) and give their folder"
     )
 
@@ -172,5 +172,5 @@ def _wishes(said: Mapping[str, Any]) -> Wishes:
     return Wishes(**fields, properties=properties, prior=numbers, at_most=at_most)
 
 
-def _said(line: MechanismForm) -> str:
+def _owner(line: MechanismForm) -> str:
     return f"{line['statistic']} in groups of {line['size']}"

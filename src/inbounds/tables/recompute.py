@@ -13,16 +13,19 @@ from inbounds.tables.totals import Total, totals
 
 @dataclass(frozen=True)
 class Recomputed:
-    """The columns that add up, computed again; which of them the table does not have so; and the totals."""
+    """The columns that add up, computed again; which of them the table does not have so; the totals; and how each
+    statistic was made to add up, by the posterior or by least squares.
+    """
 
     columns: Mapping[str, list[Any]] = field(repr=False)
     different: tuple[str, ...]
     totals: tuple[Total, ...]
+    by: Mapping[str, str]
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         sums = {own.column: None if own.sum is None else vars(own.sum) for own in self.totals}
-        return {"different": list(self.different), "totals": sums, "columns": dict(self.columns)}
+        return {"different": list(self.different), "by": dict(self.by), "totals": sums, "columns": dict(self.columns)}
 
 
 def recomputed(path: str | PathLike[str]) -> Recomputed:
@@ -38,8 +41,11 @@ def recomputed(path: str | PathLike[str]) -> Recomputed:
         raise ValueError(f"{Path(path).name} must be the record of a table that adds up, but it keeps no reports")
     table = table_beside(record, Path(path))
     try:
-        found = {name: values.tolist() for part in adjusted_columns(record["reports"]) for name, values in part.items()}
+        adjusted = adjusted_columns(record["reports"])
+        found = {name: values.tolist() for part, _ in adjusted for name, values in part.items()}
         different = tuple(name for name, values in found.items() if table[name].to_pylist() != values)
-        return Recomputed(found, different, tuple(totals(record, table)))
+        names = [own["statistic"] for own in record["reports"]["statistics"]]
+        by = dict(zip(names, (by for _, by in adjusted), strict=True))
+        return Recomputed(found, different, tuple(totals(record, table)), by)
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):  # a record may say anything
         raise PassportError(f"{Path(path).name} does not hold the reports of its table") from None

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -17,7 +18,7 @@ from inbounds.mechanism.spelling import query_json
 from inbounds.query import Query
 from inbounds.tables import condition
 from inbounds.tables.account import AccountLine
-from inbounds.tables.adding.form import ReportsForm
+from inbounds.tables.adding.form import HOW, ReportsForm
 from inbounds.tables.answer import Designed, answer_query
 from inbounds.tables.designs import Design
 from inbounds.tables.forms import AccountForm, MechanismForm, PersonForm, RecordForm
@@ -60,6 +61,7 @@ def record(designed: Designed, idle: Sequence[NoBetter] = (), reports: ReportsFo
     }
     if reports is not None:
         found["reports"] = reports
+        found["values"] += [f"{own['statistic']}: made to add up by {HOW[own['by']]}" for own in reports["statistics"]]
     return found
 
 
@@ -139,7 +141,9 @@ def _answers(query: Query) -> str:
     return f"{query.answers[0]}..{query.answers[-1]}, {len(query.answers)} values"
 
 
+@lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
+    """What the release was made with; read once, because that takes longer than a draw."""
     found = {"inbounds": __version__, "python": platform.python_version()}
     for name in TOLD:
         try:
@@ -220,7 +224,8 @@ def handling(plan: Plan) -> list[str]:
         together.setdefault(shared, []).append((kind, plan.subject(statistic)))
     in_order = sorted(together.items(), key=lambda item: item[0][0])
     lines = [line for (_, words, _), members in in_order for line in words(members, plan.source)]
-    return _keyed(plan) + lines + _adding_up(plan) + _dated(plan) + _encoded(plan)
+    only = [f"records: only those count that meet {plan.where}"] if plan.where else []
+    return only + _keyed(plan) + lines + _adding_up(plan) + _dated(plan) + _encoded(plan)
 
 
 def _adding_up(plan: Plan) -> list[str]:
@@ -228,10 +233,17 @@ def _adding_up(plan: Plan) -> list[str]:
     names = [statistic.name for statistic in plan.statistics if plan.adds_up(statistic)]
     if not names:
         return []
-    return [
+    lines = [
         f"{', '.join(names)}: drawn together with sums, all of which the record keeps, then made to add up in whole "
         "numbers within their ranges; the error is what is expected of each number after that"
     ]
+    within = [own.name for own in plan.statistics if plan.hierarchy is not None and own.own.over_cells]
+    if within:
+        lines.append(
+            f"{', '.join(within)}: adds up within every group, not over levels, and is missing above the groups; to "
+            "have both, make one of its columns the lowest level and count the other by a histogram"
+        )
+    return lines
 
 
 def _keyed(plan: Plan) -> list[str]:

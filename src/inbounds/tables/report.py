@@ -9,6 +9,7 @@ from inbounds.report import svg
 from inbounds.report.layout import codes, rendered, thinned
 from inbounds.tables.booking import standing
 from inbounds.tables.forms import AccountForm, MechanismForm, RecordForm
+from inbounds.tables.pictures import dot_plots, total_plot
 from inbounds.tables.totals import totals
 from inbounds.tables.write import neutral
 
@@ -40,6 +41,7 @@ def page(record: RecordForm, released: Any = None) -> str:
         "size": "group size" if plan["sizes"] == "public" else "at most",
         "no_better": record.get("no_better_than_a_constant", ()),
         "released": None if released is None else _released(released, record["account"]),
+        "plots": [] if released is None else dot_plots(record, released),
         "totals": _totals(record, released),
         "adds_up": "reports" in record,
         "file": record["table"]["file"] if "table" in record else None,
@@ -54,8 +56,10 @@ def page(record: RecordForm, released: Any = None) -> str:
 def _totals(record: RecordForm, released: Any) -> dict[str, Any]:
     """Totals that can be read without bias, and columns whose cells must not be added; nothing for a single group."""
     found = totals(record, released) if released is not None and record["plan"]["groups"] > 1 else []
+    sums = [(own.column, own.sum.estimate, own.sum.standard_error) for own in found if own.sum is not None]
     return {
-        "rows": [_texts(own.column, own.sum.estimate, own.sum.standard_error) for own in found if own.sum is not None],
+        "picture": total_plot(sums) if sums else None,
+        "rows": [_texts(*line) for line in sums],
         "refused": [neutral(own.column) for own in found if own.sum is None],
     }
 

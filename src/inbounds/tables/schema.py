@@ -34,8 +34,8 @@ def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
 
 
 def used_columns(plan: Plan) -> list[str]:
-    """The declared columns that some statistic reads."""
-    names: dict[str, None] = {}
+    """The declared columns that some statistic reads, and those of the plan's own condition."""
+    names: dict[str, None] = dict.fromkeys(language.used(plan.condition) if plan.condition is not None else ())
     for statistic in plan.statistics:
         names.update(dict.fromkeys(statistic.own.domain.reads(statistic.of)))
     return list(names)
@@ -120,11 +120,16 @@ def _check_texts(plan: Plan, schema: dict[str, Any]) -> None:
             for name in statistic.own.domain.reads(statistic.of):
                 _check_labels(labels_of(plan.columns[name]), name, schema[name])
         if statistic.where is not None:
-            path = ("statistics", k, statistic.kind)
-            for name, text in language.texts(statistic.where):
-                _fitted(text, name, schema[name], path, f"compare {name} with")
-            for name in language.ordered(statistic.where):
-                _check_dates(plan, name, schema[name], path)
+            _check_condition(plan, statistic.where, schema, ("statistics", k, statistic.kind))
+    if plan.condition is not None:
+        _check_condition(plan, plan.condition, schema, ("where",))
+
+
+def _check_condition(plan: Plan, where: language.Condition, schema: dict[str, Any], path: Path) -> None:
+    for name, text in language.texts(where):
+        _fitted(text, name, schema[name], path, f"compare {name} with")
+    for name in language.ordered(where):
+        _check_dates(plan, name, schema[name], path)
 
 
 def _check_labels(labels: tuple[str, ...], name: str, kind: Any) -> None:

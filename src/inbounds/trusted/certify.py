@@ -8,7 +8,7 @@ answers j, k and every output i,
 
 hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere. One checker
 for each kind of law: a matrix over runs of neighbours or the edges of a graph, a noise table, a matrix over states, a
-product of matrices; `_within_ratio` for all.
+product of matrices, randomized response, blocks of labels; `_within_ratio` for all.
 """
 
 import math
@@ -92,7 +92,7 @@ def check_states(weights: Ints, windows: Iterable[Window], epsilon: Fraction) ->
     p = ratio_below(epsilon, Fraction(1))
     for start, stop, first, last in windows:
         block = weights[:, first : last + 1, start:stop].reshape(len(weights), -1)
-        _check_rows(block, [*range(start, stop)] * (last + 1 - first), p)
+        _check_rows(block, [*range(start, stop)] * weights.shape[1], p)
 
 
 def check_product(law: Wholes, cliques: Iterable[Clique], epsilon: Fraction) -> None:
@@ -181,6 +181,37 @@ def check_noise(core: Ints, floor: int, end: int, size: int, reach: int, distanc
     p = ratio_below(epsilon, distance)
     for width, pairs in neighbouring_weights(core, floor, end, size, reach):
         _check_pairs(pairs, width, p)
+
+
+def check_response(size: int, other: int, epsilon: Fraction) -> None:
+    """Raise unless randomized response is private for any two of `size` answers: `other` is the weight of each answer
+    that is not the true one, which has the rest."""
+    if not (size > 1 and other > 0 and TOTAL - size * other >= 0):
+        raise NotADistribution("the weight of the other answers must be positive, and not above that of the true one")
+    own, p = TOTAL - (size - 1) * other, ratio_below(epsilon, Fraction(1))
+    if not _within_ratio(own, other, p):
+        raise PrivacyViolation(0, (0, 1), times(own, other), p / 2**EXP_BITS)
+
+
+def check_blocks(blocks: int, holding: int, inside: int, epsilon: Fraction) -> None:
+    """Raise unless a report that names one of `blocks` sets, `holding` of which hold the truth, is private.
+
+    A first draw of 2**62 says with weight `inside` that the set holds the truth; a second draw modulo the number of
+    such sets says which one, so that every set has the quotient of 2**62 by that number, or one more. Over 2**124 the
+    weights of all sets under all labels lie between `least` and `most`: any two are within the ratio.
+    """
+    if not 0 < holding < blocks <= TOTAL or not 0 < inside < TOTAL:
+        raise NotADistribution("sets that hold the truth, and others, must both be possible")
+    p, (least, most) = ratio_below(epsilon, Fraction(1)), block_weights(blocks, holding, inside)
+    if not _within_ratio(most, least, p):
+        raise PrivacyViolation(0, (0, 1), times(most, least), p / 2**EXP_BITS)
+
+
+def block_weights(blocks: int, holding: int, inside: int) -> tuple[int, int]:
+    """The least and the greatest weight over 2**124 that a set can have under any label."""
+    sides = (inside, holding), (TOTAL - inside, blocks - holding)
+    least = min(weight * (TOTAL // sets) for weight, sets in sides)
+    return least, max(weight * -(-TOTAL // sets) for weight, sets in sides)
 
 
 def neighbouring_weights(core: Ints, floor: int, end: int, size: int, reach: int) -> Iterator[tuple[int, Pairs]]:

@@ -26,6 +26,12 @@ for each."""
 MOST_STEPS = 1 << 16
 """Steps of a noise table that are looked at one by one beyond those written out in its core."""
 
+MOST_BLOCKS = 1 << 24
+"""Label sets that the reports of one law may name: a collection counts each of them."""
+
+MOST_SUBSETS = 1 << 18
+"""The same where every set is written out in a table."""
+
 MOST_SCORED = 1 << 12
 """Outputs of a score table up to which the tight bound is computed; beyond, the simple one, which costs nothing."""
 

@@ -2,19 +2,22 @@
 
 One 62-bit draw decides one report. With 2**b bins of capacity 2**(62-b), bin k belongs to output k up to
 its threshold and to output alias[k] above it (Walker's alias method); every output owns exactly its weight
-among the 2**62 draws, so the law of the report is the weights, exactly. No rejection, no early exit.
+among the 2**62 draws, so the law of the report is the weights, exactly. No rejection, no early exit. A report that
+names a set of labels takes two draws: whether the set holds the truth, and which of those that do, or do not, it is.
 """
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.errors import TooLarge
 from inbounds.numbers import Ints, Sealed
-from inbounds.trusted.bounds import TOTAL_BITS
+from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
+from inbounds.trusted.designs import Design
 
 Words = NDArray[np.uint64]
 Draws = Callable[[int], Words]
@@ -86,6 +89,8 @@ class MatrixSampler:
     """Reports for a matrix law: the answer selects the column."""
 
     table: AliasTable
+    words: ClassVar[int] = 1
+    """Draws that a report takes."""
 
     @classmethod
     def of(cls, weights: Ints) -> "MatrixSampler":
@@ -109,6 +114,7 @@ class NoiseSampler:
     floor: int
     size: int
     remap: Sealed | None
+    words: ClassVar[int] = 1
 
     @classmethod
     def of(cls, core: Ints, floor: int, end: int, size: int, remap: Ints | None) -> "NoiseSampler":
@@ -129,7 +135,40 @@ class NoiseSampler:
         return np.asarray(clamped if self.remap is None else self.remap.array.take(clamped))
 
 
-Sampler = MatrixSampler | NoiseSampler
+@dataclass(frozen=True)
+class ResponseSampler:
+    """Reports of randomized response: every answer owns `other` of the draws, and the true one those that are left."""
+
+    size: int
+    other: int
+    words: ClassVar[int] = 1
+
+    def outputs(self, answers: Ints, draws: Words) -> Ints:
+        left = TOTAL - self.size * self.other
+        drawn = draws.view(np.int64)
+        anyone = (drawn - left) // self.other
+        return np.where(drawn < left, answers, anyone)
+
+
+@dataclass(frozen=True)
+class BlockSampler:
+    """Reports that name a set of labels: with weight `inside` one that holds the truth, else one that does not.
+
+    Which one is the second draw modulo their number: each set has the quotient of 2**62 by it, or one more.
+    """
+
+    design: Design
+    inside: int
+    words: ClassVar[int] = 2
+
+    def outputs(self, answers: Ints, draws: Words) -> Ints:
+        coin, which = draws.view(np.int64).reshape(2, -1)
+        inside = coin < self.inside
+        sets = np.where(inside, self.design.holding, self.design.blocks - self.design.holding)
+        return self.design.places(answers, inside, which % sets)
+
+
+Sampler = MatrixSampler | NoiseSampler | ResponseSampler | BlockSampler
 
 
 def report(sampler: Sampler, answers: Ints, draws: Draws) -> Ints:
@@ -138,5 +177,5 @@ def report(sampler: Sampler, answers: Ints, draws: Draws) -> Ints:
     reported = np.empty(flat.shape, dtype=np.int64)
     for start in range(0, len(flat), BLOCK):
         block = flat[start : start + BLOCK]
-        reported[start : start + BLOCK] = sampler.outputs(block, draws(len(block)))
+        reported[start : start + BLOCK] = sampler.outputs(block, draws(sampler.words * len(block)))
     return reported.reshape(answers.shape)

@@ -1,6 +1,7 @@
 """central_records: the best law over the central order statistics of a group, for few values and any size."""
 
 import math
+from itertools import takewhile
 
 import numpy as np
 
@@ -40,7 +41,9 @@ def central_records(
     if not (query.public and query.records == 1):
         raise ValueError("central records need a public size and one record a person; use permute_and_flip otherwise")
     bound = as_epsilon(epsilon)
-    count = _default_length(query) if length is None else whole(length, "length", 1)
+    count = longest_window(query, MOST_MULTISETS) if length is None else whole(length, "length", 1)
+    if not count:
+        raise Infeasible("there are too many values for a law over records; use permute_and_flip, or a larger step")
     if count > query.size:
         raise ValueError(f"length must be at most the size {query.size}, got {length}")
     first = min(max(1, query.rank - count // 2), query.size - count + 1)
@@ -60,12 +63,10 @@ def central_records(
     raise NotConverged("no whole numbers near the solution keep every ratio; use fewer central records")
 
 
-def _default_length(query: Quantile) -> int:
-    """The most central records, an odd number, that make at most MOST_MULTISETS multisets."""
-    fitting = [k for k in range(1, query.size + 1, 2) if math.comb(k + query.width, query.width) <= MOST_MULTISETS]
-    if not fitting:
-        raise Infeasible("there are too many values for a law over records; use permute_and_flip, or a larger step")
-    return fitting[-1]
+def longest_window(query: Quantile, most: int) -> int:
+    """The most central records, an odd number, that make no more multisets than that; 0 where one makes more."""
+    odd = range(1, query.size + 1, 2)
+    return max(takewhile(lambda k: math.comb(k + query.width, query.width) <= most, odd), default=0)
 
 
 # --- how likely the central records are -------------------------------------------------------------------

@@ -1,11 +1,13 @@
-"""choose: path scores or the oblivious optimum, settled and said before any record is read."""
+"""choose: path scores, the central records or the oblivious optimum, settled and said before any record is read."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
 from inbounds.design.optimal import optimal
+from inbounds.design.quantiles.central import central_records, longest_window
 from inbounds.design.quantiles.table import permute_and_flip
 from inbounds.loss import Prior, as_prior
 from inbounds.mechanism.law import Matrix
@@ -22,38 +24,59 @@ REGRET = 1.02
 """How many times the error of path scores the oblivious optimum may have on any records, unless a prior was given."""
 
 
+MOST_CENTRAL = 350
+"""Multisets of central records up to which they are considered: a linear program of half a second for each size."""
+
 FEW = 1 << 10
 """Records that are laid out one by one when groups are imagined; larger groups are multiples of such."""
 
 
 @dataclass(frozen=True)
 class QuantileChoice:
-    """The mechanism that was chosen for a quantile, what the other was expected to lose, and why.
+    """The mechanism that was chosen for a quantile, what the others were expected to lose, and why.
 
     errors: expected absolute error of path scores and of the oblivious optimum; of that at least so much, where it
-    needed no design to be ruled out.
+    needed no design to be ruled out. central: of the best law over the central records, where it was designed.
     """
 
     mechanism: QuantileMechanism
     errors: tuple[float, float]
     reason: str
+    central: float | None = None
 
     def __str__(self) -> str:
         return self.reason
 
 
 def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> QuantileChoice:
-    """Path scores or the oblivious optimum: whichever has the less expected error when records are independent.
+    """Path scores, the oblivious optimum or the central records: what has the least expected error when records are
+    independent.
 
-    prior: of the values, one weight each. With a prior that is all. Without one the values count as equally likely,
-    which nobody claims of real records; the oblivious optimum is then chosen only if it also loses at most 1.02 times
-    as much on records that lie together, wherever and however closely: there path scores lose least.
+    prior: of the values, one weight each. With a prior that is all; where there are few values the best law over the
+    central records is then considered too. Without one the values count as equally likely, which nobody claims of real
+    records; the oblivious optimum is then chosen only if it also loses at most 1.02 times as much on records that lie
+    together, wherever and however closely: there path scores lose least. A law over a few central records cannot do
+    that, for it does not see how many agree.
 
     >>> from inbounds import median
     >>> str(choose(median(0, 20, size=300), 4)).partition(":")[0]
     'path scores'
     """
     bound = as_epsilon(epsilon)
+    found = _choose(query, bound, prior)
+    length = longest_window(query, MOST_CENTRAL)
+    if prior is None or not (query.public and query.records == 1 and length > 1):
+        return found
+    central = central_records(query, bound, length=length, prior=prior)
+    loss, other = central.expected_error(prior=prior), found.mechanism.expected_error(prior=prior)
+    if loss >= other:
+        return replace(found, central=loss)
+    reason = f"the {length} central records: expected error {loss:.3g}, {found.reason.partition(':')[0]} {other:.3g}"
+    return QuantileChoice(central, found.errors, reason, loss)
+
+
+def _choose(query: Quantile, bound: Fraction, prior: Prior) -> QuantileChoice:
+    """Path scores or the oblivious optimum."""
     scores = permute_and_flip(query, bound)
     expected = scores.expecting(prior)
     own = expected.loss()

@@ -139,16 +139,17 @@ class Geometric:
         return len(self.rows), len(self.rows)
 
     @cached_property
-    def _kernel(self) -> Callable[[Floats], Floats]:
+    def kernel(self) -> Callable[[Floats], Floats]:
+        """K x, for one vector or for the columns of an array."""
         diagonal = np.append(1 / _one_less_square(self.decay), 1.0)
         below, solve = -self.decay, lapack().dpttrs
         return lambda x: solve(diagonal, below, x + FADED)[0]
 
     def forward(self, p: Floats) -> Floats:
-        return self.rows * self._kernel(self.columns * p)
+        return self.rows * self.kernel(self.columns * p)
 
     def backward(self, x: Floats) -> Floats:
-        return self.columns * self._kernel(self.rows * x)
+        return self.columns * self.kernel(self.rows * x)
 
     @cached_property
     def bands(self) -> Bands:

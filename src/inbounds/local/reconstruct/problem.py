@@ -10,8 +10,10 @@ from inbounds.local.collector import Collector, same_law, tally
 from inbounds.local.reconstruct.channel import RELATIVE, Channel, Dense
 from inbounds.local.reconstruct.shapes import channel_of, shaped
 from inbounds.local.reconstruct.systems import dot
+from inbounds.local.reports import reports_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.audit import COLUMN_SLACK
+from inbounds.mechanism.labels import LabelMechanism
 from inbounds.numbers import Floats
 from inbounds.query import Query
 
@@ -34,12 +36,12 @@ class ReconstructionProblem:
         mechanism = collected if mechanism is None else mechanism
         if mechanism is None:
             raise TypeError("reconstruct needs the mechanism that made the reports, or a Collector")
-        known = isinstance(mechanism, Mechanism)
+        known = isinstance(mechanism, Mechanism | LabelMechanism)
         if known and collected is not None and not same_law(collected, mechanism):
             raise ValueError("mechanism must be the collector's own; its reports follow another law")
         channel = channel_of(mechanism) if known else shaped(_stochastic(mechanism))
         query = mechanism.query if known else None
-        counts = _counts(reports, channel.shape[0], query, given)
+        counts = _counts(reports, channel.shape[0], reports_of(mechanism) if known else None, given)
         return cls.counted(channel, counts, _full_support(start, channel.shape[1]), query)
 
     @classmethod
@@ -91,11 +93,24 @@ def _counts(reports: Any, outputs: int, query: Query | None, given: Given | None
         return _as_counts(reports.counts, outputs)
     values = np.asarray(reports)
     counted = values.shape == (outputs,) and values.dtype.kind in "iuf"
+    if given is None and counted and query is not None and _could_be_reports(values, query):
+        raise ValueError(
+            f"given must say whether these {outputs} numbers, as many as there are outputs, are 'counts' or 'reports'; "
+            "they could be either"
+        )
     if given == "counts" or (given is None and counted):
         return _as_counts(values, outputs)
     if query is not None:
         return tally(values, query).astype(np.float64)
     return _count_positions(values.ravel(), outputs)
+
+
+def _could_be_reports(values: NDArray[Any], query: Query) -> bool:
+    try:
+        tally(values, query)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _count_positions(values: NDArray[Any], outputs: int) -> Floats:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,14 +10,18 @@ from numpy.typing import ArrayLike
 
 from inbounds.errors import NotConverged
 from inbounds.local.reconstruct import ibu, uncertainty
+from inbounds.local.reconstruct.channel import Geometric, Merged
 from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.local.reconstruct.newton import Found, Likelihood, Squares, Watch, minimize
 from inbounds.local.reconstruct.problem import Given, ReconstructionProblem
+from inbounds.local.reconstruct.sets import Sets
+from inbounds.local.reconstruct.shrinkage import shrunk
+from inbounds.local.reconstruct.stopping import held_out_steps, whole_counts
 from inbounds.local.reconstruct.uncertainty import Intervals
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Floats
 
-Method = Literal["ibu", "inverse", "least-squares"]
+Method = Literal["ibu", "held-out", "shrunk", "inverse", "least-squares"]
 Acceleration = Literal["newton", "squarem", "none"]
 
 LIMIT = 200_000
@@ -25,6 +29,8 @@ LIMIT = 200_000
 
 WARM_UP = 20
 """Plain updates before the first Newton step: they find the region, Newton steps find the point."""
+
+KEPT_MAXIMUM = "the maximum of the likelihood, which explains held-out reports at least as well as fewer updates"
 
 NEGLIGIBLE = (1e-7, 1e-9, 1e-11)
 """An interior method leaves dust at answers that the maximum excludes. Probabilities below the first of these that
@@ -39,8 +45,8 @@ class Reconstruction:
     r_j = sum_i q_i P[i, j] / (P p)_i; no distribution has a log-likelihood higher by more than reports · residual
     (`gap`), and at the maximum it is zero. It is an upper bound for the mechanism's own integers, so where a fast
     shape stands for them it includes the difference. converged: the iteration itself reached its tolerance. path:
-    the log-likelihood per report after every step, from the start. raw: for method "inverse", the solution before
-    its projection onto the simplex.
+    the log-likelihood per report after every step, from the start. raw: for methods "inverse" and "shrunk", the
+    unbiased solution, which may leave the simplex. choice: what was chosen by the reports themselves, in words.
     """
 
     distribution: Floats
@@ -52,6 +58,7 @@ class Reconstruction:
     path: Floats
     problem: ReconstructionProblem
     raw: Floats | None = field(default=None)
+    choice: str = ""
 
     @property
     def gap(self) -> float:
@@ -68,6 +75,7 @@ class Reconstruction:
         return {
             "reports": self.reports,
             "method": self.method,
+            "choice": self.choice,
             "iterations": self.iterations,
             "residual": self.residual if math.isfinite(self.residual) else None,
             "gap": self.gap if math.isfinite(self.gap) else None,
@@ -83,6 +91,10 @@ class Reconstruction:
         """Percentile intervals from `runs` reconstructions of resampled reports."""
         return uncertainty.bootstrap(self, again, rng, runs, level)
 
+    def again(self, counts: Floats) -> Floats:
+        """The distribution that the same method and stopping give for other counts of the same outputs."""
+        return again(self, counts)
+
     def __repr__(self) -> str:
         state = "" if self.converged else "not converged, "
         return (
@@ -95,7 +107,7 @@ def reconstruct(
     reports: Any,
     mechanism: Mechanism | ArrayLike | None = None,
     *,
-    method: Method = "ibu",
+    method: Method | None = None,
     acceleration: Acceleration | None = None,
     start: ArrayLike | None = None,
     tolerance: float = 1e-9,
@@ -105,14 +117,18 @@ def reconstruct(
 ) -> Reconstruction:
     """The distribution of true values that explains private reports best.
 
-    reports: a `Collector`, the counts of the outputs (or their frequencies), or reported values. An array with
-    exactly one number per output is read as counts; `given="reports"` says otherwise. mechanism: the mechanism that
-    made the reports, or any matrix P[output, answer] with columns summing to one; a collector brings its own.
+    reports: a `Collector`, the counts of the outputs (or their frequencies), or reported values. Exactly one number
+    per output are counts, unless all of them could be reports as well: then `given` must say "counts" or "reports".
+    mechanism: the mechanism that made the reports, or any matrix P[output, answer] with columns summing to one; a
+    collector brings its own.
 
     method "ibu": the maximum of the likelihood, the limit of the iterative Bayesian update (001 Definition 1 and
     Theorem 1). acceleration: "newton" (default where the matrix allows it), "squarem", or "none" for the plain
     iterates. Stops when the residual, a bound on what the log-likelihood per report can still gain, is at most
     `tolerance`; raises `NotConverged` if it never is. With `iterations`, that many steps at most and no such error.
+    method "held-out": plain updates, as many as explain held-out reports best, or the maximum where that does; the
+    default for geometric noise. method "shrunk": empirical Bayes, the default where reports name sets of labels.
+    Without a method the channel decides (`Reconstruction.choice` says what was found), "ibu" for all others.
     method "inverse": P^-1 q, projected onto the simplex. method "least-squares": the distribution whose P p is
     nearest to q. start: any distribution with full support. progress: called with steps and residual.
 
@@ -124,25 +140,45 @@ def reconstruct(
     >>> reconstruct([600, 400], m).distribution.round(3).tolist()
     [0.7, 0.3]
     """
-    _check_options(method, acceleration, tolerance, iterations)
+    told = method or ("ibu" if acceleration or iterations or start is not None else None)
+    _check_options(told or "ibu", acceleration, tolerance, iterations)
     problem = ReconstructionProblem.of(reports, mechanism, start, given)
-    watch = progress or _nobody
-    if method == "inverse":
-        return _inverse(problem)
-    if method == "least-squares":
-        return _least_squares(problem, tolerance, watch)
+    chosen, watch = told or best_method(problem), progress or _nobody
+    match chosen:
+        case "held-out":
+            return _held_out(problem, tolerance, watch)
+        case "shrunk":
+            return _shrunk(problem)
+        case "inverse":
+            return _inverse(problem)
+        case "least-squares":
+            return _least_squares(problem, tolerance, watch)
     return _maximum(problem, acceleration, tolerance, iterations, watch)
 
 
+def best_method(problem: ReconstructionProblem) -> Method:
+    """What measures best for a channel (docs/benchmarks/local.md): updates stopped by held-out reports where the noise
+    is geometric, shrunk shares where reports name sets of labels, the maximum of the likelihood elsewhere."""
+    if isinstance(problem.channel, Sets):
+        return "shrunk" if whole_counts(problem) is not None else "inverse"
+    return "held-out" if isinstance(problem.channel, Geometric | Merged) else "ibu"
+
+
 def again(result: Reconstruction, counts: Floats) -> Floats:
-    """The same method on other counts of the same outputs; for resampling."""
+    """The same estimate from other counts of the same outputs, stopped after as many updates; for resampling."""
     old = result.problem
-    start = (result.distribution + old.start) / 2
+    stopped = result.method.startswith("ibu") and not result.converged
+    start = old.start if stopped else (result.distribution + old.start) / 2
     problem = ReconstructionProblem.counted(old.channel, counts, start / start.sum(), old.query)
     if result.method == "inverse":
         return _inverse(problem).distribution
+    if result.method == "shrunk":
+        return _shrunk(problem).distribution
     if result.method == "least-squares":
         return _least_squares(problem, RESAMPLED, _nobody).distribution
+    if stopped:
+        updates = ibu.iterate if result.method == "ibu" else ibu.squarem
+        return ibu.run(updates(problem.channel, problem.q, problem.start), RESAMPLED, result.iterations, _nobody).p
     return maximum(problem, RESAMPLED)
 
 
@@ -238,9 +274,38 @@ def _without_dust(problem: ReconstructionProblem, p: Floats, tolerance: float) -
     return p
 
 
+def _held_out(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Reconstruction:
+    """Plain updates, as many as explain held-out reports best, or the maximum."""
+    steps = held_out_steps(problem, lambda half: maximum(half, RESAMPLED))
+    if steps is None:
+        return replace(_maximum(problem, None, tolerance, None, watch), choice=KEPT_MAXIMUM)
+    found = ibu.run(ibu.iterate(problem.channel, problem.q, problem.start), tolerance, steps, watch)
+    choice = f"stopped after {steps} updates, where half of the reports explain the other half best"
+    return replace(_record(problem, found, "ibu", found.residual <= tolerance), choice=choice)
+
+
+def _shrunk(problem: ReconstructionProblem) -> Reconstruction:
+    """Labels that reports cannot tell apart are drawn together; see `shrinkage`."""
+    if not isinstance(problem.channel, Sets):
+        raise ValueError("method must not be 'shrunk' here: it is for reports that name sets of labels")
+    if whole_counts(problem) is None:
+        raise ValueError("method 'shrunk' needs counts of reports; these are frequencies without a number of reports")
+    held = problem.channel.held_by(problem.q * problem.reports)
+    p = shrunk(held, problem.reports, problem.channel.hit, problem.channel.chance)
+    choice = "each share is the mean of what its count leaves open, among shares distributed as those of all labels"
+    return _estimate(problem, p, "shrunk", problem.channel.invert(problem.q), choice)
+
+
+def _estimate(problem: ReconstructionProblem, p: Floats, name: str, raw: Floats, choice: str) -> Reconstruction:
+    """An estimate that is not judged by the likelihood, which would take longer than making it."""
+    return Reconstruction(p, name, problem.reports, 0, math.inf, True, np.zeros(0), problem, raw, choice)
+
+
 def _inverse(problem: ReconstructionProblem) -> Reconstruction:
     raw = problem.channel.invert(problem.q)
     p = onto_simplex(raw)
+    if isinstance(problem.channel, Sets):
+        return _estimate(problem, p, "inverse", raw, "")
     return _record(problem, Found(p, (problem.log_likelihood(p),), 0.0), "inverse", True, raw)
 
 

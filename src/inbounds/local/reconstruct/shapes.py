@@ -5,8 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, Merged, Response, Slack
+from inbounds.local.reconstruct.sets import Sets
+from inbounds.local.reports import LocalMechanism
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.law import Noise
+from inbounds.mechanism.response import Response as TwoWeights
 from inbounds.numbers import Floats
 from inbounds.trusted.bounds import TOTAL
 
@@ -22,8 +26,14 @@ BLOCK_ENTRIES = 1 << 21
 """Entries compared at a time when a shape is checked."""
 
 
-def channel_of(mechanism: Mechanism) -> Channel:
+def channel_of(mechanism: LocalMechanism) -> Channel:
     """The cheapest channel that is the mechanism's matrix within `slack`."""
+    if isinstance(mechanism, LabelMechanism):
+        return Sets(mechanism.law)
+    if isinstance(mechanism.law, TwoWeights):
+        own, other = mechanism.law.own / TOTAL, mechanism.law.other / TOTAL
+        size = mechanism.law.size
+        return Response(np.full(size, other), np.full(size, own - other), Slack.none(size))
     noise = mechanism.law.noise_table
     return shaped(mechanism.matrix) if noise is None else _noise_channel(mechanism, noise)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from inbounds.loss import LossLike, as_loss
 from inbounds.mechanism import bayes
-from inbounds.mechanism.law import refuse_beyond_limit
+from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.quantiles.laws import QuantileLaw
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Quantile, Query

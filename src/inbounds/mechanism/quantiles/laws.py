@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from inbounds.errors import NotADistribution, TooLarge
-from inbounds.mechanism.law import MATRIX_LIMIT, RATIO_BOUND, Matrix
+from inbounds.mechanism.law import RATIO_BOUND, Matrix
+from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Quantile
 from inbounds.trusted.bounds import TOTAL

@@ -13,14 +13,13 @@ from scipy.special import ndtri
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import NodeCost, PosteriorCost
+from inbounds.tables.adding.form import LEAST_SQUARES, POSTERIOR
+from inbounds.tables.adding.learned import RATES, local_rates
 from inbounds.tables.adding.posterior import Marginals, OutOfWindow, posterior
-from inbounds.tables.adding.prior import RATES, Prior, local_rates
+from inbounds.tables.adding.prior import Prior
 from inbounds.tables.adding.reports import Known, Reports
 from inbounds.tables.adding.squares import least_squares, nearest_whole, variances_up
 from inbounds.tables.adding.tree import Tree
-
-POSTERIOR = "posterior"
-LEAST_SQUARES = "least squares"
 
 LARGEST = 10**8
 """Leaves × rates × values of a leaf up to which the posterior is computed: about a minute."""

@@ -6,10 +6,11 @@ each parent adds its own, and what the top takes is counted back down. O(total r
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from inbounds.numbers import Ints
+from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.cost import NodeCost
 from inbounds.tables.adding.tree import Tree
 
@@ -33,9 +34,8 @@ def best_sums(
     owner, step = _numbered(spans[0])
     value = costs[0].slopes(owner, low[owner] + step)
     merged = []
-    for level, parent in enumerate(tree.parents):
-        above = parent[owner]
-        order = np.lexsort((value, above))  # equal slopes: the earlier sibling first
+    for level in range(tree.depth - 1):
+        order = _sorted_within(spans[level + 1], value)
         merged.append(owner[order])
         owner, step = _numbered(spans[level + 1])
         d = bases[level + 1][owner] + step
@@ -47,6 +47,18 @@ def best_sums(
         child = merged[level][step < values[0][owner]]
         values.insert(0, np.bincount(child, minlength=len(spans[level])))
     return [base + value for base, value in zip(bases, values, strict=True)]
+
+
+def _sorted_within(spans: Ints, value: Floats) -> Ints:
+    """The places of values in rising order within each of the runs that follow one another; of equals the earlier.
+
+    One run at a time, since the runs are made of sorted ones, which a stable sort merges.
+    """
+    ends = np.cumsum(spans).tolist()
+    order = np.empty(len(value), np.int64)
+    for start, stop in pairwise([0, *ends]):
+        order[start:stop] = start + np.argsort(value[start:stop], kind="stable")
+    return order
 
 
 def _numbered(spans: Ints) -> tuple[Ints, Ints]:

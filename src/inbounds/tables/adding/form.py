@@ -1,7 +1,7 @@
 """What a record keeps of a table that adds up, as plain values: enough to compute it again."""
 
 from fractions import Fraction
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,16 @@ KNOWN, MOST = "known", "most"
 
 CELLS, ROWS, COLUMNS = "cells", "rows", "columns"
 """What the layers of a crosstab are called."""
+
+POSTERIOR, LEAST_SQUARES = "posterior", "least squares"
+"""How a statistic was made to add up."""
+
+HOW = {
+    POSTERIOR: "least expected error after all reports",
+    LEAST_SQUARES: "least squares and rounding, since what is likely after all reports was too much to compute, or the "
+    "reports contradict each other; intervals are those of normal errors",
+}
+"""The same in words."""
 
 USUAL_INTERVAL = Fraction(9, 10)
 """The probability of intervals where the plan names none; they are then not published."""
@@ -31,7 +41,7 @@ class AddingForm(TypedDict):
 
     shape: of a crosstab, else empty. sums: how cells sum, to the sizes ("known"), to no more ("most"), or anyhow ("").
     start, step, positions: a group of n people has the values n·start + step·(0..n·positions). layers: its own numbers
-    first.
+    first. by: how it was made to add up, by the posterior or by least squares.
     """
 
     statistic: str
@@ -41,6 +51,7 @@ class AddingForm(TypedDict):
     step: str
     positions: int
     layers: list[LayerForm]
+    by: NotRequired[str]
 
 
 class ReportsForm(TypedDict):

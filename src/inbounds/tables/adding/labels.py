@@ -15,7 +15,6 @@ from inbounds.errors import NotConverged
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.adjusted import (
     LARGEST,
-    POSTERIOR,
     Adjusted,
     adjusted_tree,
     expected_errors,
@@ -26,10 +25,10 @@ from inbounds.tables.adding.adjusted import (
 from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import Absolute, Free, NodeCost, Picked
 from inbounds.tables.adding.crossed import Side, crossed
-from inbounds.tables.adding.form import KNOWN
+from inbounds.tables.adding.form import KNOWN, POSTERIOR
+from inbounds.tables.adding.learned import local_rates
 from inbounds.tables.adding.network import Tables, best_table
 from inbounds.tables.adding.posterior import OutOfWindow
-from inbounds.tables.adding.prior import local_rates
 from inbounds.tables.adding.reports import GeometricReports, Known, Unreported
 from inbounds.tables.adding.squares import nearest_whole
 from inbounds.tables.adding.tree import Tree

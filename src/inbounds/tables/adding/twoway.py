@@ -16,7 +16,6 @@ from inbounds.errors import NotConverged
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.adjusted import (
     LARGEST,
-    POSTERIOR,
     Level,
     adjusted_tree,
     expected_errors,
@@ -25,10 +24,12 @@ from inbounds.tables.adding.adjusted import (
     work,
 )
 from inbounds.tables.adding.crossed import Side, crossed
+from inbounds.tables.adding.form import POSTERIOR
 from inbounds.tables.adding.grids import Grids, exact_tables
+from inbounds.tables.adding.learned import label_rates
 from inbounds.tables.adding.network import Tables, best_table
 from inbounds.tables.adding.posterior import Marginals, OutOfWindow
-from inbounds.tables.adding.prior import LabelRates, label_rates
+from inbounds.tables.adding.prior import LabelRates
 from inbounds.tables.adding.reports import GeometricReports, Known, Reports, Unreported
 from inbounds.tables.adding.tree import Tree
 

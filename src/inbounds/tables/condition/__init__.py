@@ -109,7 +109,7 @@ def check(condition: Condition, types: Mapping[str, Type]) -> None:
             kind = type_of(left, types)
             if isinstance(right, Column) and right.name not in types:
                 raise ValueError(f"must use declared columns only, got {right.name}; {text_hint(right.name)}")
-            said, hint = f"got {_said(left)} {sign} {_said(right)}", _number_hint(left, right)
+            said, hint = f"got {_as_written(left)} {sign} {_as_written(right)}", _number_hint(left, right)
             if kind != type_of(right, types):
                 way = _type_hint(left, right, types) or _type_hint(right, left, types)
                 raise ValueError(f"must compare values of one type, {said}{way or hint}")
@@ -125,7 +125,7 @@ def check(condition: Condition, types: Mapping[str, Type]) -> None:
         case Truth(subject):
             _check_subject(subject)
             if type_of(subject, types) != "boolean":
-                said = f"must compare {_said(subject)} with something; only true or false stand alone"
+                said = f"must compare {_as_written(subject)} with something; only true or false stand alone"
                 raise ValueError(said + _type_hint(subject, Literal(True), types))
         case Not(inner):
             check(inner, types)
@@ -182,25 +182,25 @@ def used(condition: Condition) -> dict[str, Type | None]:
     return found
 
 
-def retold(condition: Condition, tell: Callable[[str, str], str]) -> Condition:
-    """The condition with every text that a column is compared with told anew: `tell` gets the column and the text."""
+def with_texts(condition: Condition, rename: Callable[[str, str], str]) -> Condition:
+    """The condition with every text that a column is compared with renamed: `rename` gets the column and the text."""
 
-    def told(value: Literal, name: str) -> Literal:
-        return Literal(tell(name, value.value)) if isinstance(value.value, str) else value
+    def renamed(value: Literal, name: str) -> Literal:
+        return Literal(rename(name, value.value)) if isinstance(value.value, str) else value
 
     match condition:
         case Comparison(sign, Column(name) as left, Literal() as right):
-            return Comparison(sign, left, told(right, name))
+            return Comparison(sign, left, renamed(right, name))
         case Comparison(sign, Literal() as left, Column(name) as right):
-            return Comparison(sign, told(left, name), right)
+            return Comparison(sign, renamed(left, name), right)
         case Among(Column(name) as subject, values):
-            return Among(subject, tuple(told(value, name) for value in values))
+            return Among(subject, tuple(renamed(value, name) for value in values))
         case Not(inner):
-            return Not(retold(inner, tell))
+            return Not(with_texts(inner, rename))
         case Every(parts):
-            return Every(tuple(retold(part, tell) for part in parts))
+            return Every(tuple(with_texts(part, rename) for part in parts))
         case Some(parts):
-            return Some(tuple(retold(part, tell) for part in parts))
+            return Some(tuple(with_texts(part, rename) for part in parts))
     return condition
 
 
@@ -212,7 +212,7 @@ def texts(condition: Condition) -> list[tuple[str, str]]:
         found.append((name, text))
         return text
 
-    retold(condition, note)
+    with_texts(condition, note)
     return found
 
 
@@ -270,9 +270,9 @@ def _type_hint(column: Operand, value: Operand, types: Mapping[str, Type]) -> st
     if declared == "boolean":
         return f"; {name} is declared as boolean: write {name} = true, or {name} = false"
     if declared == "text" and isinstance(value.value, bool):
-        return f"; {name} is declared as text: write {name} = '{_said(value)}', or declare type = \"boolean\""
+        return f"; {name} is declared as text: write {name} = '{_as_written(value)}', or declare type = \"boolean\""
     if declared == "text":
-        return f"; {name} is declared as text: write '{_said(value)}' in single quotes"
+        return f"; {name} is declared as text: write '{_as_written(value)}' in single quotes"
     return ""
 
 
@@ -284,7 +284,7 @@ def _date_hint(*operands: Operand) -> str:
     return ""
 
 
-def _said(operand: Operand) -> str:
+def _as_written(operand: Operand) -> str:
     """An operand as it was written."""
     if isinstance(operand, Column):
         return operand.name

@@ -17,6 +17,7 @@ Columns are plain names, or any name in double quotes. Words of the language may
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from inbounds.tables.condition import (
     Among,
@@ -64,6 +65,12 @@ def parse(text: str) -> Condition:
     """
     if not isinstance(text, str):
         raise ValueError(f"must be a condition in quotes, got {type(text).__name__}; 'true' counts all records")
+    return _parsed(text)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Condition:
+    """One condition is read by every part of a plan that speaks of it."""
     reader = _Reader(text, _tokens(text))
     found = reader.condition(0)
     reader.expect("end")

@@ -11,17 +11,17 @@ from functools import cached_property
 from typing import Any
 
 from inbounds.files import canonical, sha256
-from inbounds.ledger.people import as_name
-from inbounds.numbers import as_epsilon, whole
-from inbounds.tables.columns import LARGEST, Declared, exact_at, positive_at
+from inbounds.numbers import as_epsilon
+from inbounds.tables.columns import Declared, exact_at, positive_at
 from inbounds.tables.condition import Condition
 from inbounds.tables.designs import ADDING, Wishes
 from inbounds.tables.errors import Lines, PlanError, at
-from inbounds.tables.forms import PersonForm, PlanForm
+from inbounds.tables.forms import PlanForm
 from inbounds.tables.keys import Groups, check_apart
 from inbounds.tables.plan.hierarchy import Hierarchy, Nested, nested
+from inbounds.tables.plan.persons import Contribution, Protected
 from inbounds.tables.sources.source import Source
-from inbounds.tables.statistics import KINDS, StatisticKind, Subject
+from inbounds.tables.statistics import CONDITIONS, KINDS, StatisticKind, Subject
 from inbounds.tables.statistics.quantile import QUANTILE, percent_name
 from inbounds.trusted.lengths import MOST_PARTS
 
@@ -94,52 +94,14 @@ class Statistic:
 
 
 @dataclass(frozen=True)
-class Contribution:
-    """How many records of one person count: in one group, and in how many groups."""
-
-    records: int = 1
-    groups: int = 1
-
-
-@dataclass(frozen=True)
-class Protected:
-    """Whom a plan is about: their name in the ledger, and the ledger, a file or a postgresql:// URL.
-
-    id: the column that says whose a record is; without it, one record is one person. max_records, max_groups: how many
-    records of one person count in one group, and in how many groups; more are left out.
-    """
-
-    name: str = ""
-    ledger: str = field(default="", repr=False)
-    id: str = ""
-    max_records: int = 1
-    max_groups: int = 1
-
-    def __post_init__(self) -> None:
-        if self.name:
-            with at("name"):
-                as_name(self.name, "name")
-        for name in ("max_records", "max_groups"):
-            with at(name):
-                object.__setattr__(self, name, whole(getattr(self, name), name, 1))
-            if getattr(self, name) >= LARGEST:
-                raise PlanError("must lie below 2^53", (name,))
-            if not self.id and getattr(self, name) != 1:
-                raise PlanError("needs id, the column that says whose a record is", (name,))
-
-    def summary(self) -> PersonForm:
-        """What a record says about persons."""
-        return {"id": self.id, "max_records": self.max_records, "max_groups": self.max_groups}
-
-
-@dataclass(frozen=True)
 class Plan:
     """A source, public facts, statistics, and the epsilon they share.
 
     Formal guarantee of its release: for two tables that are neighbours in the sense of `neighbours`, the
     probability of any released table differs by a factor of at most exp(spent), spent <= epsilon.
     reads: the file that the plan itself came from, and the source that a frame took the place of.
-    people, edition: whom the data is about and which edition of it this is, for the ledger.
+    people, edition: whom the data is about and which edition of it this is, for the ledger. where: the condition that a
+    record must meet to count at all; how many do is not public, so groups have a maximum then.
     """
 
     source: Source
@@ -156,6 +118,7 @@ class Plan:
     people: Protected = field(default_factory=Protected)
     edition: str = ""
     hierarchy: Hierarchy | None = None
+    where: str = ""
 
     def __post_init__(self) -> None:
         if not self.neighbours:
@@ -165,6 +128,7 @@ class Plan:
                 object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
             check_apart(self.groups.register, self.source, self.reads)
             self._check_relation()
+            self._check_where()
             self._check_hierarchy()
             self._check_statistics()
             self.epsilons  # noqa: B018 - refuses an epsilon shared to more than its total
@@ -211,6 +175,21 @@ class Plan:
                 "another is covered at twice the epsilon)",
                 ("privacy", "neighbours"),
             )
+
+    def _check_where(self) -> None:
+        with at("where"):
+            if self.condition is not None and self.groups.public:
+                raise PlanError(
+                    "must not be given beside groups.size: how many records of a group meet it is not public; declare "
+                    "maximum, the largest possible size, instead"
+                )
+            if self.condition is not None:
+                CONDITIONS.declared(self.where, self.columns)
+
+    @cached_property
+    def condition(self) -> Condition | None:
+        """What a record must meet to count at all."""
+        return CONDITIONS.condition(self.where) if self.where else None
 
     def _check_hierarchy(self) -> None:
         if self.hierarchy is None:
@@ -286,8 +265,9 @@ class Plan:
 
     @property
     def conditions(self) -> list[Condition]:
-        """The conditions of its statistics."""
-        return [statistic.where for statistic in self.statistics if statistic.where is not None]
+        """The conditions of its statistics, and its own."""
+        own = [statistic.where for statistic in self.statistics if statistic.where is not None]
+        return own if self.condition is None else [*own, self.condition]
 
     def located(self) -> Any:
         """A context in which errors name the line of the plan's file."""
@@ -296,11 +276,11 @@ class Plan:
     @cached_property
     def epsilons(self) -> tuple[Fraction, ...]:
         """What each statistic spends; together at most `epsilon`."""
-        told = [_told(statistic, self.epsilon) for statistic in self.statistics]
-        left = self.epsilon - sum((part for part in told if part is not None), Fraction(0))
-        silent = told.count(None)
+        own = [_own_epsilon(statistic, self.epsilon) for statistic in self.statistics]
+        left = self.epsilon - sum((part for part in own if part is not None), Fraction(0))
+        silent = own.count(None)
         if left < 0 or (silent and left == 0):
-            last = max(k for k, part in enumerate(told) if part is not None)
+            last = max(k for k, part in enumerate(own) if part is not None)
             word = "share" if self.statistics[last].share is not None else "epsilon"
             raise PlanError(
                 f"must leave the statistics together at most the total of {self.epsilon}"
@@ -308,7 +288,7 @@ class Plan:
                 + (f", got {self.epsilon - left}" if left < 0 else ""),
                 ("statistics", last, word),
             )
-        return tuple(left / silent if part is None else part for part in told)
+        return tuple(left / silent if part is None else part for part in own)
 
     @property
     def spent(self) -> Fraction:
@@ -354,6 +334,8 @@ class Plan:
             found["not_stated"] = self.groups.not_stated
         if self.groups.period:
             found["period"] = dict(self.groups.period)
+        if self.where:
+            found["where"] = self.where
         if self.hierarchy is not None:
             found["hierarchy"] = self.hierarchy.summary([len(sizes) for sizes in self.nested.tree.sizes[::-1]])
         return found
@@ -373,7 +355,7 @@ class _Located:
             raise error.placed(self.lines.place(error.path)) from None
 
 
-def _told(statistic: Statistic, epsilon: Fraction) -> Fraction | None:
+def _own_epsilon(statistic: Statistic, epsilon: Fraction) -> Fraction | None:
     if statistic.share is not None:
         return statistic.share * epsilon
     return statistic.epsilon

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from inbounds.tables.errors import SourceError
+from inbounds.tables.plan.writing import key, quoted
 from inbounds.tables.sources.source import Source, opened, quiet
 
 HEAD = """\
@@ -97,7 +98,7 @@ _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 def draft(source: Source, plan: Path) -> str:
     """The text of a commented plan for a source; `plan` is the file it is meant for."""
     types = schema(source)
-    by, person = _grouping(types), _identity(types)
+    by, person = grouping(types), identity(types)
     rest = {name: kind for name, kind in types.items() if name not in (by, person)}
     head = HEAD.format(
         name=Path(source.path).name or source.name,
@@ -110,7 +111,7 @@ def draft(source: Source, plan: Path) -> str:
         person=quoted(person or "person"),
     )
     blocks = {"number": NUMBER, "text": TEXT, "boolean": BOOLEAN, "anything": ANYTHING, "unread": UNREAD}
-    return head + "".join(blocks[kind].format(name=_key(name), **_bounds(name)) for name, kind in rest.items())
+    return head + "".join(blocks[kind].format(name=key(name), **bounds(name)) for name, kind in rest.items())
 
 
 # --- what a name suggests: guesses for people to confirm, from names alone ---------------------------------
@@ -141,7 +142,7 @@ def _words_of(name: str) -> set[str]:
     return set(re.findall(r"[^\W_]+", apart.lower()))
 
 
-def _grouping(types: dict[str, str]) -> str:
+def grouping(types: dict[str, str]) -> str:
     """The column that most likely names groups: by its name, else the first text that names no person."""
     usable = [name for name, kind in types.items() if kind in ("text", "anything")]
     usable = [name for name in usable if not _words_of(name) & {*IDENTITY, *NAMING}]
@@ -149,13 +150,14 @@ def _grouping(types: dict[str, str]) -> str:
     return min(ranked)[1] if ranked else next(iter(usable), "")
 
 
-def _identity(types: dict[str, str]) -> str:
+def identity(types: dict[str, str]) -> str:
     """The column that most likely says whose a record is; nothing if no name says so."""
     named = [name for name, kind in types.items() if kind != "boolean" and _words_of(name) & {*IDENTITY}]
     return next((name for name in named if _words_of(name) & {"id", "uuid"}), next(iter(named), ""))
 
 
-def _bounds(name: str) -> dict[str, int]:
+def bounds(name: str) -> dict[str, int]:
+    """Bounds to begin with, and the middle for records without a value, from the column's name alone."""
     low, high = next((bounds for word, bounds in USUAL.items() if word in _words_of(name)), (0, 10))
     return {"low": low, "high": high, "missing": (low + high) // 2}
 
@@ -218,18 +220,3 @@ def _source(source: Source, folder: Path) -> str:
     if source.delimiter == ";" and not source.decimal:
         decimal = COMMA
     return f"path = {quoted(str(near))}{table}{delimiter}{decimal}"
-
-
-def quoted(text: str) -> str:
-    """A TOML string: literal where the text allows it, so that quotes inside need no escaping."""
-    if '"' not in text and "\\" not in text and text.isprintable():
-        return f'"{text}"'
-    if "'" not in text and text.isprintable():
-        return f"'{text}'"
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
-
-
-def _key(name: str) -> str:
-    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if plain else quoted(name)

@@ -15,15 +15,19 @@ from inbounds.tables.columns import Declared, Plain, category, number
 from inbounds.tables.designs import Wishes, named
 from inbounds.tables.errors import Lines, PlanError, at, lines_of
 from inbounds.tables.keys import check_apart, groups, register_of
-from inbounds.tables.plan import CHANGE, Plan, Protected, Statistic
+from inbounds.tables.plan import CHANGE, Plan, Statistic
 from inbounds.tables.plan.hierarchy import Hierarchy, hierarchy_from
+from inbounds.tables.plan.persons import Protected
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import CONDITIONS, CROSSES, KINDS
 from inbounds.tables.statistics.crosstab import CROSS
 
 Values = Mapping[str, Any]
 
-PARTS = ("source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy")
+PARTS = (
+    "source", "groups", "columns", "privacy", "statistics", "design", "output", "people", "edition", "hierarchy",
+    "where",
+)  # fmt: skip
 WISHES = ("loss", "properties", "prior", "aim", "mechanism", "at_most")
 FIELDS: dict[str, tuple[str, ...]] = {
     "source": ("path", "url", "table", "engine", "delimiter", "decimal"),
@@ -110,6 +114,7 @@ def _plan(content: Values, folder: Path, lines: Lines | None, frame: Any) -> Pla
         people=protected_from(_part(content, "people"), folder),
         edition=_text(content.get("edition", ""), "edition"),
         hierarchy=_hierarchy(content),
+        where=_text(content.get("where", ""), "where"),
     )
 
 

@@ -33,8 +33,8 @@ def arrow_types(frame: Any, wanted: Sequence[str]) -> Any:
     if _is_pandas(frame):
         return _from_pandas(frame.iloc[:0], wanted)
     if type(frame).__name__ == "Series" or not hasattr(frame, "__arrow_c_stream__"):
-        raise SourceError(f"must be a pandas, Polars or Arrow frame or an Ibis table, got {_said(frame)}", WHERE)
-    return _from_arrow(_spoken_types(frame), wanted)
+        raise SourceError(f"must be a pandas, Polars or Arrow frame or an Ibis table, got {_kind_of(frame)}", WHERE)
+    return _from_arrow(_with_arrow_types(frame), wanted)
 
 
 def arrow_table(frame: Any, wanted: Sequence[str], person: str = "") -> Any:
@@ -54,7 +54,7 @@ def _is_pandas(frame: Any) -> bool:
     return type(frame).__module__.partition(".")[0] == "pandas" and hasattr(frame, "columns")
 
 
-def _said(frame: Any) -> str:
+def _kind_of(frame: Any) -> str:
     """The kind of thing that was given, and what makes a frame of it."""
     kind = f"{type(frame).__module__.partition('.')[0]} {type(frame).__name__}".removeprefix("builtins ")
     made = "pandas.DataFrame(…)"
@@ -170,12 +170,12 @@ def _from_arrow(table: Any, wanted: Sequence[str], person: str = "") -> Any:
     return pyarrow.table({n: _plain(table.column(k), n == person) if n in wanted else idle for n, k in handed.items()})
 
 
-def _spoken_types(frame: Any) -> Any:
+def _with_arrow_types(frame: Any) -> Any:
     """An Arrow table of the frame's types alone."""
     try:
         return _schema(frame).empty_table()
     except Exception:  # its words may quote a value
-        failed = f"must be a frame whose columns all have a type that Arrow knows, got {_said(frame)}"
+        failed = f"must be a frame whose columns all have a type that Arrow knows, got {_kind_of(frame)}"
     raise SourceError(failed, WHERE)
 
 

@@ -4,9 +4,10 @@ CSV files are read as text throughout: guessing types from the data would let on
 """
 
 import os
+import threading
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -167,6 +168,26 @@ def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
         raise SourceError(f"{failed}: {source.name}", where)
 
 
+def table_names(path: str = "", url: str = "") -> list[str]:
+    """The names of the tables in a database, a file or a server; nothing for a file that is one table itself."""
+    kind = urlsplit(url).scheme if url else FILES.get(Path(path).suffix.lower(), "")
+    if kind not in ("duckdb", "sqlite", *SERVERS):
+        return []
+    where, failed = ("source", "url" if url else "path"), "cannot be opened"
+    with quiet():
+        try:
+            import ibis
+
+            if kind == "duckdb":
+                return sorted(ibis.duckdb.connect(path, read_only=True).list_tables())
+            return sorted((ibis.sqlite.connect(path) if kind == "sqlite" else ibis.connect(url)).list_tables())
+        except ImportError as missing:
+            failed = f"needs an extra: {missing.name}"
+        except Exception as error:  # an engine's words may quote the file
+            failed = _unconnected(error) if url else failed
+    raise SourceError(f"{failed}: {without_password(url) if url else path}", where)
+
+
 def filled(source: Source, table: Any, wanted: Sequence[str], person: str = "") -> Any:
     """An opened table with its records: only now is a frame turned into Arrow, and to the types that were seen.
 
@@ -200,12 +221,33 @@ def _way_out(path: str) -> str:
     return ""
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
+class _Silence(AbstractContextManager[None]):
+    """No warnings while any thread is inside: what is ignored is of the whole process, so the last one out restores."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._before = threading.Lock(), 0, warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._before = warnings.catch_warnings()
+                self._before.__enter__()
+                warnings.simplefilter("ignore")
+            self._inside += 1
+
+    def __exit__(self, *reason: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._before.__exit__(None, None, None)
+
+
+_silence = _Silence()
+
+
+def quiet() -> AbstractContextManager[None]:
     """Ibis and its engines warn about each other's versions; that is not the caller's concern."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    return _silence
 
 
 def _extra(source: Source) -> str:

@@ -67,10 +67,10 @@ def _compared(texts: Any, source: Source) -> Any:
 
 def _dates(column: Any) -> Any:
     """A column that is compared with dates only: texts of their form have their order, on every engine."""
-    return ((column.length() == 10) & _says(column, DATE)).ifelse(column, None)
+    return ((column.length() == 10) & _has_form(column, DATE)).ifelse(column, None)
 
 
-def _says(column: Any, form: str) -> Any:
+def _has_form(column: Any, form: str) -> Any:
     """Whether a text has this form. SQLite keeps any bytes as text and would stop at some, but not at their digits."""
     if column.get_backend().name == "sqlite":
         return in_digits(column).re_search(SPELLED[form])
@@ -107,7 +107,7 @@ def dated(column: Any, period: str) -> Any:
     kind = column.type()
     if kind.is_string():
         ends = (column.length() == DAY) | column.substr(DAY, 1).isin((" ", "T"))
-        days = (ends & _says(column, DATED)).ifelse(column.substr(0, DAY), None)
+        days = (ends & _has_form(column, DATED)).ifelse(column.substr(0, DAY), None)
     else:
         days = (_near(column).date() if kind.is_timestamp() else _near(column)).strftime("%Y-%m-%d")
     if period != "quarter":
@@ -148,7 +148,7 @@ def _folded(column: Any, texts: list[str]) -> Any:
     """Text in the form of `texts.folded`, where a public text could match it: one form only, so one cell or group."""
     if any(map(says_whole, texts)):
         ends = column.endswith(".0")  # engines disagree whether $ matches before a line break
-        column = (ends & _says(column, WHOLE)).ifelse(column.replace(".0", ""), column)
+        column = (ends & _has_form(column, WHOLE)).ifelse(column.replace(".0", ""), column)
     if any(map(is_truth, texts)):
         column = column.lower().isin(TRUTHS).ifelse(column.lower(), column)
     return column
@@ -161,7 +161,7 @@ def _number(column: Any, decimal: str) -> Any:
     if decimal == ",":
         column = column.contains(".").ifelse(None, column.replace(",", "."))
     plain = column.strip()
-    return ibis.cases(((plain.length() <= LONGEST_NUMBER) & _says(plain, NUMBER), _parsed(plain)))
+    return ibis.cases(((plain.length() <= LONGEST_NUMBER) & _has_form(plain, NUMBER), _parsed(plain)))
 
 
 def _parsed(number: Any) -> Any:

@@ -26,7 +26,7 @@ def _checked(of: str, columns: Mapping[str, Declared]) -> Condition:
 
 
 def _meets(of: str, where: Condition, columns: Mapping[str, Any], fit: Fit) -> Any:
-    return one_if(translated(language.retold(where, fit), dict(columns)))
+    return one_if(translated(language.with_texts(where, fit), dict(columns)))
 
 
 CONDITIONS = Domain(declared=_checked, reads=lambda of: list(language.used(parse(of))), number=_meets, condition=parse)

@@ -1,0 +1,144 @@
+"""serve, and curator: answer questions over HTTP, and who may ask."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from inbounds.cli.app import TABLES, AsJson, Commands, app, out
+
+if TYPE_CHECKING:
+    from inbounds.curator import Curator
+
+commands = Commands(help="The curator: who may ask what.")
+accounts = Commands(help="Accounts: their tokens, datasets, caps and levels.")
+app.add_typer(commands, name="curator", rich_help_panel=TABLES)
+commands.add_typer(accounts, name="account")
+
+Settings = Annotated[Path, typer.Argument(help="The curator's settings: curator.toml.")]
+Name = Annotated[str, typer.Argument(help="The name of the account.")]
+
+
+@app.command(rich_help_panel=TABLES)
+def serve(
+    settings: Annotated[Path | None, typer.Argument(help="The curator's settings: curator.toml.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="On the embedded data; prints tokens once.")] = False,
+    folder: Annotated[Path | None, typer.Option(help="Where --demo keeps its files; else in a temporary one.")] = None,
+    host: Annotated[str, typer.Option(help="Where to listen; a proxy in front speaks TLS.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="At which port.")] = 8400,
+    workers: Annotated[int, typer.Option(help="Processes; several share one ledger and database.")] = 1,
+) -> None:
+    """Answer questions about datasets over HTTP, from one budget for all who ask.
+
+    Example: [bold]inbounds serve --demo --port 8400[/]
+    """
+    from inbounds.extras import library
+
+    library("uvicorn", "serve")
+    library("fastapi", "serve")
+    if demo == (settings is not None):
+        raise ValueError("serve needs either a file of settings, curator.toml, or --demo")
+    if demo:
+        _serve_demo(folder or Path(tempfile.mkdtemp(prefix="inbounds-")), host, port)
+        return
+    from inbounds.curator import Curator
+    from inbounds.curator.http.serve import serve as run
+    from inbounds.curator.http.serve import serve_settings
+
+    assert settings is not None
+    if workers > 1:
+        Curator.open(settings).close()  # what is wrong with the settings is said once
+        typer.echo(f"address: http://{host}:{port}")
+        serve_settings(settings, host, port, workers)
+        return
+    run(Curator.open(settings), host, port, lambda: typer.echo(f"address: http://{host}:{port}"))
+
+
+def _serve_demo(folder: Path, host: str, port: int) -> None:
+    from inbounds.curator.demo import demo
+    from inbounds.curator.http.serve import serve as run
+
+    curator, tokens = demo(folder)
+
+    def announce() -> None:
+        typer.echo(f"address: http://{host}:{port}")
+        for token in tokens.values():
+            typer.echo(f"token: {token}")
+        told = f"tokens of {' and '.join(tokens)}, shown this once" if tokens else "the tokens were shown when it began"
+        typer.echo(f"{told}; everything is kept in {folder}")
+
+    run(curator, host, port, announce)
+
+
+@accounts.command("add")
+def add(
+    settings: Settings,
+    name: Name,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="What it may ask: NAME, NAME=CAP or NAME=CAP@LEVEL.", metavar="NAME")
+    ] = None,
+    owner: Annotated[bool, typer.Option("--owner", help="It sees what was spent, and may ask everything.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add an account, and print its token, this once.
+
+    Example: [bold]inbounds curator account add curator.toml ana --dataset pupils=2[/]
+    """
+    granted = [_granted(text) for text in dataset or ()]
+    with _opened(settings) as curator:
+        token = curator.add_account(
+            name,
+            {own: cap for own, cap, _ in granted},
+            role="owner" if owner else "analyst",
+            levels={own: level for own, _, level in granted if level},
+        )
+    typer.echo(json.dumps({"account": name, "token": token}) if as_json else f"token: {token}")
+
+
+def _granted(text: str) -> tuple[str, str | None, str]:
+    """A dataset, the cap, and the level that an account sees it at."""
+    named, _, level = text.partition("@")
+    name, _, cap = named.partition("=")
+    return name, cap or None, level
+
+
+@accounts.command("list")
+def list_(settings: Settings, as_json: AsJson = False) -> None:
+    """List the accounts, what they may ask, and what they spent.
+
+    Example: [bold]inbounds curator account list curator.toml[/]
+    """
+    with _opened(settings) as curator:
+        found = [account.plain() for account in curator.accounts()]
+    if as_json:
+        typer.echo(json.dumps({"accounts": found}))
+        return
+    for account in found:
+        gone = f", revoked {account['revoked']}" if account["revoked"] else ""
+        out.print(f"{account['name']}: {account['role']}{gone}", markup=False)
+        for grant in account["datasets"]:
+            cap = f" of {grant['cap']}" if grant["cap"] else ", without a cap"
+            level = f", level {grant['level']}" if grant["level"] else ""
+            out.print(f"  {grant['dataset']}: epsilon {grant['spent']}{cap}{level}", markup=False)
+
+
+@accounts.command()
+def revoke(settings: Settings, name: Name, as_json: AsJson = False) -> None:
+    """Revoke an account: from now on its token is unknown.
+
+    Example: [bold]inbounds curator account revoke curator.toml ana[/]
+    """
+    with _opened(settings) as curator:
+        curator.revoke_account(name)
+    if as_json:
+        typer.echo(json.dumps({"revoked": name}))
+    else:
+        out.print(f"revoked: {name}", markup=False)
+
+
+def _opened(settings: Path) -> "Curator":
+    from inbounds.curator import Curator
+
+    return Curator.open(settings)

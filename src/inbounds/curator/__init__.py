@@ -1,0 +1,46 @@
+"""The curator: people ask about datasets over time, and are answered within the budget of those they ask about.
+
+dataset (public facts) → question → answer          accounts with caps and levels, one budget for all
+"""
+
+from inbounds.curator.accounts import Account, Grant
+from inbounds.curator.answers import Cost, GivenAnswer
+from inbounds.curator.curator import Curator
+from inbounds.curator.dataset import Dataset
+from inbounds.curator.errors import (
+    CuratorError,
+    KeyTaken,
+    NotAllowed,
+    NotFound,
+    NotKnown,
+    OverCap,
+    TooMuch,
+    Unavailable,
+)
+from inbounds.curator.previews import AskedPreview
+from inbounds.curator.question import Question, question_from
+from inbounds.curator.settings import Limits, Settings, read_settings, settings_from
+
+__all__ = [
+    "Account",
+    "AskedPreview",
+    "Cost",
+    "Curator",
+    "CuratorError",
+    "Dataset",
+    "GivenAnswer",
+    "Grant",
+    "KeyTaken",
+    "Limits",
+    "NotAllowed",
+    "NotFound",
+    "NotKnown",
+    "OverCap",
+    "Question",
+    "Settings",
+    "TooMuch",
+    "Unavailable",
+    "question_from",
+    "read_settings",
+    "settings_from",
+]

@@ -1,0 +1,132 @@
+"""Accounts: a random token that is kept as its digest, datasets that may be asked, a cap and a level for each."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from inbounds.curator.errors import NotKnown, OverCap
+from inbounds.files import sha256
+from inbounds.ledger.amounts import allowance, amount, cost
+from inbounds.ledger.people import as_name
+from inbounds.ledger.store import Run
+from inbounds.numbers import Number, all_digits, exact
+
+Role = Literal["analyst", "owner"]
+
+PREFIX = "ib_"
+"""What tokens begin with, so that people and scanners recognize one."""
+
+LONGEST_TOKEN = 200
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What an account may ask of a dataset: epsilon up to its cap in all, or without one; and at which level."""
+
+    dataset: str
+    cap: Fraction | None = None
+    spent: Fraction = Fraction(0)
+    level: str | None = None
+
+    @property
+    def left(self) -> Fraction | None:
+        return None if self.cap is None else self.cap - self.spent
+
+    def plain(self) -> dict[str, Any]:
+        """Plain JSON values; amounts as exact decimals in text."""
+        amounts = {"cap": self.cap, "spent": self.spent, "left": self.left}
+        told = {name: None if value is None else all_digits(value) for name, value in amounts.items()}
+        return {"dataset": self.dataset, **told, "level": self.level}
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who asks. An owner may ask everything, and sees what was spent."""
+
+    name: str
+    role: Role
+    grants: Mapping[str, Grant] = field(default_factory=dict)
+    made: str = ""
+    revoked: str | None = None
+
+    def plain(self) -> dict[str, Any]:
+        own = [grant.plain() for grant in self.grants.values()]
+        return {"name": self.name, "role": self.role, "made": self.made, "revoked": self.revoked, "datasets": own}
+
+
+def fresh_token() -> str:
+    """256 bits of the operating system's."""
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def digest_of(token: str) -> str:
+    """What is kept of a token: it cannot be guessed, so a plain digest cannot be searched for either."""
+    return sha256(token[:LONGEST_TOKEN])
+
+
+def add_account(run: Run, name: str, role: Role, grants: Mapping[str, Grant], token: str, now: str) -> None:
+    """A new account; names are never used twice, so that what was given to whom stays clear."""
+    as_name(name, "account")
+    if run("SELECT 1 FROM accounts WHERE name = ?", name):
+        raise ValueError(f"account must be a new name, got {name!r}; revoked ones are not used again")
+    run("INSERT INTO accounts VALUES (?, ?, ?, ?, NULL)", name, role, digest_of(token), now)
+    for grant in grants.values():
+        cap = None if grant.cap is None else allowance("sum", grant.cap, None)
+        run("INSERT INTO grants VALUES (?, ?, ?, 0, ?)", name, grant.dataset, cap, grant.level)
+
+
+def revoke(run: Run, name: str, now: str) -> None:
+    """From now on its token is unknown."""
+    if not run("SELECT 1 FROM accounts WHERE name = ? AND revoked IS NULL", name):
+        raise ValueError(f"account must be one that is there and not revoked, got {name!r}")
+    run("UPDATE accounts SET revoked = ? WHERE name = ?", now, name)
+
+
+def account_of(run: Run, token: str) -> Account:
+    """The account with this token."""
+    rows = run("SELECT name, role, made, revoked FROM accounts WHERE token = ?", digest_of(token))
+    if not rows or rows[0][3] is not None:
+        raise NotKnown("the token must be that of an account; ask the owner for one")
+    name, role, made, _ = rows[0]
+    return Account(name, role, grants_of(run, name), made)
+
+
+def grants_of(run: Run, account: str) -> dict[str, Grant]:
+    rows = run("SELECT dataset, cap, spent, level FROM grants WHERE account = ? ORDER BY dataset", account)
+    return {name: Grant(name, _epsilon(cap), amount("sum", spent), level) for name, cap, spent, level in rows}
+
+
+def all_accounts(run: Run) -> list[Account]:
+    rows = run("SELECT name, role, made, revoked FROM accounts ORDER BY name")
+    return [Account(name, role, grants_of(run, name), made, revoked) for name, role, made, revoked in rows]
+
+
+def spend(run: Run, account: str, dataset: str, epsilon: Fraction) -> int:
+    """Charge an account's own cap, as its only writer; the units that it costs. The database checks it again."""
+    units = cost("sum", (epsilon,))
+    rows = run("SELECT cap, spent FROM grants WHERE account = ? AND dataset = ?", account, dataset)
+    if not rows:
+        return units  # an owner's, who has no cap
+    cap, spent = rows[0]
+    if cap is not None and units > cap - spent:
+        raise OverCap(account, epsilon, amount("sum", cap - spent))
+    run("UPDATE grants SET spent = spent + ? WHERE account = ? AND dataset = ?", units, account, dataset)
+    return units
+
+
+def give_back(run: Run, account: str, dataset: str, units: int) -> None:
+    """Undo a charge of a cap for an answer that the people's ledger refused before any data was read."""
+    run("UPDATE grants SET spent = spent - ? WHERE account = ? AND dataset = ?", units, account, dataset)
+
+
+def as_cap(cap: Number | None) -> Fraction | None:
+    found = None if cap is None else exact(cap, "cap")
+    if found is not None and not found > 0:
+        raise ValueError(f"cap must be positive, got {cap}; leave it out for none")
+    return found
+
+
+def _epsilon(units: int | None) -> Fraction | None:
+    return None if units is None else amount("sum", units)

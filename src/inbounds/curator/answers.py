@@ -1,0 +1,173 @@
+"""An answer as an account is given it: the table, what to expect of it, what it cost, and what drew it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from typing import Any
+
+from inbounds.curator.accounts import Grant
+from inbounds.curator.dataset import Dataset
+from inbounds.curator.given import Given
+from inbounds.curator.repeats import How, added_up
+from inbounds.ledger import People
+from inbounds.numbers import all_digits, decimal
+from inbounds.tables.booking import KeptTable
+from inbounds.tables.forms import RecordForm
+from inbounds.tables.levels import LEVEL
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an answer cost now: the people's budget and the account's cap; and what is left of both, in exact decimals.
+
+    unit: of the people's amounts, epsilon or rho. left: None where nothing is capped.
+    """
+
+    people: str
+    people_left: str | None
+    unit: str
+    account: str
+    account_left: str | None
+
+    @staticmethod
+    def of(record: RecordForm, mine: Given, grant: Grant, people: People, *, charged: bool) -> "Cost":
+        """charged: by this call, to the people."""
+        return Cost(
+            all_digits(Fraction(record["epsilon"]["spent"])) if charged else "0",
+            people.plain()["left"],
+            people.unit,
+            all_digits(mine.epsilon) if mine.charged else "0",
+            None if grant.left is None else all_digits(grant.left),
+        )
+
+    def plain(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """What an account is given. table: columns of equal length. epsilon: of the answer, which its cap is charged.
+
+    mechanisms: what each number was drawn by, by the digest of its passport. how: see `repeats`.
+    """
+
+    id: str
+    dataset: str
+    edition: str
+    question: Mapping[str, Any]
+    epsilon: str
+    level: str | None
+    how: How
+    table: Mapping[str, list[Any]]
+    mechanisms: tuple[Mapping[str, Any], ...]
+    statement: str
+    values: tuple[str, ...]
+    time: str
+    cost: Cost
+
+    def plain(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        said = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {
+            **said,
+            "table": dict(self.table),
+            "mechanisms": list(self.mechanisms),
+            "values": list(self.values),
+            "cost": self.cost.plain(),
+        }
+
+    @property
+    def left(self) -> str | None:
+        """What is left of the people's budget after it; None where nothing is capped."""
+        return self.cost.people_left
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas frame."""
+        from inbounds.extras import library
+
+        return library("pandas", "frames").DataFrame(dict(self.table))
+
+    def __str__(self) -> str:
+        """The table, and what it cost, for a terminal."""
+        rows = [tuple(self.table), *zip(*self.table.values(), strict=True)]
+        texts = [[_shown(value) for value in row] for row in rows]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in texts]
+        return "\n".join([*lines, "", self.price])
+
+    @property
+    def price(self) -> str:
+        """What it cost and what is left, in one sentence."""
+        cost = self.cost
+        left = "" if cost.people_left is None else f", {cost.people_left} left"
+        mine = "" if cost.account_left is None else f"; {cost.account_left} left of this account's cap"
+        return f"{cost.unit} {cost.people} of the people's budget{left}{mine} ({HOW[self.how]})"
+
+    def _repr_html_(self) -> str:
+        """The table, for a notebook."""
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.table)
+        rows = zip(*self.table.values(), strict=True)
+        body = "".join("<tr>" + "".join(f"<td>{escape(_shown(value))}</td>" for value in row) + "</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self.price)}</p>"
+
+
+HOW: Mapping[How, str] = {
+    "new": "drawn now",
+    "same": "answered before, and given out again",
+    "stronger": "an answer at a larger epsilon was there",
+    "sum": "added up from cells that were there",
+}
+"""Where an answer comes from, in words."""
+
+
+def _shown(value: Any) -> str:
+    """A cell for people: six digits of a number that is not whole."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+SUMMED = (
+    "a sum of stored cells, which cost nothing now: its error is at most the sum of theirs, and near the ends of their "
+    "ranges they are biased, which adds up; ask with anew for a draw of its own"
+)
+
+
+def viewed(mine: Given, kept: KeptTable, dataset: Dataset, cost: Cost) -> GivenAnswer:
+    """A stored table as an account may see it: its own level and no other, and of a sum the sums alone."""
+    record, table = kept.record, kept.table.to_pydict()
+    if mine.level is not None:
+        table = _rows_of(table, mine.level)
+    if mine.recipe is not None:
+        table = added_up(mine.recipe, table)
+    epsilon = Fraction(record["epsilon"]["spent"] if mine.level is None else mine.level)
+    return GivenAnswer(
+        mine.id,
+        mine.dataset,
+        record["plan"].get("edition", ""),
+        mine.question,
+        decimal(epsilon),
+        next((name for name, own in dataset.levels.items() if str(own) == mine.level), mine.level),
+        "same" if mine.how == "new" and not kept.drawn else mine.how,
+        table,
+        tuple(_mechanisms(record, mine.level)),
+        record["statement"],
+        (*record.get("values", ()), *([SUMMED] if mine.recipe is not None else [])),
+        record["time"],
+        cost,
+    )
+
+
+def _rows_of(table: Mapping[str, list[Any]], level: str) -> dict[str, list[Any]]:
+    mine = [k for k, own in enumerate(table[LEVEL]) if own == level]
+    return {name: [column[k] for k in mine] for name, column in table.items() if name != LEVEL}
+
+
+TOLD: Sequence[str] = ("sha256", "epsilon", "size", "groups", "origin", "expected_error", "constant_error")
+"""What an account is told of a mechanism: which it is, what it promises, what to expect of it."""
+
+
+def _mechanisms(record: RecordForm, level: str | None) -> list[dict[str, Any]]:
+    """What drew the numbers; in levels the chain, and what it promises at the account's own."""
+    if level is None:
+        return [{name: line[name] for name in TOLD if name in line} for line in record["mechanisms"]]  # type: ignore[literal-required]
+    return [{**line} for line in record.get("levels", ()) if line["level"] == level]

@@ -1,0 +1,236 @@
+"""Ask a curator over HTTP: the same questions, answers and errors as in Python on its own machine.
+
+c = ib.connect("http://127.0.0.1:8400", token)
+c.ask("adult", mean="age", by=["sex"], epsilon="0.5").to_pandas()
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from types import TracebackType
+from typing import Any
+
+from inbounds.curator.answers import Cost, GivenAnswer
+from inbounds.curator.errors import (
+    CuratorError,
+    KeyTaken,
+    NotAllowed,
+    NotFound,
+    NotKnown,
+    OverCap,
+    TooMuch,
+    Unavailable,
+)
+from inbounds.curator.previews import AskedPreview
+from inbounds.errors import OverBudget
+from inbounds.extras import library
+from inbounds.files.intake import from_json
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.passport import QUANTILE_PASSPORT
+from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism.quantiles.reading import read_quantile_mechanism
+from inbounds.mechanism.reading import read
+
+TRIES = 5
+"""How often one request is made before its failure is told."""
+
+PAUSE = 0.2
+"""Seconds before the second try; twice as many before each that follows."""
+
+AGAIN = (408, 425, 429, 502, 503, 504)
+"""Answers that a later try may not get: too early, too often, not available now."""
+
+PREFIX = "urn:inbounds:problem:"
+
+KINDS: dict[str, Callable[[str], Exception]] = {
+    "not-known": NotKnown,
+    "not-allowed": NotAllowed,
+    "not-found": NotFound,
+    "key-taken": KeyTaken,
+    "too-much": TooMuch,
+    "not-a-question": ValueError,
+}
+"""The error that each problem is raised as."""
+
+
+def connect(url: str, token: str, *, seconds: float = 60.0, transport: Any = None) -> "Client":
+    """A curator's client. url: where `inbounds serve` answers. token: of an account. seconds: to wait for one try.
+
+    transport: an httpx transport, for tests and special proxies.
+    """
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        raise ValueError(f"url must begin with http:// or https://, got {url!r}")
+    if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip() == token > "":
+        raise ValueError("token must be the text that was shown when the account was made")
+    return Client(url, token, seconds, transport)
+
+
+class Client:
+    """An account's connection to a curator, made by `connect`; a context manager that closes it.
+
+    A try that fails on the way is made again, a question with the same key: it is charged once, however often it is
+    sent. Nothing is sent anywhere else: redirections are not followed.
+    """
+
+    def __init__(self, url: str, token: str, seconds: float, transport: Any) -> None:
+        self.url, self._httpx = url.rstrip("/"), library("httpx", "serve")
+        headers = {"authorization": f"Bearer {token}", "accept": "application/json"}
+        self._http = self._httpx.Client(base_url=self.url, headers=headers, timeout=seconds, transport=transport)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self.url!r})"
+
+    def close(self) -> None:
+        self._http.close()
+
+    def datasets(self) -> list[str]:
+        """The names of the datasets that this account may ask; `describe` says what they hold."""
+        return [str(one["name"]) for one in self._get("/v1/datasets")["datasets"]]
+
+    def describe(self, name: str) -> dict[str, Any]:
+        """The public facts about a dataset: its columns with their bounds, its groups, edition and levels."""
+        return self._get(f"/v1/datasets/{_part(name)}")
+
+    def preview(self, name: str, **question: Any) -> AskedPreview:
+        """What a question would cost and be worth; free, and reads no data. question: as of `ask`."""
+        said = self._post(f"/v1/datasets/{_part(name)}/preview", question, {})
+        return AskedPreview(**{**said, "no_better": tuple(said["no_better"]), "account": tuple(said["account"])})
+
+    def ask(self, name: str, *, key: str | None = None, **question: Any) -> GivenAnswer:
+        """The answer to a question about a dataset.
+
+        question: one statistic (`count="age > 50"`, `mean="age"`, `median`, `sum`, `min`, `max`, `mode`, `histogram`,
+        `crosstab=[…]`, `quantile={"of": …, "at": …}`), `by=[…]`, `where="…"`, `epsilon="0.5"` and wishes of a plan.
+        key: of this request, the same for every try; a random one unless given.
+        The same question again is answered from what is stored, and costs the people's budget nothing.
+        """
+        name, headers = _part(name), {"idempotency-key": key or secrets.token_hex(16)}
+        return _answer(self._post(f"/v1/datasets/{name}/answers", question, headers))
+
+    def answers(self) -> list[dict[str, Any]]:
+        """The answers that this account was given, the last first: id, dataset, question, how, epsilon, time."""
+        found: list[dict[str, Any]] = self._get("/v1/account")["answers"]
+        return found
+
+    def answer(self, id: str) -> GivenAnswer:  # noqa: A002 - as the service calls it
+        """An answer that this account was given, by its id."""
+        return _answer(self._get(f"/v1/answers/{_part(id)}"))
+
+    def account(self) -> dict[str, Any]:
+        """This account: what it may ask, its caps and what is left of them."""
+        return {name: value for name, value in self._get("/v1/account").items() if name != "answers"}
+
+    def mechanism(self, sha256: str) -> Mechanism | QuantileMechanism:
+        """What drew an answer, by the digest that the answer names; certified again here."""
+        content = from_json(self._send("GET", f"/v1/mechanisms/{_part(sha256)}").text)
+        return (read_quantile_mechanism if content.get("format") == QUANTILE_PASSPORT.format else read)(content)
+
+    def ledger(self) -> dict[str, Any]:
+        """For the owner: what was spent on whom, and the head to keep elsewhere."""
+        return self._get("/v1/ledger")
+
+    def exposure(self, name: str) -> dict[str, Any]:
+        """For the owner: what accounts that compare notes could know by now."""
+        return self._get(f"/v1/datasets/{_part(name)}/exposure")
+
+    # --- the way there ------------------------------------------------------------------------------------
+
+    def _get(self, path: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._send("GET", path).json()
+        return found
+
+    def _post(self, path: str, question: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
+        found: dict[str, Any] = self._send("POST", path, json=_plain_question(question), headers=headers).json()
+        return found
+
+    def _send(self, method: str, path: str, **more: Any) -> Any:
+        """The response to a request, tried again where that may help; a problem is raised as the error it names."""
+        response, failure = None, None
+        for k in range(TRIES):
+            if k:
+                time.sleep(max(PAUSE * 2 ** (k - 1), _wished_pause(response)))
+            try:
+                response = self._http.request(method, path, **more)
+            except self._httpx.TransportError as reason:
+                response, failure = None, reason
+                continue
+            if response.status_code not in AGAIN:
+                break
+        if response is None:
+            raise NoAnswer(self.url, more.get("headers", {}).get("idempotency-key")) from failure
+        if response.is_success:
+            return response
+        raise _error(response)
+
+
+class NoAnswer(CuratorError):
+    """The curator could not be reached. key: under which to ask again."""
+
+    def __init__(self, url: str, key: str | None) -> None:
+        self.key = key
+        again = f"; ask again with key={key!r}, which is charged only once" if key else ""
+        super().__init__(f"{url} could not be reached, or did not answer in time{again}")
+
+
+def _answer(said: dict[str, Any]) -> GivenAnswer:
+    lists = {"mechanisms": tuple(said["mechanisms"]), "values": tuple(said["values"])}
+    return GivenAnswer(**{**said, **lists, "cost": Cost(**said["cost"])})
+
+
+def _plain_question(question: Mapping[str, Any]) -> dict[str, Any]:
+    """A question as it travels: exact numbers as text, one column of groups as a list."""
+    said = {name: _plain(value) for name, value in question.items() if value is not None}
+    return {**said, "by": [said["by"]]} if isinstance(said.get("by"), str) else said
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction | Decimal):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value
+
+
+def _part(name: str) -> str:
+    """A name as one part of a path."""
+    from urllib.parse import quote
+
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name must be a text, got {name!r}; c.datasets() lists what may be asked")
+    return quote(name, safe="")
+
+
+def _wished_pause(response: Any) -> float:
+    """Seconds that the curator asks to wait."""
+    wished = "" if response is None else response.headers.get("retry-after", "")
+    return float(wished) if wished.isdecimal() and len(wished) < 3 else 0.0
+
+
+def _error(response: Any) -> Exception:
+    """The error that a problem stands for; what is no problem of a curator's is named by its status alone."""
+    try:
+        return _raised(response.json())
+    except (ValueError, KeyError, TypeError):
+        return CuratorError(f"{response.url} must be a curator, got an answer of status {response.status_code}")
+
+
+def _raised(problem: Mapping[str, str]) -> Exception:
+    kind = problem["type"].removeprefix(PREFIX)
+    if kind == "unavailable":
+        return Unavailable()
+    if kind == "over-cap":
+        return OverCap(problem["account"], Fraction(problem["asked"]), Fraction(problem["left"]))
+    if kind == "over-budget":
+        asked, left, budget = (Fraction(problem[name]) for name in ("asked", "left", "budget"))
+        return OverBudget(problem["people"], asked, left, budget, problem["unit"])
+    return KINDS.get(kind, CuratorError)(problem["detail"])

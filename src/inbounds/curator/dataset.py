@@ -1,0 +1,199 @@
+"""A dataset: a plan without statistics. All of it is public, and none of it depends on a question."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inbounds.ledger.people import as_name
+from inbounds.numbers import Number, as_epsilon, decimal, exact
+from inbounds.tables.columns import Category, Declared, labels_of
+from inbounds.tables.condition import Column, IsNull
+from inbounds.tables.condition.canonical import spelled
+from inbounds.tables.errors import PlanError, at
+from inbounds.tables.keys import Groups, check_apart, groups
+from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON, Plan, Statistic
+from inbounds.tables.plan.persons import Protected
+from inbounds.tables.plan.reading import FIELDS, columns_from, known, protected_from, source_from
+from inbounds.tables.sources.source import Source
+
+PARTS = (
+    "title", "edition", "source", "groups", "columns", "people", "neighbours", "interval", "levels", "budget",
+)  # fmt: skip
+
+MOST_GROUPS = 10_000
+"""Groups of a dataset: an answer has a row for each."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent on the people of a dataset; made in the ledger if nobody of that name is there."""
+
+    epsilon: Fraction | None = None
+    rule: str = "sum"
+    delta: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What questions can be asked of.
+
+    groups: the finest declared groups; a question may be about coarser ones. people: whom it is about, in the ledger.
+    edition: which edition of the data this is; new data need a new one. interval: the level of the intervals beside
+    answers. levels: epsilons by name, for accounts that are trusted differently; then every question is answered for
+    all of them at once, and costs the largest.
+    """
+
+    name: str
+    source: Source
+    groups: Groups
+    columns: Mapping[str, Declared]
+    people: Protected
+    edition: str
+    title: str = ""
+    neighbours: str = ""
+    interval: Fraction | None = Fraction(9, 10)
+    levels: Mapping[str, Fraction] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+
+    def __post_init__(self) -> None:
+        with at("name"):
+            as_name(self.name, "name")
+            if "/" in self.name:
+                raise PlanError("must not have a slash, because it is part of an address")
+        if not self.people.name:
+            raise PlanError("must be given: whom the data is about, in the ledger", ("people", "name"))
+        if not self.edition:
+            raise PlanError("must be given, such as '2026-11': new data need a new one", ("edition",))
+        if len(self.groups) > MOST_GROUPS:
+            raise PlanError(f"must be at most {MOST_GROUPS}, got {len(self.groups)}", ("groups", "keys"))
+        if len(set(self.levels.values())) < len(self.levels):
+            raise PlanError("must be different epsilons; accounts may share one", ("levels",))
+        check_apart(self.groups.register, self.source)
+
+    @property
+    def relation(self) -> str:
+        """Who is whose neighbour in the data; the same for every question."""
+        if self.people.id:
+            return PERSON
+        return self.neighbours or (CHANGE if self.groups.public else ADD_OR_REMOVE)
+
+    @property
+    def top(self) -> Fraction:
+        """The largest epsilon of its levels."""
+        return max(self.levels.values())
+
+    def grouped(self, by: tuple[str, ...]) -> Groups:
+        """The groups by some of the columns: keys that agree there are one group, with the sum of their sizes."""
+        own = self.groups
+        places = [own.by.index(name) for name in by]
+        sizes: dict[tuple[str, ...], int] = {}
+        for key, size in zip(own.keys, own.sizes.tolist(), strict=True):
+            part = tuple(key[k] for k in places)
+            sizes[part] = sizes.get(part, 0) + size
+        stated = any(own.not_stated in key for key in sizes)
+        period = {name: how for name, how in own.period.items() if name in by}
+        return Groups(
+            by,
+            tuple(sizes),
+            np.array(list(sizes.values()), dtype=np.int64),
+            own.public,
+            not_stated=own.not_stated if stated else "",
+            period=period,
+        )
+
+    def everything(self) -> Plan:
+        """A plan that reads every declared column and key: to compare them with the source, never to be released."""
+        names = [spelled(IsNull(Column(name))) for name in self.columns]
+        counted = [Statistic("count", " and ".join(names) or "true")]
+        labelled = [name for name, column in self.columns.items() if isinstance(column, Category)]
+        return Plan(
+            source=self.source,
+            groups=replace(self.groups, register=None),
+            columns=self.columns,
+            statistics=(*counted, *(Statistic("histogram", name) for name in labelled)),
+            epsilon=Fraction(1),
+            neighbours=self.neighbours,
+            people=self.people,
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """The public facts, as plain values."""
+        own = self.groups
+        return {
+            "name": self.name,
+            "title": self.title,
+            "edition": self.edition,
+            "people": self.people.name,
+            "neighbours": self.relation,
+            "by": list(own.by),
+            "groups": [
+                {"key": list(key), "records": size} for key, size in zip(own.keys, own.sizes.tolist(), strict=True)
+            ],
+            "records": "public" if own.public else "at most",
+            "columns": {name: _column(column) for name, column in self.columns.items()},
+            "interval": None if self.interval is None else decimal(self.interval),
+            "levels": {name: decimal(epsilon) for name, epsilon in self.levels.items()},
+            "person": self.people.summary() if self.people.id else None,
+        }
+
+
+def _column(column: Declared) -> dict[str, Any]:
+    said: dict[str, Any] = {**column.summary()}
+    return {**said, "labels": list(labels_of(column))} if "labels" in said else said
+
+
+def dataset_from(name: str, values: Mapping[str, Any], folder: Path) -> Dataset:
+    """A dataset from the plain values of its table in curator.toml; files are relative to its folder."""
+    with at("datasets", name):
+        known("dataset", values, PARTS)
+        source = source_from(values.get("source", {}), folder)
+        with at("groups"):
+            known("groups", values.get("groups", {}), FIELDS["groups"])
+            declared = groups(**values.get("groups", {}), folder=folder)
+        with at("people"):
+            known("people", values.get("people", {}), ("name", "id", "max_records", "max_groups"))
+        return Dataset(
+            name=name,
+            title=str(values.get("title", "")),
+            source=replace(source, path=os.path.abspath(source.path)) if source.path else source,
+            groups=declared,
+            columns=columns_from(values.get("columns", {})),
+            people=protected_from(values.get("people", {}), folder),
+            edition=str(values.get("edition", "")),
+            neighbours=str(values.get("neighbours", "")),
+            interval=_interval(values.get("interval", "0.9")),
+            levels=_levels(values.get("levels", {})),
+            budget=_budget(values.get("budget", {})),
+        )
+
+
+def _interval(value: Any) -> Fraction | None:
+    with at("interval"):
+        found = exact(value, "interval")
+        if not 0 <= found < 1:
+            raise PlanError(f"must be between 0 (none) and 1, got {value}")
+        return found or None
+
+
+def _levels(values: Any) -> dict[str, Fraction]:
+    with at("levels"):
+        if not isinstance(values, Mapping):
+            raise PlanError('must be epsilons by name, such as { public = "0.1", partners = "0.5" }')
+        named = {as_name(name, "level"): as_epsilon(epsilon) for name, epsilon in values.items()}
+        return dict(sorted(named.items(), key=lambda item: -item[1]))
+
+
+def _budget(values: Any) -> Budget:
+    with at("budget"):
+        known("budget", values, ("epsilon", "rule", "delta"))
+
+        def number(name: str) -> Fraction | None:
+            given: Number | None = values.get(name)
+            return None if given is None else exact(given, name)
+
+        return Budget(number("epsilon"), values.get("rule", "sum"), number("delta"))

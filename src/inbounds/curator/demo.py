@@ -1,0 +1,84 @@
+"""A curator to try: the embedded data, an analyst and an owner, everything in one folder."""
+
+from pathlib import Path
+
+import numpy as np
+
+from inbounds.curator.curator import Curator
+from inbounds.curator.settings import read_settings
+from inbounds.data import adult
+from inbounds.extras import library
+
+AGES = {"17-24": 25, "25-34": 35, "35-44": 45, "45-54": 55, "55-64": 65, "65 and more": 1000}
+"""Age groups, and where each ends."""
+
+SETTINGS = f"""\
+# The curator of `inbounds serve --demo`: {len(AGES) * 2} groups of people of the UCI "Adult" data.
+
+[datasets.adult]
+title = "32,561 people of the 1994 US census: age, sex and income (UCI Adult)"
+edition = "1994"
+
+[datasets.adult.source]
+path = "adult.parquet"
+
+[datasets.adult.people]
+name = "adults"
+
+[datasets.adult.budget]
+epsilon = 10
+
+[datasets.adult.groups]
+by = ["sex", "age_group"]
+keys = {{ sex = ["female", "male"], age_group = {list(AGES)} }}
+maximum = 6000
+
+[datasets.adult.columns.age]
+low = 17
+high = 90
+
+[datasets.adult.columns.sex]
+labels = ["female", "male"]
+
+[datasets.adult.columns.income]
+labels = ["at most 50K", "above 50K"]
+"""
+
+FILE = "curator.toml"
+
+
+def write_demo(folder: Path) -> Path:
+    """The data and the settings in a folder, unless they are there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / FILE
+    if not file.exists():
+        _write_data(folder / "adult.parquet")
+        file.write_text(SETTINGS, "utf-8")
+    return file
+
+
+def demo(folder: Path, cap: str = "5") -> tuple[Curator, dict[str, str]]:
+    """The curator of a folder, and the tokens of an analyst and an owner if they are new."""
+    curator = Curator(read_settings(write_demo(folder)))
+    there = {account.name for account in curator.accounts()}
+    tokens = {}
+    if "analyst" not in there:
+        tokens["analyst"] = curator.add_account("analyst", {"adult": cap})
+    if "owner" not in there:
+        tokens["owner"] = curator.add_account("owner", role="owner")
+    return curator, tokens
+
+
+def _write_data(file: Path) -> None:
+    pyarrow, people = library("pyarrow", "serve"), adult()
+    library("pyarrow.parquet", "serve")
+    groups = np.array(list(AGES))[np.searchsorted(list(AGES.values()), people.age, side="right")]
+    table = pyarrow.table(
+        {
+            "age": people.age,
+            "sex": np.where(people.male, "male", "female"),
+            "age_group": groups,
+            "income": np.where(people.high_income, "above 50K", "at most 50K"),
+        }
+    )
+    pyarrow.parquet.write_table(table, file)

@@ -1,0 +1,195 @@
+"""Mechanisms for questions, before anything is charged: kept ones at once, new ones in a process of their own.
+
+A design may take long and much memory, and what is asked for comes from strangers. So a process designs, with limits on
+both, and puts what it made on disk; this process reads that and certifies it anew, like any kept design.
+"""
+
+import multiprocessing
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Protocol
+
+from inbounds.accounting import load_multilevel
+from inbounds.curator.dataset import Dataset
+from inbounds.curator.errors import TooMuch
+from inbounds.errors import InboundsError
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.reading import load
+from inbounds.tables import Settled
+from inbounds.tables.answer import Asked, Designed, Memory
+from inbounds.tables.errors import PlanError
+from inbounds.tables.levels import Leveled
+from inbounds.tables.plan import Plan
+
+MOST_KEPT = 2000
+"""Designs that are kept in memory; beyond, all are read from disk again."""
+
+PASSPORTS = "passports"
+"""The folder of those that drew an answer, by their own digests."""
+
+TOO_MUCH = "this question takes too long or too much memory to prepare; ask for coarser answers or fewer wishes"
+
+
+class Passported(Protocol):
+    """What can be written down with all that is needed to check it."""
+
+    def save(self, path: Path) -> None: ...
+
+
+@dataclass
+class Designer:
+    """Finds or makes what questions are drawn by. processes: of how many at once; none to design in this one."""
+
+    folder: Path
+    seconds: float = 30.0
+    bytes: int = 2 << 30
+    processes: int = 1
+    _memory: Memory = field(default_factory=Memory, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _idle: "list[_Worker]" = field(default_factory=list, repr=False)
+    _free: threading.Semaphore = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._free = threading.Semaphore(max(1, self.processes))
+
+    def settled(self, plan: Plan, *, anyway: bool) -> Settled:
+        """Every mechanism of a plan, known to be worth its epsilon unless `anyway`; nothing is read but designs."""
+        asked = Asked.of(plan)
+        if self.processes and not self._kept(asked):
+            self._made_elsewhere(plan)
+        with self._lock:
+            if len(self._memory.made) + len(self._memory.expected) > MOST_KEPT:
+                self._memory = Memory()
+            memory = self._memory
+        return Settled.of(Designed.of(asked, self.folder, memory=memory), self.folder, anyway=anyway)
+
+    def _kept(self, asked: Asked) -> bool:
+        """Whether all designs are in memory or on disk."""
+        requests = [request for row in (*asked.requests, *asked.layers) for request in row]
+        return all(
+            request in self._memory.made or (self.folder / f"{request.digest}.json").exists() for request in requests
+        )
+
+    def _made_elsewhere(self, plan: Plan) -> None:
+        with self._free:
+            with self._lock:
+                worker = self._idle.pop() if self._idle else _Worker(self.folder, self.bytes)
+            try:
+                said = worker.ask(plan, self.seconds)
+            except BaseException:
+                worker.stop()
+                raise
+            with self._lock:
+                self._idle.append(worker)
+        if said:
+            raise PlanError(said)
+
+    def leveled(self, dataset: Dataset, ready: Settled) -> Leveled | None:
+        """The chains that a question about a dataset is drawn in, where that has levels."""
+        return Leveled.of(ready.designed, list(dataset.levels.values())) if dataset.levels else None
+
+    def publish(self, ready: Settled, leveled: Leveled | None) -> None:
+        """Keep the passports of what is about to draw, under their digests, for whoever reads the answer."""
+        designed = ready.designed
+        made: dict[str, Passported] = {
+            design.sha256: design.mechanism for row in (*designed.designs, *designed.layers) for design in row
+        }
+        if leveled is not None:
+            made = {leveled.sha256(k): chain for k, chain in enumerate(leveled.chains)}
+        folder = self.folder / PASSPORTS
+        folder.mkdir(exist_ok=True)
+        for digest, mechanism in made.items():
+            if not (folder / f"{digest}.json").exists():
+                mechanism.save(folder / f"{digest}.json")
+
+    def published(self, digest: str) -> str | None:
+        """The passport with this digest, if it drew an answer here."""
+        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+            return None
+        try:
+            return (self.folder / PASSPORTS / f"{digest}.json").read_text("utf-8")
+        except OSError:
+            return None
+
+    def mechanisms(self, digests: Sequence[str]) -> list[Mechanism]:
+        """Those of the published passports that are mechanisms of a query, certified anew."""
+        files = [self.folder / PASSPORTS / f"{digest}.json" for digest in digests]
+        found = []
+        for file in files:
+            with suppress(InboundsError, OSError):
+                found.append(load(file))
+        return found
+
+    def level(self, digest: str, epsilon: Fraction) -> Mechanism:
+        """One level of a published chain, as a mechanism by itself."""
+        chain = load_multilevel(self.folder / PASSPORTS / f"{digest}.json")
+        return chain.level(chain.epsilons.index(epsilon))
+
+    def close(self) -> None:
+        """End the processes."""
+        with self._lock:
+            while self._idle:
+                self._idle.pop().stop()
+
+
+class _Worker:
+    """A process that designs, one plan at a time."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process: BaseProcess = context.Process(target=_design, args=(theirs, folder, most), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def ask(self, plan: Plan, seconds: float) -> str:
+        """Nothing when the plan's designs are on disk, or why they cannot be made; `TooMuch` after the time."""
+        try:
+            self._pipe.send(plan)
+            if not self._pipe.poll(seconds):
+                raise TooMuch(TOO_MUCH)
+            said: str = self._pipe.recv()
+        except (EOFError, OSError):
+            raise TooMuch(TOO_MUCH) from None
+        return said
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+
+def _design(pipe: Connection, folder: Path, most: int) -> None:
+    """The process: no more memory than allowed, and no words but our own."""
+    _limit_memory(most)
+    while True:
+        try:
+            plan = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(_reason_against(plan, folder))
+
+
+def _reason_against(plan: Plan, folder: Path) -> str:
+    """Nothing when the plan's designs are on disk, or why they are not."""
+    try:
+        Settled.of(Designed.of(Asked.of(plan), folder), folder, anyway=True)
+    except (InboundsError, ValueError) as reason:
+        return str(reason)
+    except MemoryError:
+        return TOO_MUCH
+    return ""
+
+
+def _limit_memory(most: int) -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))

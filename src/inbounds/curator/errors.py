@@ -1,0 +1,61 @@
+"""What a curator refuses, as types. None of them ever carries a value from the data.
+
+InboundsError
+└── CuratorError
+    ├── NotKnown          no such account, or its token was revoked
+    ├── NotAllowed        the account may not do that
+    ├── NotFound          there is no such thing, or this account may not know of it
+    ├── KeyTaken          a key of this account that was used for another question
+    ├── OverCap           more than is left of the account's own cap (carries account, asked, left)
+    ├── TooMuch           a request, or a design, larger or longer than this curator allows
+    └── Unavailable       after a charge: the one sentence that is said of everything that may go wrong then
+"""
+
+from fractions import Fraction
+
+from inbounds.errors import InboundsError
+from inbounds.numbers import all_digits
+
+
+class CuratorError(InboundsError):
+    """Base of what a curator refuses."""
+
+
+class NotKnown(CuratorError):
+    """No such account, or its token was revoked."""
+
+
+class NotAllowed(CuratorError):
+    """The account may not do that."""
+
+
+class NotFound(CuratorError):
+    """There is no such thing, or this account may not know of it: both are said alike."""
+
+
+class KeyTaken(CuratorError):
+    """The account used this key for another question."""
+
+
+class OverCap(CuratorError):
+    """More than is left of the account's own cap; nothing was charged. asked, left: exact, in epsilon."""
+
+    def __init__(self, account: str, asked: Fraction, left: Fraction) -> None:
+        self.account, self.asked, self.left = account, asked, left
+        super().__init__(
+            f"epsilon must be at most what is left of the cap of {account}, {all_digits(left)}, got "
+            f"{all_digits(asked)}; ask for less, or ask the owner for a larger cap"
+        )
+
+
+class TooMuch(CuratorError):
+    """Larger or longer than this curator allows; nothing was charged."""
+
+
+class Unavailable(CuratorError):
+    """What is said of everything that may go wrong after a charge, and of whatever takes too long."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the answer is not available now; ask again with the same question and key, which is charged only once"
+        )

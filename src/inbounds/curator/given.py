@@ -1,0 +1,140 @@
+"""What was given to whom: one row for each account and answer, and one for each key that an account used."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from inbounds.curator.accounts import Account, give_back, spend
+from inbounds.curator.errors import KeyTaken
+from inbounds.curator.repeats import Asked, Found, How, Recipe
+from inbounds.files import canonical, sha256
+from inbounds.ledger.amounts import amount
+from inbounds.ledger.people import as_name
+from inbounds.ledger.store import Run
+
+EVERYTHING_GIVEN = "SELECT id, account, dataset, key, question, how, recipe, level, units, time FROM given"
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer that an account is given: the question as asked, and the key of the stored one that it follows from.
+
+    level: the epsilon of the level that the account sees, where there are levels. charged: its cap was charged for it
+    by this call; the same answer again costs nothing.
+    """
+
+    id: str
+    account: str
+    dataset: str
+    key: str
+    question: Mapping[str, Any]
+    how: How
+    recipe: Recipe | None
+    level: str | None
+    units: int
+    time: str
+    charged: bool = False
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What it costs the account's cap."""
+        return amount("sum", self.units)
+
+
+def reserve(run: Run, account: Account, found: Found, asked: Asked, level: Fraction | None, now: str) -> Given:
+    """Note that an account is given an answer, and charge its cap unless it has it already; `OverCap` if it cannot.
+
+    level: the epsilon of the account's own level, where the dataset has levels.
+    """
+    told = asked.question.plain()
+    seen = None if level is None else str(level)
+    own = {"account": account.name, "key": found.key, "question": told, "level": seen}
+    name = sha256(canonical(own))[:32]
+    there = given_by_id(run, name)
+    if there is not None:
+        return there
+    dataset = asked.dataset
+    epsilon = found.asked.epsilon if level is None else level
+    charged = not _has(run, account.name, found.key, seen)
+    units = spend(run, account.name, dataset.name, epsilon) if charged else 0
+    _note_question(run, found.asked, now)
+    recipe = None if found.recipe is None else canonical(found.recipe)
+    values = account.name, dataset.name, found.key, canonical(told), found.how, recipe, seen, units, now
+    run("INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", name, *values)
+    return Given(name, account.name, dataset.name, found.key, told, found.how, found.recipe, seen, units, now, charged)
+
+
+def _has(run: Run, account: str, key: str, level: str | None) -> bool:
+    """Whether the account was given this stored answer before, under whatever question."""
+    rows = run("SELECT level FROM given WHERE account = ? AND key = ?", account, key)
+    return (level,) in rows
+
+
+def _note_question(run: Run, asked: Asked, now: str) -> None:
+    if not run("SELECT 1 FROM questions WHERE key = ?", asked.key):
+        own = asked.identity
+        told = canonical({**asked.question.plain(), **_epsilon(asked)})
+        values = asked.dataset.name, own.base, own.family, str(asked.epsilon), told, now
+        run("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?)", asked.key, *values)
+
+
+def _epsilon(asked: Asked) -> dict[str, str]:
+    return {} if asked.dataset.levels else {"epsilon": str(asked.epsilon)}
+
+
+def withdraw(run: Run, given: Given) -> None:
+    """Forget an answer that the people's ledger refused, and give the account back what it was charged for it, once."""
+    if not is_noted(run, given):
+        return
+    run("DELETE FROM requests WHERE given = ?", given.id)
+    run("DELETE FROM given WHERE id = ?", given.id)
+    give_back(run, given.account, given.dataset, given.units)
+
+
+def is_noted(run: Run, given: Given) -> bool:
+    """Whether the answer is still noted as given; another request of the account may have withdrawn it meanwhile."""
+    return bool(run("SELECT 1 FROM given WHERE id = ?", given.id))
+
+
+def given_by_id(run: Run, name: str) -> Given | None:
+    rows = run(f"{EVERYTHING_GIVEN} WHERE id = ?", name)
+    return _given(*rows[0]) if rows else None
+
+
+def given_to(run: Run, account: str) -> list[Given]:
+    """All that an account was given, the last first."""
+    return [_given(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE account = ? ORDER BY time DESC", account)]
+
+
+def given_of(run: Run, dataset: str) -> list[Given]:
+    """All that anybody was given of a dataset."""
+    return [_given(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE dataset = ? ORDER BY time", dataset)]
+
+
+def _given(
+    name: str, account: str, dataset: str, key: str, question: str, how: How, recipe: str | None, *rest: Any
+) -> Given:
+    made = None if recipe is None else json.loads(recipe)
+    return Given(name, account, dataset, key, json.loads(question), how, made, *rest)
+
+
+def request_digest(asked: Asked) -> str:
+    """What a key stands for: the question, its epsilon and how it was asked."""
+    question = asked.question
+    return sha256(canonical({"key": asked.key, "question": question.plain(), "anew": question.anew}))
+
+
+def earlier(run: Run, account: str, key: str, digest: str) -> Given | None:
+    """What an account was given under a key; `KeyTaken` if that was for another question."""
+    rows = run("SELECT digest, given FROM requests WHERE account = ? AND key = ?", account, as_name(key, "key"))
+    if not rows:
+        return None
+    if rows[0][0] != digest:
+        raise KeyTaken(f"key must be new for another question, got {key!r} of an earlier one; give another key")
+    return given_by_id(run, rows[0][1])
+
+
+def note_request(run: Run, account: str, key: str, digest: str, given: Given) -> None:
+    run("INSERT INTO requests VALUES (?, ?, ?, ?)", account, key, digest, given.id)

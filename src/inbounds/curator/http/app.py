@@ -1,0 +1,240 @@
+"""The routes: parse, call the curator, answer. Whatever they do is a call that Python users have too."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, FastAPI, Header, Path, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException
+
+from inbounds import __version__
+from inbounds.curator import Curator
+from inbounds.curator.accounts import Account
+from inbounds.curator.errors import NotKnown
+from inbounds.curator.http import forms
+from inbounds.curator.http.guard import Guard
+from inbounds.curator.http.metrics import Metrics
+from inbounds.curator.http.problems import MEDIA, Problem, problem_of
+from inbounds.errors import InboundsError
+from inbounds.numbers import decimal
+
+T = TypeVar("T")
+
+DESCRIPTION = "Questions about datasets, answered with differential privacy from one budget for all who ask."
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": forms.ProblemForm, "content": {MEDIA: {}}, "description": words}
+    for status, words in {
+        400: "the request cannot be read",
+        401: "no account has this token",
+        403: "this account may not",
+        404: "there is none, for this account",
+        408: "the request came too slowly",
+        409: "over budget, over the account's cap, or a key used for another question",
+        413: "the request is too long",
+        422: "this is no question that can be answered",
+        429: "too often",
+        503: "not available now; ask again, which is charged only once",
+    }.items()
+}
+
+bearer = HTTPBearer(auto_error=False, description="The token of an account.")
+DatasetName = Annotated[str, Path(max_length=200)]
+
+
+class Threads:
+    """Where the curator's calls run: a few threads, each with its own connections."""
+
+    def __init__(self, curator: Curator) -> None:
+        self.curator = curator
+        self.pool = ThreadPoolExecutor(curator.limits.threads, thread_name_prefix="curator")
+        self.designing = ThreadPoolExecutor(curator.limits.designs + 1, thread_name_prefix="designing")
+
+    async def prepare(self, call: Callable[..., T], *given: Any) -> T:
+        """A call that may wait for a design: apart, so that those who ask for long ones keep nobody else waiting."""
+        return await asyncio.get_running_loop().run_in_executor(self.designing, partial(call, *given))
+
+    async def run(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
+        """A call in one of the threads; it ends even if nobody waits any longer, and its answer is then stored."""
+        return await asyncio.get_running_loop().run_in_executor(self.pool, partial(call, *given, **named))
+
+    def close(self) -> None:
+        """Wait for the calls that run, then end the processes that design."""
+        self.designing.shutdown(wait=True)
+        self.pool.shutdown(wait=True)
+        self.curator.close()
+
+
+def app(curator: Curator) -> FastAPI:
+    """The service of a curator, behind its limits; other pages may be mounted on it."""
+    threads = Threads(curator)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        threads.close()
+
+    made = FastAPI(
+        title="inbounds curator",
+        version=__version__,
+        description=DESCRIPTION,
+        responses=PROBLEMS,
+        docs_url=None,  # its page would load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    made.state.threads, made.state.metrics = threads, Metrics()
+    made.add_middleware(Guard, limits=curator.limits, metrics=made.state.metrics)
+    for kind in (InboundsError, ValueError):  # any other is not ours, and the guard says nothing of it
+        made.add_exception_handler(kind, _answer_problem)
+    made.add_exception_handler(RequestValidationError, _answer_invalid)
+    made.add_exception_handler(HTTPException, _answer_http)
+    for path, route, method, form in ROUTES:
+        made.add_api_route(path, route, methods=[method], response_model=form, operation_id=route.__name__)
+    return made
+
+
+# --- who asks ---------------------------------------------------------------------------------------------
+
+
+def _threads(request: Request) -> Threads:
+    found: Threads = request.app.state.threads
+    return found
+
+
+async def _account(
+    threads: Annotated[Threads, Depends(_threads)],
+    given: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+) -> Account:
+    if given is None:
+        raise NotKnown("a request must have the header Authorization: Bearer, with the token of an account")
+    return await threads.run(threads.curator.account, given.credentials)
+
+
+Run = Annotated[Threads, Depends(_threads)]
+Asker = Annotated[Account, Depends(_account)]
+Key = Annotated[str | None, Header(alias="Idempotency-Key", max_length=200, description="Of this account.")]
+
+
+# --- routes -----------------------------------------------------------------------------------------------
+
+
+async def datasets(run: Run, account: Asker) -> dict[str, Any]:
+    """The datasets that this account may ask."""
+    return {"datasets": [dataset.facts() for dataset in run.curator.datasets(account)]}
+
+
+async def dataset(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
+    """The public facts about a dataset."""
+    return run.curator.dataset(account, name).facts()
+
+
+async def preview(run: Run, account: Asker, name: DatasetName, question: forms.QuestionForm) -> dict[str, Any]:
+    """What a question would be answered with: free, and reads no data."""
+    found = await run.prepare(run.curator.preview, account, name, question.values())
+    return found.plain()
+
+
+async def ask(
+    run: Run, account: Asker, name: DatasetName, question: forms.QuestionForm, key: Key = None
+) -> dict[str, Any]:
+    """Answer a question; charged once, however often it is asked."""
+    await run.prepare(run.curator.prepared, account, name, question.values())
+    found = await run.run(run.curator.ask, account, name, question.values(), key=key)
+    return found.plain()
+
+
+async def answer(run: Run, account: Asker, id: Annotated[str, Path(max_length=64)]) -> dict[str, Any]:  # noqa: A002
+    """An answer that this account was given."""
+    found = await run.run(run.curator.answer, account, id)
+    return found.plain()
+
+
+async def mechanism(run: Run, account: Asker, sha256: Annotated[str, Path(max_length=64)]) -> Response:
+    """The passport of a mechanism: what drew an answer, for whoever checks it."""
+    return Response(await run.run(run.curator.mechanism, sha256), media_type="application/json")
+
+
+async def account(run: Run, account: Asker) -> dict[str, Any]:
+    """This account: what it may ask, what is left of its caps, what it was given."""
+    given = await run.run(run.curator.answers, account)
+    told = [
+        {
+            "id": one.id,
+            "dataset": one.dataset,
+            "question": one.question,
+            "how": one.how,
+            "epsilon": decimal(one.epsilon),
+            "time": one.time,
+        }
+        for one in given
+    ]
+    return {**account.plain(), "answers": told}
+
+
+async def ledger(run: Run, account: Asker) -> dict[str, Any]:
+    """For the owner: what was spent on whom."""
+    return await run.run(run.curator.ledger, account)
+
+
+async def exposure(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
+    """For the owner: what any accounts that compare notes could know by now."""
+    found = await run.prepare(run.curator.exposure, account, name)
+    return found.plain()
+
+
+async def healthz(run: Run) -> dict[str, str]:
+    """Whether ledger and database can be read."""
+    await run.run(run.curator.check)
+    return {"status": "ok"}
+
+
+async def metrics(request: Request) -> Response:
+    """Counts of requests, for Prometheus."""
+    return Response(request.app.state.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+ROUTES: list[tuple[str, Callable[..., Any], str, Any]] = [
+    ("/v1/datasets", datasets, "GET", forms.DatasetsForm),
+    ("/v1/datasets/{name}", dataset, "GET", forms.DatasetForm),
+    ("/v1/datasets/{name}/preview", preview, "POST", forms.PreviewForm),
+    ("/v1/datasets/{name}/answers", ask, "POST", forms.AnswerForm),
+    ("/v1/answers/{id}", answer, "GET", forms.AnswerForm),
+    ("/v1/mechanisms/{sha256}", mechanism, "GET", None),
+    ("/v1/account", account, "GET", forms.AccountForm),
+    ("/v1/ledger", ledger, "GET", forms.LedgerForm),
+    ("/v1/datasets/{name}/exposure", exposure, "GET", forms.ExposureForm),
+    ("/healthz", healthz, "GET", forms.HealthForm),
+    ("/metrics", metrics, "GET", None),
+]
+
+
+# --- errors -----------------------------------------------------------------------------------------------
+
+
+def _sent(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+    return Response(problem.body(), problem.status, headers={**problem.headers(), **(headers or {})})
+
+
+async def _answer_problem(request: Request, error: Exception) -> Response:
+    return _sent(problem_of(error))
+
+
+async def _answer_invalid(request: Request, error: Exception) -> Response:
+    """Pydantic's words without its input, which need not come back."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][1:])
+    return _sent(problem_of(ValueError(f"{place or 'the request'}: {first['msg']}"[:500])))
+
+
+async def _answer_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = HTTPStatus(error.status_code)
+    return _sent(Problem(status.phrase.lower().replace(" ", "-"), status, str(error.detail)), dict(error.headers or {}))

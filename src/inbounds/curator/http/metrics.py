@@ -1,0 +1,35 @@
+"""Counts for operators: requests by route and status. Nothing about data, questions or accounts."""
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Metrics:
+    """How often what was answered; of this process."""
+
+    _counts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    _failed: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def note(self, method: str, route: str, status: int) -> None:
+        known = method if method in ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS") else "other"
+        with self._lock:
+            self._counts[known, route, status] += 1
+
+    def failed(self) -> None:
+        """Something that nobody foresaw; its words are withheld."""
+        with self._lock:
+            self._failed += 1
+
+    def text(self) -> str:
+        """In the text form that Prometheus reads."""
+        with self._lock:
+            counts, failed = sorted(self._counts.items()), self._failed
+        lines = ["# TYPE inbounds_requests_total counter"]
+        lines += [
+            f'inbounds_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'
+            for (method, route, status), count in counts
+        ]
+        return "\n".join([*lines, "# TYPE inbounds_failures_total counter", f"inbounds_failures_total {failed}", ""])

@@ -1,0 +1,59 @@
+"""Running the service: uvicorn, with limits of its own, quiet about what is asked."""
+
+import os
+from collections.abc import Callable
+from os import PathLike, fspath
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from inbounds.curator import Curator
+from inbounds.curator.http.app import app
+
+SETTINGS = "INBOUNDS_CURATOR"
+"""The environment variable by which worker processes know their settings' file."""
+
+CONCURRENT = 512
+"""Connections at once; more are refused until some have ended."""
+
+OPTIONS: dict[str, Any] = {
+    "access_log": False,  # it would keep addresses and paths
+    "log_level": "warning",
+    "server_header": False,
+    "timeout_keep_alive": 10,
+    "timeout_graceful_shutdown": 30,
+    "limit_concurrency": CONCURRENT,
+    "h11_max_incomplete_event_size": 16_384,
+}
+
+
+class Announcing(uvicorn.Server):
+    """A server that says when it listens."""
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[Any] | None = None) -> None:
+        await super().startup(sockets)
+        self._announce()
+
+
+def serve(curator: Curator, host: str, port: int, announce: Callable[[], None] = lambda: None) -> None:
+    """Answer requests in this process until it is told to end; what was begun is finished first."""
+    curator.check_sources()
+    Announcing(uvicorn.Config(app(curator), host=host, port=port, **OPTIONS), announce).run()
+
+
+def serve_settings(path: str | PathLike[str], host: str, port: int, workers: int) -> None:
+    """Answer requests in several processes, which share the database and ledger of the settings."""
+    os.environ[SETTINGS] = fspath(path)
+    uvicorn.run(f"{__name__}:from_environment", factory=True, host=host, port=port, workers=workers, **OPTIONS)
+
+
+def from_environment() -> FastAPI:
+    """The app of a worker process."""
+    curator = Curator.open(os.environ[SETTINGS])
+    curator.check_sources()
+    return app(curator)

@@ -1,0 +1,198 @@
+"""A question: one statistic of the plan's grammar, with conditions, groups and epsilon; and its canonical form.
+
+Two questions with one form are the same question, and get the same stored answer: the order of conditions, the
+spelling of numbers, the order of groups and quotation marks around names do not matter.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from inbounds.curator.dataset import Dataset
+from inbounds.files import canonical, sha256
+from inbounds.numbers import as_epsilon, decimal
+from inbounds.tables.booking import question as ledger_question
+from inbounds.tables.condition import used
+from inbounds.tables.condition.canonical import canonical_text
+from inbounds.tables.designs import Wishes
+from inbounds.tables.errors import PlanError, at
+from inbounds.tables.plan import CHANGE, Plan, Statistic
+from inbounds.tables.plan.reading import WISHES, known, statistics_from
+from inbounds.tables.statistics import CONDITIONS, KINDS
+
+FIELDS = (*KINDS, "where", "by", "epsilon", "consistent", "margins", *WISHES, "anew", "anyway")
+
+LONGEST_CONDITION = 4000
+"""Characters of a condition."""
+
+EVERYTHING = "true"
+"""The condition that every record meets."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One statistic about the groups of a dataset, in canonical form; made by `question_from`.
+
+    where: what a record must meet to count; that of a count is part of its own condition. by: columns of groups, in
+    the dataset's order; none means all people as one group. epsilon: None where the dataset's levels say it. anew: draw
+    it although a sum of stored cells would do. anyway: although it is no better than a constant.
+    """
+
+    statistic: Statistic
+    by: tuple[str, ...] = ()
+    where: str = ""
+    epsilon: Fraction | None = None
+    wishes: Wishes = field(default_factory=Wishes)
+    anew: bool = False
+    anyway: bool = False
+
+    def plain(self) -> dict[str, Any]:
+        """What is asked, as plain values that `question_from` reads back."""
+        one = self.statistic
+        asked: dict[str, Any] = {one.kind: one.of if one.at is None else {"of": one.of, "at": decimal(one.at)}}
+        if one.own.over_cells:
+            asked = {one.kind: list(one.own.margins(one.of)), "margins": list(one.margins)}
+        if one.consistent:
+            asked["consistent"] = True
+        if self.where:
+            asked["where"] = self.where
+        asked["by"] = list(self.by)
+        if self.epsilon is not None:
+            asked["epsilon"] = decimal(self.epsilon)
+        return asked | _spelled(self.wishes)
+
+    def plan(self, dataset: Dataset, epsilon: Fraction) -> Plan:
+        """The plan that answers it at an epsilon; only the columns that it uses are part of it."""
+        groups, neighbours = dataset.grouped(self.by), dataset.neighbours
+        if self.where and groups.public:  # how many meet it is not public: a changed record may come in or go out
+            groups, neighbours = replace(groups, public=False), CHANGE
+        names = {*self.statistic.own.domain.reads(self.statistic.of), *_columns_of(self.where)}
+        return Plan(
+            source=dataset.source,
+            groups=groups,
+            columns={name: column for name, column in dataset.columns.items() if name in names},
+            statistics=(self.statistic,),
+            epsilon=epsilon,
+            neighbours=neighbours,
+            wishes=self.wishes,
+            interval=dataset.interval,
+            people=replace(dataset.people, ledger=""),
+            edition=dataset.edition,
+            where=self.where,
+        )
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which question a plan is. base: whatever its epsilon. family: whatever its epsilon and groups."""
+
+    base: str
+    family: str
+
+    @staticmethod
+    def of(dataset: Dataset, plan: Plan) -> "Identity":
+        """From the plan, where its data is, people and edition: all that is declared, nothing that the data holds."""
+        asked = ledger_question(plan)
+        facts = {name: value for name, value in asked["plan"].items() if name != "epsilon"}
+        levels = [str(epsilon) for epsilon in dataset.levels.values()]
+        base = {**asked, "plan": facts, "dataset": dataset.name, "levels": levels}
+        apart = ("by", "groups", "keys_sha256", "not_stated", "period")
+        family = {**base, "plan": {name: value for name, value in facts.items() if name not in apart}}
+        return Identity(sha256(canonical(base)), sha256(canonical(family)))
+
+    def key(self, epsilon: Fraction) -> str:
+        """The key of the question in the ledger, the same for all accounts."""
+        return sha256(canonical({"question": self.base, "epsilon": str(epsilon)}))
+
+
+def question_from(values: Mapping[str, Any], dataset: Dataset) -> Question:
+    """A question from plain values, in canonical form; a `PlanError` says what is wrong with it."""
+    known("question", values, FIELDS)
+    asked = {name: values[name] for name in values if name in (*KINDS, "consistent", "margins", *WISHES)}
+    _check_sizes(values)
+    found = statistics_from([asked], Wishes())
+    if len(found) != 1:
+        raise PlanError("must be one share; ask for several quantiles one by one", ("quantile", "at"))
+    wishes = _in_order(found[0].wishes or Wishes())
+    statistic, where = _canonical(replace(found[0], wishes=None, name=""), values.get("where", ""), dataset)
+    return Question(
+        statistic,
+        _by(values.get("by", []), dataset),
+        where,
+        _epsilon(values.get("epsilon"), dataset),
+        wishes,
+        _flag(values, "anew"),
+        _flag(values, "anyway"),
+    )
+
+
+def _canonical(statistic: Statistic, where: Any, dataset: Dataset) -> tuple[Statistic, str]:
+    """The statistic and the condition beside it; what a count counts is one condition with that."""
+    also = _condition(where, "where", dataset) if where else EVERYTHING
+    if statistic.own.domain is not CONDITIONS:
+        margins = tuple(sorted(statistic.margins))
+        return replace(statistic, margins=margins, name=""), "" if also == EVERYTHING else also
+    own = _condition(statistic.of, statistic.kind, dataset)
+    return replace(statistic, of=canonical_text(f"({own}) and ({also})"), name=""), ""
+
+
+def _condition(text: Any, name: str, dataset: Dataset) -> str:
+    with at(name):
+        if not isinstance(text, str) or len(text) > LONGEST_CONDITION:
+            raise PlanError(f"must be a condition of at most {LONGEST_CONDITION} characters")
+        CONDITIONS.declared(text, dataset.columns)
+        return canonical_text(text)
+
+
+def _columns_of(where: str) -> list[str]:
+    found = CONDITIONS.condition(where) if where else None
+    return [] if found is None else list(used(found))
+
+
+def _by(names: Any, dataset: Dataset) -> tuple[str, ...]:
+    own = dataset.groups.by
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise PlanError("must be a list of columns", ("by",))
+    for name in names:
+        if name not in own:
+            raise PlanError(f"must be columns of groups: {', '.join(own) or 'there are none'}; got {name!r}", ("by",))
+    return tuple(name for name in own if name in names)
+
+
+def _epsilon(value: Any, dataset: Dataset) -> Fraction | None:
+    if value is None:
+        if not dataset.levels:
+            raise PlanError("must be given, such as '0.5'", ("epsilon",))
+        return None
+    with at("epsilon"):
+        return as_epsilon(value)
+
+
+def _flag(values: Mapping[str, Any], name: str) -> bool:
+    if not isinstance(values.get(name, False), bool):
+        raise PlanError("must be true or false", (name,))
+    return bool(values.get(name, False))
+
+
+def _check_sizes(values: Mapping[str, Any]) -> None:
+    for name in ("properties", "at_most", "margins"):
+        if name in values and (not isinstance(values[name], list) or len(values[name]) > 20):
+            raise PlanError("must be a list of at most 20", (name,))
+
+
+def _in_order(wishes: Wishes) -> Wishes:
+    return replace(wishes, properties=tuple(sorted(set(wishes.properties))), at_most=tuple(sorted(set(wishes.at_most))))
+
+
+def _spelled(wishes: Wishes) -> dict[str, Any]:
+    """Wishes that differ from the usual, as they are written."""
+    usual, said = Wishes(), dict[str, Any]()
+    for name in WISHES:
+        value = getattr(wishes, name)
+        if value != getattr(usual, name):
+            said[name] = list(value) if isinstance(value, tuple) else value
+    if wishes.prior is not None:
+        name, *numbers = wishes.prior
+        said["prior"] = name if not numbers else {name: [decimal(number) for number in numbers]}
+    return said

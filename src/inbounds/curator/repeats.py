@@ -1,0 +1,166 @@
+"""Whether a question was answered before, in itself or in the cells of another.
+
+What decides is which questions were charged, which follows from questions alone: never what the data holds, nor
+whether an answer was drawn yet. A question that was charged and not answered, as after a crash, is answered under that
+charge. So whether something is drawn anew tells nothing about anybody's record.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal, TypedDict
+
+from inbounds.curator.dataset import Dataset
+from inbounds.curator.question import EVERYTHING, Identity, Question, question_from
+from inbounds.ledger import Ledger
+from inbounds.ledger.store import Run
+from inbounds.tables.columns import Category
+from inbounds.tables.condition import Among, Column, Comparison, Condition, Every
+from inbounds.tables.condition import Literal as Value
+from inbounds.tables.condition.canonical import spelled
+from inbounds.tables.plan import Plan
+
+How = Literal["new", "same", "stronger", "sum"]
+"""new: drawn for this. same: the stored answer. stronger: one of the same question at a larger epsilon. sum: of the
+cells of a stored answer."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as it would be drawn: its plan, its epsilon (of all levels the largest), and which question it is."""
+
+    dataset: Dataset
+    question: Question
+    epsilon: Fraction
+    plan: Plan
+    identity: Identity
+
+    @staticmethod
+    def of(dataset: Dataset, question: Question) -> "Asked":
+        epsilon = dataset.top if dataset.levels else question.epsilon
+        assert epsilon is not None
+        plan = question.plan(dataset, epsilon)
+        return Asked(dataset, question, epsilon, plan, Identity.of(dataset, plan))
+
+    @property
+    def key(self) -> str:
+        return self.identity.key(self.epsilon)
+
+
+class Recipe(TypedDict):
+    """How a sum is made of a stored table.
+
+    by: the columns of its groups. cells: for each of its cells the stored ones. errors: the two columns of errors.
+    """
+
+    by: list[str]
+    cells: dict[str, list[str]]
+    errors: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The question whose answer is given: its key in the ledger, and how the asked one follows from it."""
+
+    asked: Asked
+    how: How
+    recipe: "Recipe | None" = None
+
+    @property
+    def key(self) -> str:
+        return self.asked.key
+
+
+def found(run: Run, ledger: Ledger, asked: Asked) -> Found:
+    """The stored answer that a question is given, or the question itself, to be drawn."""
+    again = _again(run, ledger, asked)
+    if again is not None:
+        return again
+    if not asked.question.anew:
+        candidates = [sum_ for source in _sources(asked) for sum_ in _sums(run, ledger, asked, *source)]
+        if candidates:
+            return min(candidates, key=lambda one: (len(one.asked.plan.groups), one.asked.epsilon, one.key))
+    return Found(asked, "new")
+
+
+def _again(run: Run, ledger: Ledger, asked: Asked) -> Found | None:
+    """The same question at this epsilon, or at the least one above it."""
+    rows = run("SELECT epsilon FROM questions WHERE base = ?", asked.identity.base)
+    stronger = sorted(epsilon for (text,) in rows if (epsilon := Fraction(text)) >= asked.epsilon)
+    for epsilon in stronger:
+        there = replace(asked, epsilon=epsilon, plan=asked.question.plan(asked.dataset, epsilon))
+        if ledger.find(there.key) is not None:
+            return Found(there, "same" if epsilon == asked.epsilon else "stronger")
+    return None
+
+
+def _sums(run: Run, ledger: Ledger, asked: Asked, source: Question, stored_cells: list[str]) -> Iterator[Found]:
+    """Stored answers about finer groups, or about more cells, that add up to what is asked."""
+    family = Asked.of(asked.dataset, source).identity.family
+    for (text,) in run("SELECT question FROM questions WHERE family = ?", family):
+        stored = question_from(json.loads(text), asked.dataset)
+        there = Asked.of(asked.dataset, stored)
+        finer = set(stored.by) >= set(asked.question.by)
+        if finer and there.epsilon >= asked.epsilon and ledger.find(there.key) is not None:
+            yield Found(there, "sum", _recipe(asked, there, stored_cells))
+
+
+def _recipe(asked: Asked, there: Asked, stored: list[str]) -> Recipe:
+    """Cells of the same names, or all stored ones for the only cell."""
+    own, other = asked.question.statistic, there.question.statistic
+    cells = asked.plan.cells(own)
+    parts = {cells[0]: stored} if len(cells) == 1 else {cell: [cell] for cell in cells}
+    return {"by": list(asked.question.by), "cells": parts, "errors": (f"{own.name}_error", f"{other.name}_error")}
+
+
+def _sources(asked: Asked) -> Iterator[tuple[Question, list[str]]]:
+    """Questions of some groups whose cells add up to the asked one, and which cells those are."""
+    question, plan = asked.question, asked.plan
+    if question.statistic.own.over_groups and not question.statistic.consistent:
+        yield question, plan.cells(question.statistic)
+    if question.statistic.kind == "count":
+        yield from _histograms(asked)
+
+
+def _histograms(asked: Asked) -> Iterator[tuple[Question, list[str]]]:
+    """A count of records with some labels is a sum of cells of the histogram of the others of its conditions."""
+    where = asked.question.statistic.where
+    parts = where.parts if isinstance(where, Every) else (where,)
+    for part in parts:
+        name, labels = _labels(part)
+        column = asked.dataset.columns.get(name)
+        if isinstance(column, Category) and set(labels) <= set(column.labels) - {column.other}:
+            rest = [spelled(other) for other in parts if other is not None and other is not part]
+            also = " and ".join(f"({text})" for text in rest) or EVERYTHING
+            values = {**asked.question.plain(), "histogram": name, "where": also}
+            del values["count"]
+            source = question_from(values, asked.dataset)
+            columns = Asked.of(asked.dataset, source).plan.cells(source.statistic)
+            yield source, [columns[column.labels.index(label)] for label in labels]
+
+
+def _labels(part: Condition | None) -> tuple[str, tuple[str, ...]]:
+    """The column that a condition is about, and the texts that meet it."""
+    match part:
+        case Comparison("=", Column(name), Value(str(text))):
+            return name, (text,)
+        case Among(Column(name), values):
+            return name, tuple(str(value.value) for value in values)
+    return "", ()
+
+
+def added_up(recipe: Recipe, table: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """The table of the asked question from that of the stored one: sums over its groups and cells.
+
+    The error is at most the sum of the errors. An interval of a sum is not the sum of intervals, so there is none.
+    """
+    own_error, stored_error = recipe["errors"]
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for k, error in enumerate(table[stored_error]):
+        row = rows.setdefault(tuple(table[name][k] for name in recipe["by"]), {})
+        for cell, several in recipe["cells"].items():
+            row[cell] = row.get(cell, 0) + sum(table[name][k] for name in several)
+        row[own_error] = row.get(own_error, 0.0) + error * max(map(len, recipe["cells"].values()))
+    columns: dict[str, list[Any]] = {name: [key[k] for key in rows] for k, name in enumerate(recipe["by"])}
+    return columns | {name: [row[name] for row in rows.values()] for name in (*recipe["cells"], own_error)}

@@ -1,0 +1,91 @@
+"""curator.toml: where things are kept, what is allowed, and the datasets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from inbounds.curator.dataset import Dataset, dataset_from
+from inbounds.files.intake import from_toml, text_of
+from inbounds.tables.errors import PlanError, at, lines_of
+from inbounds.tables.plan.reading import known
+
+PARTS = ("ledger", "database", "designs", "limits", "datasets")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What strangers may ask of the machine.
+
+    body: bytes of a request. seconds: that a request may take; past them the answer is that it is not available now.
+    tick: answers leave at multiples of it, in seconds. rate, burst: requests of one account each second, and at once.
+    threads: questions at once. designs: processes that design. design_seconds, design_bytes: of one design.
+    """
+
+    body: int = 65_536
+    seconds: float = 30.0
+    tick: float = 0.02
+    rate: float = 20.0
+    burst: int = 100
+    threads: int = 4
+    designs: int = 1
+    design_seconds: float = 20.0
+    design_bytes: int = 2 << 30
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            value = getattr(self, part.name)
+            low = 0 if part.name in ("designs", "tick") else 1e-9
+            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < 1e15:
+                raise PlanError(f"must be a positive number, got {value!r}", (part.name,))
+            if isinstance(part.default, int) and value != int(value):
+                raise PlanError(f"must be a whole number, got {value!r}", (part.name,))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All of a curator that is decided before it starts."""
+
+    ledger: str = field(repr=False)
+    database: str = field(repr=False)
+    designs: Path
+    datasets: Mapping[str, Dataset]
+    limits: Limits = field(default_factory=Limits)
+
+
+def read_settings(path: str | PathLike[str]) -> Settings:
+    """The settings in a TOML file; files it names are relative to its folder, errors name the line."""
+    file = Path(path)
+    text = text_of(file)
+    try:
+        content = from_toml(text)
+    except ValueError as error:
+        raise PlanError(f"is not TOML: {error}", place=file.name) from None
+    try:
+        return settings_from(content, file.parent)
+    except PlanError as error:
+        raise error.placed(lines_of(text, file.name).place(error.path)) from None
+
+
+def settings_from(content: Mapping[str, Any], folder: Path) -> Settings:
+    """Settings from plain values."""
+    known("curator", content, PARTS)
+    if not isinstance(content.get("datasets"), Mapping) or not content["datasets"]:
+        raise PlanError("must be given, each as [datasets.name]", ("datasets",))
+    with at("limits"):
+        known("limits", content.get("limits", {}), tuple(part.name for part in fields(Limits)))
+        limits = Limits(**content.get("limits", {}))
+    return Settings(
+        _place(content.get("ledger", "budget.db"), "ledger", folder),
+        _place(content.get("database", "curator.db"), "database", folder),
+        folder / str(content.get("designs", "designs")),
+        {name: dataset_from(name, values, folder) for name, values in content["datasets"].items()},
+        limits,
+    )
+
+
+def _place(value: Any, name: str, folder: Path) -> str:
+    if not isinstance(value, str) or not value:
+        raise PlanError("must be a file or a postgresql:// URL", (name,))
+    return value if "://" in value else str((folder / value).absolute())

@@ -1,0 +1,239 @@
+"""Means, shares and quantiles behind private reports, each with an interval."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from inbounds.local.collector import Collector
+from inbounds.local.estimates.bounded import bounded, two_sided
+from inbounds.local.estimates.estimate import Estimate, frame_of
+from inbounds.local.estimates.readings import Affine, affine, reading
+from inbounds.local.estimates.resampling import resampled
+from inbounds.local.reconstruct import Reconstruction
+from inbounds.local.reconstruct.channel import Geometric, Response
+from inbounds.numbers import Floats, Number, exact, whole
+from inbounds.query import Query
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+MOST_SHOWN = 10
+"""Labels in words, those with the largest shares."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What reports say about the people behind them: `mean`, `share`, `shares`, `quantile`, each an `Estimate`.
+
+    found: the reconstruction; its `distribution` is the estimate of the whole. A single share or mean is read without
+    bias where the law allows it sharply (labels; means of geometric reports), so that its interval covers as it
+    says; elsewhere it is that of the distribution, and its standard error is found by resampling. level: the
+    probability with which each interval covers. runs, seed: of the resampling.
+    """
+
+    found: Reconstruction
+    query: Query
+    level: float = 0.9
+    runs: int = 100
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ValueError(f"level must be between 0 and 1, got {self.level!r}; 0.9 is usual")
+        whole(self.runs, "runs", 2)
+        whole(self.seed, "seed", 0)
+
+    @property
+    def reports(self) -> int:
+        """How many reports there are."""
+        return round(self.found.reports)
+
+    @property
+    def distribution(self) -> Floats:
+        """The probability of each answer, estimated together."""
+        return self.found.distribution
+
+    def at(self, level: float) -> "Estimates":
+        """The same with other intervals."""
+        return replace(self, level=level)
+
+    # --- quantities ---------------------------------------------------------------------------------------
+
+    def mean(self) -> Estimate:
+        """The mean of the answers; without bias where the law is geometric or randomized response."""
+        values = self._numbers("a mean")
+        read = reading(self.found.problem.channel, values) if self._inverted else None
+        low, high = float(values[0]), float(values[-1])
+        if read is None:
+            value, error = float(self.distribution @ values), float((self._draws @ values).std(ddof=1))
+        else:
+            value, error = self._sum(read)
+        reach = two_sided(self.level) * error
+        ends = np.clip([value, value - reach, value + reach], low, high).tolist()
+        return Estimate("mean", ends[0], ends[1], ends[2], error, self.level, value)
+
+    def share(self, answers: Any = None, *, at_least: Number | None = None, at_most: Number | None = None) -> Estimate:
+        """The share of one answer, of several together, or of numbers from `at_least` up to `at_most`."""
+        chosen, name = self._chosen(answers, at_least, at_most)
+        if self._affine is not None and chosen.sum() == 1:
+            return self.shares()[int(np.flatnonzero(chosen)[0])]
+        weights = chosen.astype(np.float64)
+        read = reading(self.found.problem.channel, weights) if self._affine is not None else None
+        if read is None:
+            value, error = float(self.distribution @ weights), float((self._draws @ weights).std(ddof=1))
+            return self._within_one(name, value, error)
+        value, error = self._sum(read)
+        low, high = bounded(np.array([value]), lambda m: np.full_like(m, error), self.level)
+        clipped = min(max(value, 0.0), 1.0)
+        return Estimate(name, clipped, float(low[0]), float(high[0]), error, self.level, value)
+
+    def shares(self) -> list[Estimate]:
+        """The share of every answer, in their order. Read one by one, they need not sum to one."""
+        names = [f"share of {answer}" for answer in self.answers]
+        if self._affine is None:
+            errors = self._draws.std(axis=0, ddof=1).tolist()
+            each = zip(names, self.distribution.tolist(), errors, strict=True)
+            return [self._within_one(name, value, error) for name, value, error in each]
+        return self._read_shares(self._affine, names)
+
+    def quantile(self, at: Number) -> Estimate:
+        """The value below which a part `at` of the people lies, between the answers by straight lines.
+
+        Its interval holds the values at which the share of people below is not told from `at`.
+        """
+        part, values = float(exact(at, "at")), self._numbers("a quantile")
+        if not 0 < part < 1:
+            raise ValueError(f"at must be between 0 and 1, got {at!r}; 0.5 is the median")
+        value = _quantile(self.distribution, values, part)
+        error = float(np.std([_quantile(p, values, part) for p in self._draws], ddof=1))
+        reach = two_sided(self.level) * error
+        low, high = max(float(values[0]), value - reach), min(float(values[-1]), value + reach)
+        name = "median" if part == 0.5 else f"{part:g} quantile"
+        return Estimate(name, value, low, high, error, self.level, value)
+
+    @property
+    def answers(self) -> list[Any]:
+        """The answers, as they are called."""
+        if self.query.labels is not None:
+            return list(self.query.labels)
+        numbers = self.query.answers.floats().tolist()
+        return [int(number) if number.is_integer() else number for number in numbers]
+
+    # --- to look at ---------------------------------------------------------------------------------------
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One plain dictionary for each answer: its probability in the distribution, its share with the interval."""
+        return [
+            {"answer": answer, "probability": p, **_columns(share)}
+            for answer, p, share in zip(self.answers, self.distribution.tolist(), self.shares(), strict=True)
+        ]
+
+    def to_pandas(self) -> Any:
+        """`rows` as a pandas DataFrame."""
+        return frame_of(self.rows())
+
+    def plot(self) -> "Figure":
+        """The shares with their intervals (extra `figures`)."""
+        from inbounds.report.figures import intervals
+
+        return intervals({"": self.rows()}, ordered=self.query.ordered)
+
+    def summary(self) -> list[Estimate]:
+        """What is usually asked: mean, quartiles and median of numbers; the shares of labels."""
+        if not self.query.ordered:
+            return self.shares()
+        return [self.mean(), *(self.quantile(part) for part in (0.25, 0.5, 0.75))]
+
+    def __str__(self) -> str:
+        told = self.summary()
+        shown = told if self.query.ordered else sorted(told, key=lambda each: -each.value)[:MOST_SHOWN]
+        rest = [f"  … and {len(told) - len(shown)} more"] if len(shown) < len(told) else []
+        return "\n".join([f"{self.reports} reports", *(f"  {each}" for each in shown), *rest])
+
+    # --- inside -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _draws(self) -> Floats:
+        return resampled(self.found, self.runs, self.seed)
+
+    @cached_property
+    def _affine(self) -> Affine | None:
+        return affine(self.found.problem.channel, self.found.problem.q)
+
+    @property
+    def _inverted(self) -> bool:
+        """Whether a mean read without bias is as sharp as one by the likelihood: the noise is that of the reports."""
+        return isinstance(self.found.problem.channel, Geometric | Response)
+
+    def _sum(self, read: Floats) -> tuple[float, float]:
+        """Σ q u and its standard error."""
+        q, n = self.found.problem.q, self.found.reports
+        value = float(q @ read)
+        return value, float(np.sqrt(max(float(q @ (read - value) ** 2), 0.0) / max(n - 1, 1)))
+
+    def _read_shares(self, law: Affine, names: list[str]) -> list[Estimate]:
+        raw, n = law.shares, self.found.reports
+        low, high = bounded(raw, lambda shares: law.deviations(shares, n), self.level)
+        errors, values = law.deviations(np.clip(raw, 0, 1), n), np.clip(raw, 0, 1)
+        each = (part.tolist() for part in (values, low, high, errors))
+        fields = zip(names, *each, raw.tolist(), strict=True)
+        return [Estimate(name, v, lo, hi, error, self.level, x) for name, v, lo, hi, error, x in fields]
+
+    def _within_one(self, name: str, value: float, error: float) -> Estimate:
+        reach = two_sided(self.level) * error
+        return Estimate(name, value, max(0.0, value - reach), min(1.0, value + reach), error, self.level, value)
+
+    def _numbers(self, what: str) -> Floats:
+        if not self.query.ordered:
+            raise ValueError(f"labels have no order, so there is not {what} of them; ask for shares")
+        return self.query.answers.floats()
+
+    def _chosen(self, answers: Any, at_least: Number | None, at_most: Number | None) -> tuple[Any, str]:
+        """Flags of the answers meant, and what they are called together."""
+        if answers is None:
+            values = self._numbers("a range")
+            low = -np.inf if at_least is None else float(exact(at_least, "at_least"))
+            high = np.inf if at_most is None else float(exact(at_most, "at_most"))
+            if np.isinf([low, high]).all():
+                raise ValueError("share needs answers, at_least or at_most")
+            name = f"share of {f'{low:g}' if low > -np.inf else ''}..{f'{high:g}' if high < np.inf else ''}"
+            return (values >= low) & (values <= high), name
+        if at_least is not None or at_most is not None:
+            raise ValueError("share takes answers, or at_least and at_most, and not both")
+        wanted = [answers] if isinstance(answers, str) or not isinstance(answers, Iterable) else list(answers)
+        chosen = np.zeros(len(self.query.answers), dtype=np.bool_)
+        chosen[self.query.index(np.array(wanted))] = True
+        return chosen, f"share of {', '.join(map(str, wanted[:3]))}{' …' if len(wanted) > 3 else ''}"
+
+
+def _quantile(p: Floats, values: Floats, part: float) -> float:
+    """Where the distribution function, a straight line within each answer's cell, reaches `part`."""
+    edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, values[-1:]])
+    return float(np.interp(part, np.append(0.0, np.cumsum(p) / p.sum()), edges))
+
+
+def _columns(share: Estimate) -> dict[str, Any]:
+    named = share.to_json()
+    return {"share": named.pop("estimate"), **{key: named[key] for key in ("lower", "upper", "standard_error")}}
+
+
+def query_of(found: Reconstruction) -> Query:
+    if found.problem.query is None:
+        raise ValueError("estimates need a mechanism that names its answers; certify the matrix for a query first")
+    return found.problem.query
+
+
+def reconstruction_of(what: Any, options: dict[str, Any]) -> Reconstruction:
+    from inbounds.local.reconstruct import reconstruct
+
+    if isinstance(what, Reconstruction):
+        if options:
+            raise ValueError("a reconstruction is made already; give its options to ib.reconstruct")
+        return what
+    if not isinstance(what, Collector):
+        raise TypeError(f"estimate takes a Collector, Strata or a Reconstruction, got {type(what).__name__}")
+    return reconstruct(what, **options)

@@ -1,0 +1,83 @@
+"""Readings without bias: what each output counts for, so that the sum over reports is right on average.
+
+For weights w of the answers, u with Σ_i P[i, j]·u_i = w_j for every j makes Σ_i q_i·u_i an estimate of Σ_j w_j·p_j
+without bias, whatever the distribution p. Its variance for one report is Σ q u² - (Σ q u)².
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inbounds.errors import TooLarge
+from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, Response
+from inbounds.local.reconstruct.incidence import held
+from inbounds.local.reconstruct.sets import Sets
+from inbounds.local.reconstruct.systems import tridiagonal
+from inbounds.numbers import Floats
+
+RESIDUAL = 1e-9
+"""Bias that a reading may have, as a part of its largest weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """Shares read one by one: answer j's is (seen_j - base_j) / lift_j, seen_j the share of reports that support j."""
+
+    seen: Floats
+    base: Floats
+    lift: Floats
+
+    @property
+    def shares(self) -> Floats:
+        return np.asarray((self.seen - self.base) / self.lift)
+
+    def deviations(self, shares: Floats, reports: float) -> Floats:
+        """Standard deviations of the readings if these were the shares: supporting reports are binomial."""
+        seen = np.clip(self.base + self.lift * shares, 0.0, 1.0)
+        return np.asarray(np.sqrt(seen * (1 - seen) / reports) / self.lift)
+
+
+def affine(channel: Channel, q: Floats) -> Affine | None:
+    """The shares as affine functions of what was seen: under randomized response, and where reports name sets.
+
+    A report supports the answer that it names, or those in its set.
+    """
+    if isinstance(channel, Response) and (channel.lift > 0).all():
+        return Affine(q, channel.base, channel.lift)
+    if isinstance(channel, Sets):
+        seen = channel.held_by(q)
+        return Affine(seen, np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance))
+    return None
+
+
+def reading(channel: Channel, weights: Floats) -> Floats | None:
+    """u with P^T u = weights; None where there is none to RESIDUAL."""
+    found = _solved(channel, weights)
+    if found is None or not np.isfinite(found).all():
+        return None
+    missed = np.abs(channel.backward(found) - weights).max()
+    return found if missed <= RESIDUAL * max(1.0, float(np.abs(weights).max())) else None
+
+
+def _solved(channel: Channel, weights: Floats) -> Floats | None:
+    """Response: P^T u = 1·(base·u) + lift·u, so u = (w - c) / lift with c = base·u. Geometric: rows, K and columns.
+
+    Sets: a set holds its true label with probability hit, any other with probability chance.
+    """
+    if isinstance(channel, Response):
+        if not (channel.lift > 0).all():
+            return None
+        each = channel.base / channel.lift
+        c = float(each @ weights) / (1 + float(each.sum()))
+        return np.asarray((weights - c) / channel.lift)
+    if isinstance(channel, Sets):
+        within = held(channel.law.design, weights)
+        return np.asarray((within - channel.chance * weights.sum()) / (channel.hit - channel.chance))
+    if isinstance(channel, Geometric):
+        return np.asarray(tridiagonal(channel.bands, weights / channel.columns) / channel.rows)
+    if isinstance(channel, Dense) and channel.shape[0] == channel.shape[1]:
+        try:
+            return np.asarray(np.linalg.solve(channel.matrix.T, weights))
+        except (TooLarge, np.linalg.LinAlgError):
+            return None
+    return None

@@ -1,0 +1,88 @@
+"""Estimates of several strata side by side; what tells two of them apart."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+from inbounds.local.collector import Collector
+from inbounds.local.estimates.estimate import Estimate, frame_of
+from inbounds.local.estimates.estimates import Estimates, query_of, reconstruction_of
+from inbounds.local.reconstruct import Reconstruction
+from inbounds.local.strata import Strata
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class StrataEstimates(Mapping[Any, Estimates]):
+    """The estimates of each stratum; `table` asks all of them the same."""
+
+    by: tuple[str, ...]
+    parts: Mapping[Any, Estimates]
+
+    def __getitem__(self, stratum: Any) -> Estimates:
+        if stratum not in self.parts:
+            raise KeyError(f"stratum must be one of {', '.join(map(repr, self.parts))}, got {stratum!r}")
+        return self.parts[stratum]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def rows(self, what: Callable[[Estimates], Estimate] | None = None) -> list[dict[str, Any]]:
+        """A plain dictionary for each stratum and quantity; what: one quantity, such as `lambda e: e.mean()`."""
+        return [
+            {**self._key(stratum), "reports": part.reports, **each.to_json()}
+            for stratum, part in self.items()
+            for each in ([what(part)] if what else part.summary())
+        ]
+
+    def to_pandas(self, what: Callable[[Estimates], Estimate] | None = None) -> Any:
+        """`rows` as a pandas DataFrame."""
+        return frame_of(self.rows(what))
+
+    def plot(self) -> "Figure":
+        """The shares of all strata with their intervals (extra `figures`)."""
+        from inbounds.report.figures import intervals
+
+        ordered = next(iter(self.values())).query.ordered
+        return intervals({str(stratum): part.rows() for stratum, part in self.items()}, ordered=ordered)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{', '.join(map(str, self._key(key).values()))}: {part}" for key, part in self.items())
+
+    def _key(self, stratum: Any) -> dict[str, Any]:
+        return dict(zip(self.by, stratum if len(self.by) > 1 else (stratum,), strict=True))
+
+
+@overload
+def estimate(
+    what: Collector | Reconstruction, *, level: float = ..., runs: int = ..., seed: int = ..., **options: Any
+) -> Estimates: ...
+@overload
+def estimate(
+    what: Strata, *, level: float = ..., runs: int = ..., seed: int = ..., **options: Any
+) -> StrataEstimates: ...
+def estimate(
+    what: Collector | Strata | Reconstruction, *, level: float = 0.9, runs: int = 100, seed: int = 0, **options: Any
+) -> Estimates | StrataEstimates:
+    """Means, shares and quantiles with intervals, from collected reports or a reconstruction of them.
+
+    what: a `Collector`, `Strata`, for which the estimates of each stratum come back, or what `ib.reconstruct` gave.
+    level: how likely each interval covers. runs, seed: of the resampling behind intervals that have no formula.
+    options: those of `ib.reconstruct`.
+
+    >>> import inbounds as ib
+    >>> m = ib.catalog.randomized_response(ib.category(["no", "yes"]), "1.0986122886")
+    >>> reports = ib.Collector(m).add_counts(["no", "yes"], [6000, 4000])
+    >>> print(estimate(reports).share("yes"))
+    share of yes: 0.3 (90 % interval 0.2839 to 0.3161)
+    """
+    if isinstance(what, Strata):
+        parts = {key: estimate(part, level=level, runs=runs, seed=seed, **options) for key, part in what.items()}
+        return StrataEstimates(what.by, parts)
+    found = reconstruction_of(what, options)
+    return Estimates(found, query_of(found), level, runs, seed)

@@ -1,0 +1,203 @@
+"""Reports that stay: a person who is asked again sends what was sent before, so asking often reveals nothing more.
+
+A report is drawn once for each person and period and kept where the person is; until the period is over it is sent
+again, whatever the person's value has become. When a report is drawn does not depend on any value, so everything a
+person ever sends in `periods` periods is `periods` independent reports: its ratio between any two people, and between
+any two courses of a life, is at most the ratio of one report to the power `periods`.
+
+Reports that are kept for each value instead, and drawn anew when the value changes, promise no such thing: two
+different reports prove that the value changed.
+"""
+
+import math
+import os
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.errors import PassportError
+from inbounds.files import Kind
+from inbounds.local.client import Randomizer
+from inbounds.local.collector import fingerprint
+from inbounds.local.statement import Statement, product_above, spoken_ratio
+from inbounds.local.survey import Survey, SurveyStatement
+from inbounds.numbers import whole
+from inbounds.trusted.incoming import as_array, kind_of, read
+
+MEMORY = Kind("memory", "inbounds memory")
+
+Draw = Callable[[list[int]], list[Any]]
+"""Fresh reports for the people at these places."""
+
+
+@dataclass(eq=False)
+class Memory:
+    """Reports that were sent, by period and person; in a file if there is a path, else while the process lives.
+
+    law: the fingerprint of what draws them; a memory is for one law. With a path every fresh report is on disk before
+    it is returned. One process at a time: two that draw for one person would send two reports.
+    """
+
+    law: str
+    path: Path | None = None
+    periods: dict[str, dict[Hashable, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str] | None, law: str) -> "Memory":
+        """What is kept under the path; an empty memory if nothing is."""
+        if path is None or not Path(path).exists():
+            return cls(law, None if path is None else Path(path))
+        content = MEMORY.read(path)
+        if content.get("law") != law:
+            raise PassportError("the memory is of reports by another law, which a new one would come on top of")
+        return cls(law, Path(path), dict(_periods(content.get("periods"))))
+
+    def recall(self, period: str, people: Sequence[Hashable], draw: Draw) -> list[Any]:
+        """The report of each person in this period, drawn for those that have none yet, and kept before it is sent."""
+        kept = self.periods.setdefault(period, {})
+        first = {person: place for place, person in reversed(list(enumerate(people))) if person not in kept}
+        if first:
+            fresh = dict(zip(first, draw(list(first.values())), strict=True))
+            if self.path is not None:
+                self._save({**self.periods, period: {**kept, **fresh}})
+            kept.update(fresh)
+        return [kept[person] for person in people]
+
+    def _save(self, periods: Mapping[str, Mapping[Hashable, Any]]) -> None:
+        rows = {name: [list(kept), list(kept.values())] for name, kept in periods.items()}
+        assert self.path is not None
+        MEMORY.write({"law": self.law, "periods": rows}, self.path)
+
+
+def _periods(content: Any) -> Iterator[tuple[str, dict[Hashable, Any]]]:
+    for period, rows in content.items() if isinstance(content, dict) else ():
+        if not (isinstance(rows, list) and len(rows) == 2 and all(isinstance(row, list) for row in rows)):
+            raise PassportError("the memory is malformed: a period must be a list of people and one of their reports")
+        people, reports = rows
+        if len(people) != len(reports) or not all(type(person) in (str, int) for person in people):
+            raise PassportError("the memory is malformed: every person must have a name and a report")
+        yield period, dict(zip(people, reports, strict=True))
+
+
+@dataclass(frozen=True)
+class PermanentStatement:
+    """What everything a person ever sends promises, however often it is sent."""
+
+    once: Statement | SurveyStatement
+    periods: int
+
+    @property
+    def ldp(self) -> float:
+        """The least epsilon of epsilon-LDP over all periods; rounded up."""
+        total = self.once.ldp * self.periods
+        return total if self.periods == 1 else math.nextafter(total, math.inf)
+
+    def worst_ratio(self) -> float:
+        """The worst ratio of the probabilities of all that is sent, over any two courses of values."""
+        return product_above([self.once.worst_ratio()] * self.periods)
+
+    def __str__(self) -> str:
+        times = "however often it is sent" if self.periods == 1 else f"over {self.periods} periods"
+        first = (
+            f"any two people: probabilities of all that is sent, {times}, within a ratio of {spoken_ratio(self.ldp)}"
+        )
+        return f"{first} ({self.ldp:.6g}-LDP)\none report: {self.once}"
+
+
+@dataclass(frozen=True, eq=False)
+class Permanent:
+    """A client that reports once in each period and then repeats itself; for at most `periods` periods."""
+
+    client: Randomizer | Survey
+    memory: Memory
+    periods: int = 1
+
+    @property
+    def privacy(self) -> PermanentStatement:
+        """What this promises to each person."""
+        return PermanentStatement(self.client.privacy, self.periods)
+
+    def __call__(self, values: Any, people: Any = None, *, period: str = "") -> Any:
+        """Reports; of one value, or of many with the id of each person, a text or a whole number.
+
+        For a survey, `values` are answers by attribute. Values of people who have reported are not looked at.
+        """
+        self._check(period)
+        single = people is None
+        named: list[Hashable] = [""] if single else _ids(people)
+        columns = self._columns(values, single, len(named))
+
+        def draw(places: list[int]) -> list[Any]:
+            chosen = {name: column[places] for name, column in columns.items()}
+            if isinstance(self.client, Survey):
+                return _records(self.client.arrays(chosen))
+            return list(self.client.array(chosen[""]).tolist())
+
+        found = self.memory.recall(period, named, draw)
+        if not isinstance(self.client, Survey):
+            return found[0] if single else np.array(found)
+        return found[0] if single else {name: _column(found, name) for name in self.client.mechanisms}
+
+    def _check(self, period: str) -> None:
+        known = self.memory.periods
+        if not isinstance(period, str):
+            raise TypeError(f"period must be a text such as '2026', got {type(period).__name__}")
+        if period not in known and len(known) >= self.periods:
+            raise ValueError(
+                f"period must be one of the {self.periods} that were promised, got another one, {period!r}; every "
+                "further period is a further report, so promise more of them beforehand"
+            )
+
+    def _columns(self, values: Any, single: bool, size: int) -> dict[str, NDArray[Any]]:
+        given = dict(values) if isinstance(self.client, Survey) else {"": values}
+        columns = {name: np.atleast_1d(_array(each)) for name, each in given.items()}
+        if any(column.shape != (size,) for column in columns.values()):
+            wanted = "one value" if single else f"one value for each of {size} people"
+            raise ValueError(f"values must be {wanted}; give the ids of people for more")
+        return columns
+
+
+def permanent(
+    client: Randomizer | Survey, path: str | os.PathLike[str] | None = None, *, periods: int = 1
+) -> Permanent:
+    """A client whose reports stay: drawn once for each person and period, then sent again however often asked.
+
+    client: `ib.local.randomizer(mechanism)` or a `Survey`. path: where the reports are kept, on the person's side;
+    without it, in the memory of this process, for simulations. periods: how many different ones there may ever be.
+
+    >>> import inbounds as ib
+    >>> client = permanent(ib.local.randomizer(ib.catalog.randomized_response(ib.category(["no", "yes"]), 1)))
+    >>> len({client("yes") for _ in range(100)}), round(client.privacy.ldp, 6)
+    (1, 1.0)
+    """
+    if not isinstance(client, Randomizer | Survey):
+        raise TypeError(f"client must be a Randomizer or a Survey, got {type(client).__name__}")
+    law = client.fingerprint if isinstance(client, Survey) else fingerprint(client.mechanism)
+    return Permanent(client, Memory.at(path, law), whole(periods, "periods", 1))
+
+
+def _ids(people: Any) -> list[Hashable]:
+    found = _array(people).ravel().tolist()
+    if not all(type(person) in (str, int) for person in found):
+        raise TypeError("people must be named by texts or whole numbers; at least one is not")
+    return found
+
+
+def _array(values: Any) -> NDArray[Any]:
+    kind = kind_of(values)
+    return read(values) if kind is None else as_array(kind, values)
+
+
+def _records(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, Any]]:
+    names = list(columns)
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [{name: report for name, report in zip(names, row, strict=True) if report is not None} for row in rows]
+
+
+def _column(records: Sequence[Mapping[str, Any]], name: str) -> NDArray[Any]:
+    values = [record.get(name) for record in records]
+    return np.array(values, dtype=object) if None in values else np.array(values)

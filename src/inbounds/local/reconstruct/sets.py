@@ -1,0 +1,66 @@
+"""Reports that name sets of labels, as a channel."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from inbounds.errors import TooLarge
+from inbounds.local.reconstruct.channel import Slack
+from inbounds.local.reconstruct.incidence import held, holding
+from inbounds.local.reconstruct.systems import System
+from inbounds.mechanism.labels.law import Blocks
+from inbounds.numbers import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Sets:
+    """P[i, j] = high where block i holds label j, else low; applied by the fast transforms of the design.
+
+    The weights of blocks of one kind differ by one part in 2^38 at most, less than the rounding that is allowed for.
+    """
+
+    law: Blocks
+    solvable = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.law.design.blocks, self.law.design.labels
+
+    @property
+    def slack(self) -> Slack:
+        return Slack.none(self.law.design.blocks)
+
+    @cached_property
+    def _weights(self) -> tuple[float, float]:
+        """low, and high - low."""
+        design, hit = self.law.design, self.law.hit
+        low = (1 - hit) / (design.blocks - design.holding)
+        return float(low), float(hit / design.holding - low)
+
+    def forward(self, p: Floats) -> Floats:
+        low, lift = self._weights
+        return np.asarray(low * p.sum() + lift * held(self.law.design, p))
+
+    def backward(self, x: Floats) -> Floats:
+        low, lift = self._weights
+        return np.asarray(low * x.sum() + lift * holding(self.law.design, x))
+
+    @property
+    def hit(self) -> float:
+        return float(self.law.hit)
+
+    @property
+    def chance(self) -> float:
+        return float(self.law.chance)
+
+    def held_by(self, counts: Floats) -> Floats:
+        """How many of the reports hold each label."""
+        return holding(self.law.design, counts)
+
+    def invert(self, q: Floats) -> Floats:
+        """The unbiased estimate (c - chance) / (hit - chance), c the share of reports whose set holds the label."""
+        return np.asarray((self.held_by(q) - self.chance * q.sum()) / (self.hit - self.chance))
+
+    def system(self, curvature: Floats, theta: Floats) -> System:
+        raise TooLarge("reports of sets have no fast Newton step; use acceleration='squarem'")

@@ -1,0 +1,102 @@
+"""Shares of many labels, each drawn towards what its reports cannot tell apart: empirical Bayes.
+
+Every label's count is binomial, c ~ Bin(n, s(p)) with s(p) = chance + (hit - chance)·p, whatever the other labels do.
+The distribution G of the shares over the labels is estimated first, as the mixture under which all counts are most
+likely (Kiefer and Wolfowitz 1956); the estimate of a share is its mean given the label's own count (Robbins 1956;
+Jiang and Zhang 2009). Where reports are few it makes undetected labels alike instead of zero or noise; where they are
+many it is the unbiased estimate.
+"""
+
+import numpy as np
+
+from inbounds.local.reconstruct.linear import onto_simplex
+from inbounds.numbers import Floats, Ints
+
+FEWEST_STEPS, MOST_STEPS, ENOUGH = 15, 5000, 1e-4
+"""Updates of the mixture: one for two labels, within these limits, since few labels would be taken too literally; none
+after one that gains less than ENOUGH in the log-likelihood of all labels."""
+
+FEW = 30
+"""With so many labels the estimate is half way between the mean share and the projection; the more, the nearer to the
+mean, since fewer labels tell less of how shares are distributed."""
+
+BULK, FINE = 6.0, 6
+"""Shares up to so many standard deviations are a grid of so many points for each."""
+
+LARGE = 100
+"""So many of the largest estimates, and as many quantiles of the others beyond the grid, are points of their own."""
+
+KNOWN = 3.0
+"""Shares above so many standard deviations are well known."""
+
+DISTINCT = 4096
+"""Counts that are told apart; more are put together by a fraction of their standard deviation."""
+
+
+def shrunk(held: Floats, reports: float, hit: float, chance: float) -> Floats:
+    """The estimated distribution over labels of which `held` of the reports hold each one.
+
+    hit, chance: the probability that a report holds the true label, and that it holds another one.
+    Between the mean share and the unbiased estimate's projection. O(labels + distinct counts · points).
+    """
+    raw = (held / reports - chance) / (hit - chance)
+    trust = len(raw) / (len(raw) + FEW)
+    return np.asarray(trust * _mean_shares(held, raw, reports, hit, chance) + (1 - trust) * onto_simplex(raw))
+
+
+def _mean_shares(held: Floats, raw: Floats, reports: float, hit: float, chance: float) -> Floats:
+    """The mean of each share given its own count, where counts do not tell it well; they sum to one."""
+    counts, places, times = np.unique(_told_apart(held, reports, chance), return_inverse=True, return_counts=True)
+    spread = float(np.sqrt(chance * (1 - chance) / reports)) / (hit - chance)
+    points = _points(raw, spread)
+    seen = np.clip(chance + (hit - chance) * points, 1e-300, 1 - 1e-16)
+    logs = counts[:, None] * np.log(seen) + (reports - counts)[:, None] * np.log1p(-seen)
+    likely = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights = _mixture(likely, times)
+    means = likely @ (weights * points) / (likely @ weights)
+    return _summing_to_one(np.where(raw > BULK * spread, raw, means[places]), spread)
+
+
+def _told_apart(held: Floats, reports: float, chance: float) -> Floats:
+    counts = np.rint(held)
+    if len(np.unique(counts)) <= DISTINCT:
+        return counts
+    step = max(1.0, np.sqrt(reports * chance * (1 - chance)) / 16)
+    return np.asarray(np.rint(counts / step) * step)
+
+
+def _points(raw: Floats, spread: float) -> Floats:
+    """Where shares may lie: a grid over what could be noise, then the estimates themselves."""
+    edge = min(BULK * spread, 1.0)
+    beyond = np.sort(raw[raw > edge])[::-1]
+    rest = beyond[LARGE:]
+    quantiles = np.quantile(rest, np.linspace(0, 1, 2 * LARGE)) if len(rest) else rest
+    grid = np.linspace(0, edge, int(BULK * FINE) + 1)
+    return np.unique(np.minimum(np.concatenate([grid, [1 / len(raw)], quantiles, beyond[:LARGE]]), 1.0))
+
+
+def _summing_to_one(means: Floats, spread: float) -> Floats:
+    """The same where all shares sum to one: what the well-known ones leave is shared out among the others.
+
+    The counts alone know the sum of many small shares far less well than that.
+    """
+    known = means > KNOWN * spread
+    left = 1 - means[known].sum()
+    small = means * ~known
+    if left <= 0 or not small.sum() > 0:
+        return onto_simplex(means * known)
+    return np.where(known, means, small * (left / small.sum()))
+
+
+def _mixture(likely: Floats, times: Ints) -> Floats:
+    """The weights of the points under which the counts are most likely, by expectation and maximization."""
+    labels, shares = times.sum(), times / times.sum()
+    weights = np.full(likely.shape[1], 1 / likely.shape[1])
+    before = -np.inf
+    for _ in range(int(np.clip(labels // 2, FEWEST_STEPS, MOST_STEPS))):
+        mixed = likely @ weights
+        now = float(shares @ np.log(mixed))
+        if (now - before) * labels < ENOUGH:
+            break
+        before, weights = now, weights * ((shares / mixed) @ likely)
+    return np.asarray(weights / weights.sum())

@@ -1,0 +1,19 @@
+"""What a mechanism on one person's value reports: one of the query's outputs, or the number of a set of labels."""
+
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.labels import LabelMechanism
+from inbounds.query import Query, category
+
+LocalMechanism = Mechanism | LabelMechanism
+
+
+def reports_of(mechanism: LocalMechanism) -> Query:
+    """A query whose outputs are the possible reports, in their order."""
+    return category(mechanism.outputs) if isinstance(mechanism, LabelMechanism) else mechanism.query
+
+
+def as_local(mechanism: object, what: str) -> LocalMechanism:
+    """The mechanism itself; anything else is refused in words that begin with what it was for."""
+    if not isinstance(mechanism, Mechanism | LabelMechanism):
+        raise TypeError(f"{what} a Mechanism, got {type(mechanism).__name__}")
+    return mechanism

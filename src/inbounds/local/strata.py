@@ -1,0 +1,72 @@
+"""Strata: the reports of several groups of people, each with its own collector."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from inbounds.local.collector import Collector
+
+
+@dataclass(frozen=True, eq=False)
+class Strata(Mapping[Any, Collector]):
+    """Collectors by stratum: a value of the column `by`, or a tuple of values where there are several.
+
+    Strata are public: what tells people apart here is not randomized. Small ones come with wide intervals and no
+    other harm, since every report is private by itself.
+    """
+
+    by: tuple[str, ...]
+    collectors: Mapping[Any, Collector]
+
+    def __post_init__(self) -> None:
+        if any(_missing(key) for key in self.collectors):
+            raise ValueError("strata must not be missing; give those people a stratum such as 'not stated'")
+
+    @classmethod
+    def of(cls, by: Sequence[str], collectors: Mapping[Any, Collector]) -> "Strata":
+        """In the order of their names."""
+        ordered = sorted(collectors.items(), key=lambda item: (str(type(item[0])), item[0]))
+        return cls(tuple(by), MappingProxyType(dict(ordered)))
+
+    def __getitem__(self, stratum: Any) -> Collector:
+        if stratum not in self.collectors:
+            raise KeyError(f"stratum must be one of {', '.join(map(repr, self.collectors))}, got {stratum!r}")
+        return self.collectors[stratum]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.collectors)
+
+    def __len__(self) -> int:
+        return len(self.collectors)
+
+    def merge(self, other: "Strata") -> "Strata":
+        """The reports of both, stratum by stratum; a stratum may be in one of them only."""
+        if not isinstance(other, Strata) or other.by != self.by:
+            raise ValueError(
+                f"strata must be by the same columns to be merged, got {getattr(other, 'by', other)!r:.60}"
+            )
+        keys = {**self.collectors, **other.collectors}
+        return Strata.of(self.by, {key: _both(self.get(key), other.get(key)) for key in keys})
+
+    __add__ = merge
+
+    @property
+    def total(self) -> Collector:
+        """All strata together."""
+        return Collector.merged(self.collectors.values())
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{key!r}: {collector.total}" for key, collector in self.items())
+        return f"<Strata by {', '.join(self.by)}: {sizes} reports>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Strata.of, (self.by, dict(self.collectors))
+
+
+def _both(one: Collector | None, other: Collector | None) -> Collector:
+    return Collector.merged([collector for collector in (one, other) if collector is not None])
+
+
+def _missing(key: Any) -> bool:
+    return any(_missing(part) for part in key) if isinstance(key, tuple) else key is None or key != key

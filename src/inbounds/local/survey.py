@@ -1,0 +1,142 @@
+"""Several attributes of one person: what their reports promise together, all asked or one of them by lot."""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inbounds.local.client import Outside, Randomizer
+from inbounds.local.collector import Collector, fingerprint
+from inbounds.local.engines import collect, engine_of, selected
+from inbounds.local.reports import LocalMechanism, as_local
+from inbounds.local.statement import Statement, privacy, product_above, spoken_ratio
+from inbounds.local.strata import Strata
+from inbounds.trusted.incoming import read
+from inbounds.trusted.sample import entropy
+
+Ask = Literal["all", "one"]
+Columns = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class SurveyStatement:
+    """What all of one person's reports promise together.
+
+    ask "all": the probabilities of reports about different attributes multiply, and so do their ratios. ask "one":
+    which attribute is reported does not depend on the answers, and a report about it has the ratio of that one.
+    """
+
+    statements: Mapping[str, Statement]
+    ask: Ask
+
+    def worst_ratio(self) -> float:
+        """The worst ratio of the probabilities of what one person sends, under any two people; rounded up."""
+        worst = [statement.worst_ratio() for statement in self.statements.values()]
+        return max(worst) if self.ask == "one" else product_above(worst)
+
+    @property
+    def ldp(self) -> float:
+        """The least epsilon of epsilon-LDP for the person as a whole; rounded up."""
+        parts = [statement.ldp for statement in self.statements.values()]
+        return max(parts) if self.ask == "one" else math.nextafter(math.fsum(parts), math.inf)
+
+    def __str__(self) -> str:
+        how = "all attributes are reported" if self.ask == "all" else "one attribute is reported, drawn by lot"
+        first = f"any two people: probabilities of all reports within a ratio of {spoken_ratio(self.ldp)}"
+        parts = (f"  people who differ in {name} alone: {each}" for name, each in self.statements.items())
+        return "\n".join([f"{first} ({self.ldp:.6g}-LDP); {how}", *parts])
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """A client for several attributes: each by its own mechanism; all of them, or one that is drawn by lot.
+
+    Call it with a person's answers by attribute: what comes back is what leaves the person.
+    """
+
+    mechanisms: Mapping[str, LocalMechanism]
+    ask: Ask = "all"
+    outside: Outside = "refuse"
+
+    def __post_init__(self) -> None:
+        if self.ask not in ("all", "one"):
+            raise ValueError(f"ask must be 'all' or 'one', got {self.ask!r}")
+        if not self.mechanisms or not all(isinstance(name, str) for name in self.mechanisms):
+            raise ValueError("a survey needs at least one attribute, each with a name and a mechanism")
+        object.__setattr__(self, "mechanisms", MappingProxyType(dict(self.mechanisms)))
+        self.clients  # noqa: B018 - refuses what is no mechanism
+
+    @cached_property
+    def clients(self) -> dict[str, Randomizer]:
+        def outside(mechanism: LocalMechanism) -> Outside:
+            return self.outside if as_local(mechanism, "a survey asks by").query.ordered else "refuse"
+
+        return {name: Randomizer(each, outside(each)) for name, each in self.mechanisms.items()}
+
+    @property
+    def privacy(self) -> SurveyStatement:
+        """What this promises to each person."""
+        return SurveyStatement({name: privacy(each) for name, each in self.mechanisms.items()}, self.ask)
+
+    @property
+    def fingerprint(self) -> str:
+        """A name for all laws together, and for how they are asked."""
+        parts = [self.ask, *(f"{name} {fingerprint(each)}" for name, each in self.mechanisms.items())]
+        return hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+    def __call__(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """One person's reports by attribute; of the attributes that were not drawn there is none."""
+        reports = self.arrays({name: np.atleast_1d(read(answers[name])) for name in self._all_of(answers)})
+        return {name: column.tolist()[0] for name, column in reports.items() if column.tolist()[0] is not None}
+
+    def arrays(self, columns: Columns) -> dict[str, NDArray[Any]]:
+        """Reports of many people, a column for each attribute; None where a person was not asked for it."""
+        names = self._all_of(columns)
+        sizes = {len(columns[name]) for name in names}
+        if len(sizes) != 1:
+            raise ValueError(f"columns must have one value for each person, got {sorted(sizes)} values")
+        drawn = (entropy(sizes.pop()) % np.uint64(len(names))).astype(np.int64) if self.ask == "one" else None
+        found = {}
+        for place, name in enumerate(names):
+            reports = self.clients[name].array(columns[name])  # all are drawn, so that no refusal tells the lot
+            found[name] = reports if drawn is None else _only(drawn == place, reports)
+        return found
+
+    def randomize(self, table: Any, *, keep: Sequence[str] = ()) -> Any:
+        """A table of reports; other columns stay behind unless kept. As `ib.local.randomize`, for all attributes."""
+        from inbounds.local.survey_tables import surveyed
+
+        engine = engine_of(table)
+        return surveyed(selected(table, engine, list(self.mechanisms), keep), engine, self)
+
+    def collect(
+        self, table: Any, *, by: str | Sequence[str] | None = None, shard: str | None = None
+    ) -> dict[str, Collector | Strata]:
+        """The reports of every attribute, counted by the table's engine; by: as for `ib.local.collect`."""
+        asked = "all" if self.ask == "all" else "some"
+        named = {name: None if shard is None else f"{shard}: {name}" for name in self.mechanisms}
+        return {
+            name: collect(table, name, each, by=by, shard=named[name], asked=asked)  # type: ignore[arg-type]
+            for name, each in self.mechanisms.items()
+        }
+
+    def _all_of(self, given: Mapping[str, Any]) -> list[str]:
+        missing = [name for name in self.mechanisms if name not in given]
+        if missing:
+            raise ValueError(
+                f"answers must have all of {', '.join(map(repr, self.mechanisms))}; {missing[0]!r} is not there"
+            )
+        return list(self.mechanisms)
+
+
+def _only(chosen: NDArray[np.bool_], reports: NDArray[Any]) -> NDArray[Any]:
+    """The reports that were chosen, None in place of the others."""
+    found = np.full(reports.shape, None, dtype=object)
+    found[chosen] = reports[chosen]
+    return found

@@ -1,0 +1,106 @@
+"""Several attributes of one person planned together: report all of them with less of epsilon each, or one by lot."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from inbounds.local.planner import CollectionPlan, plan
+from inbounds.local.statement import epsilon as calibrated
+from inbounds.local.statement import spoken_ratio
+from inbounds.local.survey import Ask, Survey
+from inbounds.numbers import Number, as_epsilon, whole
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyPlan:
+    """The plans of all attributes under both ways to ask, at one ratio between any two people; the better is chosen.
+
+    all_of_them: everybody reports each of d attributes at epsilon / d. one_by_lot: everybody reports one of them, drawn
+    by lot, at epsilon, so that each has a d-th of the reports.
+    """
+
+    epsilon: Fraction
+    reports: int
+    all_of_them: Mapping[str, CollectionPlan]
+    one_by_lot: Mapping[str, CollectionPlan]
+
+    @property
+    def gain(self) -> float:
+        """The errors of one by lot over those of all of them, the geometric mean over the attributes."""
+        logs = [
+            math.log(self.one_by_lot[name].better.error / each.better.error) for name, each in self.all_of_them.items()
+        ]
+        return math.exp(math.fsum(logs) / len(logs))
+
+    @property
+    def better(self) -> Ask:
+        """How to ask: by lot where that makes errors smaller."""
+        return "one" if self.gain < 1 else "all"
+
+    def plans(self, ask: Ask | None = None) -> Mapping[str, CollectionPlan]:
+        """The plan of each attribute under the better way, or the one that is named."""
+        return self.one_by_lot if (ask or self.better) == "one" else self.all_of_them
+
+    def survey(self, ask: Ask | None = None) -> Survey:
+        """The client that was planned."""
+        chosen = ask or self.better
+        return Survey({name: each.mechanism() for name, each in self.plans(chosen).items()}, chosen)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        ways = {"all": self.all_of_them, "one": self.one_by_lot}
+        return {
+            "log_worst_ratio": float(self.epsilon),
+            "reports": self.reports,
+            "better": self.better,
+            **{ask: {name: each.better.to_json() for name, each in plans.items()} for ask, plans in ways.items()},
+        }
+
+    def __str__(self) -> str:
+        ratio = spoken_ratio(float(self.epsilon))
+        lines = [f"any two people within a ratio of {ratio}, all attributes together; {self.reports} people"]
+        words: dict[Ask, str] = {"all": "all attributes from everybody", "one": "one attribute by lot from everybody"}
+        for ask in sorted(words, key=lambda ask: ask != self.better):
+            lines.append(f"  {words[ask]}{' (better)' if ask == self.better else ''}")
+            lines += [f"    {name}: {each.better}" for name, each in self.plans(ask).items()]
+        return "\n".join(lines)
+
+
+def plan_survey(
+    attributes: Mapping[str, Any],
+    epsilon: Number | None = None,
+    *,
+    reports: int,
+    ratio: Number | None = None,
+    truth: Mapping[str, ArrayLike] | None = None,
+    runs: int = 20,
+    seed: int = 0,
+) -> SurveyPlan:
+    """Which way to ask several attributes of one person, and by which mechanisms.
+
+    attributes: for each name what `ib.local.plan` takes, e.g. {"score": (0, 100), "drink": ["tea", "coffee"]}. ratio or
+    epsilon: between any two people, all their attributes together. reports: how many people there are. truth: the
+    distributions expected, by attribute. Both ways are simulated; in each an attribute has its own best mechanism.
+
+    >>> found = plan_survey({"vote": ["a", "b"], "drink": ["tea", "coffee", "water"]}, 1, reports=10_000, runs=5)
+    >>> found.better, round(found.survey().privacy.ldp, 6)
+    ('one', 1.0)
+    """
+    if not attributes:
+        raise ValueError("attributes must be at least one")
+    if (epsilon is None) == (ratio is None):
+        raise ValueError("a survey needs either epsilon or a ratio, and not both")
+    total = calibrated(ratio) if ratio is not None else as_epsilon(epsilon)  # type: ignore[arg-type]
+    people, d = whole(reports, "reports", len(attributes)), len(attributes)
+
+    def planned(name: str, share: Fraction, size: int) -> CollectionPlan:
+        expected = (truth or {}).get(name)
+        return plan(attributes[name], share, reports=size, truth=expected, runs=runs, seed=seed)
+
+    every = {name: planned(name, total / d, people) for name in attributes}
+    lots = {name: planned(name, total, people // d) for name in attributes}
+    return SurveyPlan(total, people, every, lots)

@@ -1,0 +1,103 @@
+"""Two-weight laws over sets of labels: a report names a set, likelier one that holds the truth."""
+
+import operator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from inbounds.errors import NotADistribution
+from inbounds.mechanism.law import RATIO_BOUND
+from inbounds.numbers import float_above
+from inbounds.query import Everyone, Query
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.trusted.certify import block_weights, check_blocks
+from inbounds.trusted.designs import Affine, Planes, Subsets
+from inbounds.trusted.sample import BlockSampler
+
+LabelDesign = Subsets | Affine | Planes
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A set of the design that holds the truth with weight `inside` over 2**62, else one that does not; which of
+    them does not depend on the truth."""
+
+    design: LabelDesign
+    inside: int
+
+    def __post_init__(self) -> None:
+        if type(self.design) not in (Subsets, Affine, Planes):  # subclasses could lie
+            raise TypeError("a law over sets of labels is made of Subsets, Affine or Planes")
+        object.__setattr__(self, "inside", int(operator.index(self.inside)))
+
+    def check(self, query: Query, epsilon: Fraction) -> None:
+        if not isinstance(query.neighbours, Everyone) or len(query.answers) != self.design.labels:
+            raise NotADistribution("sets of labels need a label for each answer, any two of which are neighbours")
+        check_blocks(self.design.blocks, self.design.holding, self.inside, epsilon)
+
+    @property
+    def hit(self) -> Fraction:
+        """The probability that the set holds the true label."""
+        return Fraction(self.inside, TOTAL)
+
+    @property
+    def chance(self) -> Fraction:
+        """The probability that it holds another one: shared / holding of the sets that hold the truth, and
+        (holding - shared) / (blocks - holding) of the others.
+
+        As if every set of its kind were equally likely, which holds to one part in 2**38.
+        """
+        design = self.design
+        others = Fraction(design.holding - design.shared, design.blocks - design.holding)
+        return self.hit * Fraction(design.shared, design.holding) + (1 - self.hit) * others
+
+    def variance(self, share: Fraction) -> Fraction:
+        """Of the estimated share of a label that has this share, times the number of reports.
+
+        c / n with c the reports whose set holds the label has the mean s = chance + (hit - chance)·share, so
+        (c / n - chance) / (hit - chance) is unbiased with variance s·(1 - s) / (hit - chance)² / n.
+        """
+        lift = self.hit - self.chance
+        seen = self.chance + lift * share
+        return seen * (1 - seen) / lift**2
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        """The largest ratio of any report's probabilities under two labels."""
+        least, most = block_weights(self.design.blocks, self.design.holding, self.inside)
+        return Fraction(most, least)
+
+    def ratio_within(self, query: Query, steps: int) -> float:
+        """The same for labels, which have no distance, however far apart their places are."""
+        return float_above(self.worst_ratio) if steps else 1.0
+
+    def proof_steps(self) -> list[str]:
+        """What `check` established, for a reader."""
+        design = self.design
+        return [
+            f"each label lies in {design.holding} of {design.blocks} sets; one of these is reported with probability "
+            f"{self.inside}/2^62, else one of the others",
+            "which one of them is a draw of 2^62 modulo their number, so every report's probability under every label "
+            "is a whole multiple of 2^-124",
+            "the largest is at most p/2^128 times the smallest",
+            RATIO_BOUND,
+        ]
+
+    def canonical_bytes(self) -> bytes:
+        """The numbers of the law, for digests."""
+        return f"|{self.design!r}|{self.inside}|".encode()
+
+    @cached_property
+    def sampler(self) -> BlockSampler:
+        return BlockSampler(self.design, self.inside)
+
+
+def tight_blocks(design: LabelDesign, epsilon: Fraction) -> Blocks:
+    """The greatest weight of the sets that hold the truth that epsilon allows.
+
+    With u = ceil(2**62 / holding) and v = floor(2**62 / (blocks - holding)) it is the largest i with
+    i · u · 2**128 <= p · (2**62 - i) · v.
+    """
+    p = ratio_below(epsilon, Fraction(1))
+    u, v = -(-TOTAL // design.holding), TOTAL // (design.blocks - design.holding)
+    return Blocks(design, p * v * TOTAL // ((u << EXP_BITS) + p * v))

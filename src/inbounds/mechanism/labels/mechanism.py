@@ -1,0 +1,98 @@
+"""LabelMechanism: a law over sets of labels that passed the checker. There is no other way to make one."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from inbounds.mechanism.audit import log_above
+from inbounds.mechanism.labels import passport
+from inbounds.mechanism.labels.law import Blocks
+from inbounds.mechanism.origin import Origin
+from inbounds.numbers import Number, as_epsilon, decimal, exact, float_above, whole
+from inbounds.query import Query
+from inbounds.trusted.sample import Draws, entropy, report, simulated
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+
+@dataclass(frozen=True)
+class LabelMechanism:
+    """A private mechanism for one person's label whose reports are numbers of sets of labels.
+
+    Formal guarantee: for any two labels j, k and every report i, Pr[i | j] <= exp(epsilon) · Pr[i | k], checked in
+    integers when the object is made.
+    """
+
+    query: Query
+    epsilon: Fraction
+    law: Blocks
+    origin: Origin
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
+        if type(self.query) is not Query or type(self.law) is not Blocks:  # subclasses could lie
+            raise TypeError("a label mechanism is made of a Query and a law of Blocks")
+        self.law.check(self.query, self.epsilon)
+
+    def __init_subclass__(cls) -> None:
+        raise TypeError("a LabelMechanism cannot be subclassed: a subclass could leave out the check")
+
+    def __reduce__(self) -> tuple[type["LabelMechanism"], tuple[Any, ...]]:
+        return LabelMechanism, (self.query, self.epsilon, self.law, self.origin)
+
+    def __hash__(self) -> int:
+        return hash((self.query, self.epsilon, self.law))
+
+    def __repr__(self) -> str:
+        return (
+            f"<LabelMechanism {self.origin} for {self.query!r}, epsilon={decimal(self.epsilon)}, "
+            f"{self.outputs} × {len(self.query.answers)}>"
+        )
+
+    @property
+    def outputs(self) -> int:
+        """How many reports are possible: 0..outputs-1."""
+        return self.law.design.blocks
+
+    def effective_epsilon(self) -> float:
+        """The tight privacy loss of this very mechanism, at most `epsilon`; rounded up to a float."""
+        return min(log_above(self.law.worst_ratio, Fraction(1)), float_above(self.epsilon))
+
+    def variance(self, share: Number = 0, reports: int = 1) -> float:
+        """Of the unbiased estimate of a label's share from so many reports; of a rare label by default."""
+        return float(self.law.variance(exact(share, "share")) / whole(reports, "reports", 1))
+
+    def labels_of(self, output: int) -> list[Any]:
+        """The labels in the set that a report names: the truth is likelier among them than elsewhere."""
+        number = whole(output, "output", 0)
+        if number >= self.outputs:
+            raise ValueError(f"output must be a report below {self.outputs}, got {output!r}")
+        everyone = np.arange(len(self.query.answers))
+        held = self.law.design.holds(np.full(len(everyone), number), everyone)
+        return list(self.query.reported[held].tolist())
+
+    def sample(self, answers: Any) -> Any:
+        """Private reports for true labels, with operating-system entropy; a scalar gives a scalar."""
+        return self._report(answers, entropy)
+
+    def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
+        """As `sample`, from a seeded generator: for studies and tests, never for a release."""
+        return self._report(answers, simulated(rng))
+
+    def _report(self, answers: Any, draws: Draws) -> Any:
+        positions = self.query.index(answers)
+        found = report(self.law.sampler, positions, draws)
+        return found.tolist() if positions.ndim == 0 else found
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the passport: everything needed to check and use the mechanism, with its digest."""
+        passport.save(self, path)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The digest of the passport."""
+        return str(passport.passport(self)["sha256"])

@@ -1,0 +1,50 @@
+"""The passport of a label mechanism: a JSON file with the query, epsilon, the law, and a digest of them.
+
+Integers are decimal text. Fields may be added, never redefined. Reading (`reading`) believes nothing.
+"""
+
+import os
+from typing import TYPE_CHECKING
+
+from inbounds.files import Json, Kind, write
+from inbounds.mechanism.labels.law import Blocks
+from inbounds.mechanism.spelling import query_json
+from inbounds.trusted.designs import Affine, Planes, Subsets
+
+if TYPE_CHECKING:
+    from inbounds.mechanism.labels.mechanism import LabelMechanism
+
+LABEL_PASSPORT = Kind("label passport", "inbounds label mechanism")
+
+
+def save(mechanism: "LabelMechanism", path: str | os.PathLike[str]) -> None:
+    """Write the passport; the file appears whole or not at all."""
+    write(passport(mechanism), path)
+
+
+def passport(mechanism: "LabelMechanism") -> Json:
+    """The mechanism as plain JSON values, with the digest of everything else in it."""
+    origin = mechanism.origin
+    content: Json = {
+        "query": query_json(mechanism.query),
+        "epsilon": str(mechanism.epsilon),
+        "law": blocks_json(mechanism.law),
+        "origin": {"name": origin.name, "parameters": dict(origin.parameters), "reference": origin.reference},
+    }
+    return LABEL_PASSPORT.sealed(content)
+
+
+def label_summary(mechanism: "LabelMechanism") -> Json:
+    """The passport without its labels: what people and machines read of it."""
+    found = passport(mechanism)
+    return {**found, "query": {**found["query"], "labels": None}}
+
+
+def blocks_json(law: Blocks) -> Json:
+    match law.design:
+        case Subsets(_, size):
+            return {"subsets": {"size": str(size), "inside": str(law.inside)}}
+        case Affine(_, modulus, size):
+            return {"affine": {"modulus": str(modulus), "size": str(size), "inside": str(law.inside)}}
+        case Planes(_, order, dimension):
+            return {"planes": {"order": str(order), "dimension": str(dimension), "inside": str(law.inside)}}

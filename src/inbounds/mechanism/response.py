@@ -1,0 +1,150 @@
+"""Randomized response as a law of its own: two weights, however many answers there are."""
+
+import operator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from inbounds.errors import NotADistribution, TooLarge
+from inbounds.loss import ErrorLoss, Loss
+from inbounds.mechanism.limits import refuse_beyond_limit
+from inbounds.numbers import Floats, Ints, frozen
+from inbounds.query import Graph, Metric, Query
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.trusted.certify import check_response, times
+from inbounds.trusted.sample import ResponseSampler
+
+
+@dataclass(frozen=True)
+class Response:
+    """The true answer with weight 2**62 - (size - 1) · other, each of the others with weight `other`."""
+
+    size: int
+    other: int
+
+    measured_exactly: ClassVar[bool] = False
+    noise_table: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        for name in ("size", "other"):  # the checker needs plain ints
+            object.__setattr__(self, name, int(operator.index(getattr(self, name))))
+
+    @property
+    def own(self) -> int:
+        return TOTAL - (self.size - 1) * self.other
+
+    def check(self, query: Query, epsilon: Fraction) -> None:
+        stretched = isinstance(query.neighbours, Metric | Graph)
+        if self.size != len(query.answers) or not query.one_output_per_answer or stretched:
+            raise NotADistribution("two weights need one output per answer, and neighbours at distance 1")
+        check_response(self.size, self.other, epsilon)
+
+    def matrix(self, query: Query) -> Ints:
+        """The law written out; `TooLarge` beyond MATRIX_LIMIT entries."""
+        refuse_beyond_limit(query)
+        weights = np.full((self.size, self.size), self.other, dtype=np.int64)
+        weights[np.diag_indices(self.size)] = self.own
+        return weights
+
+    # --- measures, for every true answer; linear in the size ----------------------------------------------
+
+    @property
+    def _shares(self) -> tuple[float, float]:
+        """Probabilities of the truth and of each other answer."""
+        return self.own / TOTAL, self.other / TOTAL
+
+    def probabilities(self, query: Query) -> Floats:
+        """P[output, answer] as floats; `TooLarge` beyond MATRIX_LIMIT entries."""
+        return frozen(self.matrix(query) / TOTAL)
+
+    def likelihood(self, query: Query, output: int) -> Floats:
+        """Pr[output | answer]."""
+        own, other = self._shares
+        found = np.full(self.size, other)
+        found[output] = own
+        return found
+
+    def losses(self, query: Query, loss: Loss) -> Floats:
+        """Expected losses of the error: Pr[other] times the losses of all steps down and all steps up."""
+        if not isinstance(loss, ErrorLoss):
+            raise TooLarge("a loss table or function needs a matrix of this size; use a loss of the error")
+        if loss.name == "zero-one":
+            return 1.0 - self.truth(query)
+        values = query.answers.floats()
+        if not query.answers.regular:
+            raise TooLarge("a loss of the error needs a matrix of this size where answers have gaps")
+        away = np.cumsum(np.asarray(loss.of(values - values[0]), dtype=np.float64))
+        own, other = self._shares
+        return np.asarray(other * (away + away[::-1]) + (own - 2 * other) * away[0])
+
+    def average(self, name: str) -> Fraction:
+        """The named loss over all answers alike, on a grid without gaps, in powers of its unit: closed forms."""
+        n = self.size
+        sums = {
+            "absolute": Fraction(n * n - 1, 3),
+            "squared": Fraction(n * (n * n - 1), 6),
+            "zero-one": Fraction(n - 1),
+        }
+        return sums[name] * Fraction(self.other, TOTAL)
+
+    def truth(self, query: Query) -> Floats:
+        """Pr[the report is the answer]."""
+        return np.full(self.size, self._shares[0])
+
+    def ends(self, query: Query) -> Floats:
+        """Pr[the report is the first or the last output]."""
+        own, other = self._shares
+        found = np.full(self.size, 2 * other)
+        found[[0, -1]] = own + other
+        return found
+
+    def bias(self, query: Query) -> Floats:
+        """E[reported - true]."""
+        values = query.answers.floats()
+        return np.asarray(self._shares[1] * self.size * (values.mean() - values))
+
+    def variance(self, query: Query) -> Floats:
+        """(1 - l)·Var[u] + l·(1 - l)·(v - E[u])²: with probability l the truth v, else a draw u from all answers."""
+        values, lift = query.answers.floats(), self._shares[0] - self._shares[1]
+        around = values - values.mean()
+        return np.asarray((1 - lift) * values.var() + lift * (1 - lift) * around**2)
+
+    # --- what it reveals ----------------------------------------------------------------------------------
+
+    def ratio_within(self, query: Query, steps: int) -> float:
+        """The ratio of any output's probabilities: the same under any two answers."""
+        return times(self.own, self.other) if steps else 1.0
+
+    def neighbour_ratios(self, query: Query) -> list[float]:
+        """For every answer and the next one the worst ratio."""
+        return [self.ratio_within(query, 1)] * (self.size - 1)
+
+    def proof_steps(self, query: Query) -> list[str]:
+        """What `check` established, for a reader."""
+        return [
+            f"each of {self.size - 1} answers that are not the true one has the probability {self.other}/2^62, and the "
+            "true one the rest, which is not less",
+            "the rest is at most p/2^128 times as much",
+            f"p/2^{EXP_BITS} ≤ e^epsilon, found by a sum rounded down at every step",
+        ]
+
+    def canonical_bytes(self) -> bytes:
+        """The numbers of the law, for digests."""
+        return f"|response|{self.size}|{self.other}|".encode()
+
+    @cached_property
+    def sampler(self) -> ResponseSampler:
+        return ResponseSampler(self.size, self.other)
+
+
+def tight_response(size: int, epsilon: Fraction) -> Response:
+    """The greatest weight of the truth that epsilon allows.
+
+    own · 2**128 <= p · other and own + (size - 1) · other = 2**62, so `other` is the least whole number of at least
+    2**62 · 2**128 / (p + (size - 1) · 2**128).
+    """
+    p = ratio_below(epsilon, Fraction(1))
+    return Response(size, -(-(TOTAL << EXP_BITS) // (p + ((size - 1) << EXP_BITS))))

@@ -1,0 +1,38 @@
+r"""Tables for papers: plain LaTeX, no package needed.
+
+>>> print(latex_table(["mechanism", "loss"], [["explicit_fair", "0.5"]]))
+\begin{tabular}{lr}
+\hline
+mechanism & loss \\
+\hline
+explicit\_fair & 0.5 \\
+\hline
+\end{tabular}
+"""
+
+from collections.abc import Iterable, Sequence
+
+_SPECIAL = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    "α": r"$\alpha$",
+    "ε": r"$\varepsilon$",
+}
+
+
+def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
+    """A tabular of texts; the first columns to the left, the others to the right."""
+    lines = [" & ".join(map(escaped, row)) + r" \\" for row in rows]
+    places = "l" * text_columns + "r" * (len(head) - text_columns)
+    top = " & ".join(map(escaped, head)) + r" \\"
+    return "\n".join(
+        [rf"\begin{{tabular}}{{{places}}}", r"\hline", top, r"\hline", *lines, r"\hline", r"\end{tabular}"]
+    )
+
+
+def escaped(text: str) -> str:
+    """The text as LaTeX prints it."""
+    return "".join(_SPECIAL.get(sign, sign) for sign in text)

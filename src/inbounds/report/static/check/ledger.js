@@ -1,0 +1,246 @@
+// Exported ledgers: one chain of entries, charges added up anew, every budget in the units that it allows.
+
+const NANO = 10n ** 9n;
+const RHO_UNITS = 10n ** 15n;
+const MOST_UNITS = (1n << 63n) - 1n;
+const START = "0".repeat(64);
+const FINE = 256n;
+const ENTRY_KINDS = ["ledger", "people", "budget", "charge", "answer"];
+const DECIMAL = /^(-?)([0-9]{1,400})(?:\.([0-9]{1,400}))?$/;
+
+/** "1/3", "2" or "0.25". */
+function readAmount(text) {
+  const found = typeof text === "string" ? DECIMAL.exec(text) : null;
+  if (found === null) return Fraction.read(text);
+  const [, sign, before, after = ""] = found;
+  return new Fraction(BigInt(sign + before + after), 10n ** BigInt(after.length));
+}
+
+const readAmountOrNull = (text) => (text === null ? null : readAmount(text));
+
+function readUnits(value) {
+  if (value === null) return null;
+  insist(typeof value === "bigint" || (typeof value === "string" && /^-?[0-9]{1,40}$/.test(value)), "units must be whole");
+  return BigInt(value);
+}
+
+const ceiling = (n, d) => -(-n / d) + (n > 0n && n % d !== 0n ? 1n : 0n);
+
+// --- the rules --------------------------------------------------------------------------------------------------
+
+const RULES = {
+  sum: {
+    cost: (parts) => {
+      const all = parts.reduce((sum, part) => sum.plus(part), ZERO);
+      return ceiling(all.numerator * NANO, all.denominator);
+    },
+    allows: (epsilon, delta, units) => (epsilon.numerator * NANO) / epsilon.denominator === units,
+  },
+  zcdp: {
+    cost: (parts) => parts.reduce((sum, part) => sum + rho(part), 0n),
+    allows: (epsilon, delta, units) => {
+      insist(delta !== null && delta.compare(ZERO) > 0 && delta.compare(ONE) < 0, "delta must be between 0 and 1");
+      return isAtMost(units, delta, epsilon) && !isAtMost(units + 1n, delta, epsilon);
+    },
+  },
+};
+
+/** epsilon · tanh(epsilon/2) in units of 10^-15, rounded up. tanh(x/2) = 1 - 2 / (e^x + 1), from e^x from above. */
+function rho(epsilon) {
+  if (epsilon.compare(LARGEST_EPSILON) > 0) return ceiling(epsilon.numerator * RHO_UNITS, epsilon.denominator);
+  const above = expEnclosed(epsilon, 512n)[1];
+  const one = 1n << 512n;
+  return ceiling(epsilon.numerator * (above - one) * RHO_UNITS, epsilon.denominator * (above + one));
+}
+
+/** Whether `units` of rho are (epsilon, delta)-private: for the best order alpha = 1 + b,
+ *
+ *     alpha·rho + (ln(1/delta) - ln(alpha)) / b + ln(b / alpha) <= epsilon .
+ *
+ * Any b gives a valid bound; the best is sought in floats, and judged in whole numbers over 2^256.
+ */
+function isAtMost(units, delta, epsilon) {
+  const b = bestOrder(Number(units) / Number(RHO_UNITS), delta);
+  const alpha = b.plus(ONE);
+  const linear = fixed(alpha.times(new Fraction(units, RHO_UNITS)));
+  const tail = ((logarithm(ONE.over(delta)) - logarithm(alpha)) * b.denominator) / b.numerator;
+  return linear + tail + logarithm(b) - logarithm(alpha) <= fixed(epsilon);
+}
+
+/** Where rho·b² = ln(1/delta) - ln(1 + b): by halving the logarithm of b. */
+function bestOrder(size, delta) {
+  const target = Number(logarithm(ONE.over(delta))) / Number(1n << FINE);
+  let [low, high] = [-60, 60];
+  for (let k = 0; k < 200; k++) {
+    const middle = (low + high) / 2;
+    const b = Math.exp(middle);
+    if (size * b * b + Math.log1p(b) < target) low = middle;
+    else high = middle;
+  }
+  const bits = BigInt(Math.max(0, Math.ceil(60 - low / Math.LN2)));
+  return new Fraction(BigInt(Math.round(Math.exp(low) * 2 ** Math.min(Number(bits), 900))), 1n << bits);
+}
+
+const fixed = (x) => (x.numerator << FINE) / x.denominator;
+
+/** ln x over 2^256, wrong by less than 2^-230: x = 2^k·m, ln m = 2·atanh((m - 1)/(m + 1)), m near 1. */
+function logarithm(x) {
+  const shift = BigInt(bitLength(x.numerator) - bitLength(x.denominator));
+  const [down, up] = shift >= 0n ? [shift, 0n] : [0n, -shift];
+  return shift * LN2 + nearLogarithm(new Fraction(x.numerator << up, x.denominator << down));
+}
+
+function nearLogarithm(m) {
+  const z = fixed(m.minus(ONE).over(m.plus(ONE)));
+  const square = (z * z) >> FINE;
+  let [power, sum] = [z, 0n];
+  for (let k = 1n; power !== 0n && power !== -1n; k += 2n) {
+    sum += power / k;
+    power = (power * square) >> FINE;
+  }
+  return 2n * sum;
+}
+
+const LN2 = nearLogarithm(new Fraction(2n));
+
+// --- the chain --------------------------------------------------------------------------------------------------
+
+/** The canonical JSON of all that an entry's digest is of. */
+function entryContent(entry) {
+  const named = ["people", "key", "digest"].map((name) => field(entry, name));
+  insist(named.every((value) => value === null || typeof value === "string"), "an entry must hold texts");
+  const texts = ["kind", "previous", "time"].map((name) => field(entry, name));
+  insist(texts.every((value) => typeof value === "string"), "an entry must hold texts");
+  const units = readUnits(field(entry, "units"));
+  const rest = new Map(entry);
+  rest.delete("sha256");
+  insist(rest.size === 9, "an entry must hold its nine fields");
+  rest.set("units", units === null ? null : units.toString());
+  return canonical(rest);
+}
+
+class Account {
+  constructor() {
+    Object.assign(this, { id: "", last: START, count: 0n, people: new Map(), charged: new Map(), answered: new Set() });
+  }
+
+  take(entry) {
+    const number = field(entry, "number");
+    const where = `entry ${this.count + 1n}`;
+    insist(number === this.count + 1n, `${where} is missing, or stands elsewhere`);
+    insist(field(entry, "previous") === this.last, `${where} does not name the digest of the one before it`);
+    const digest = sha256(inBytes(entryContent(entry)));
+    insist(field(entry, "sha256") === digest, `${where} does not have the digest stated`);
+    const kind = field(entry, "kind");
+    insist(ENTRY_KINDS.includes(kind) && (kind === "ledger") === (number === 1n), `${where} cannot be of its kind here`);
+    this[`take_${kind}`](entry, readUnits(entry.get("units")), where);
+    this.count = number;
+    this.last = digest;
+  }
+
+  take_ledger(entry, units, where) {
+    insist(entry.get("key"), `${where} does not name the ledger`);
+    this.id = entry.get("key");
+  }
+
+  take_people(entry, units, where) {
+    const [name, said] = [entry.get("people"), field(entry, "facts")];
+    const rule = field(said, "rule");
+    const [epsilon, delta] = ["epsilon", "delta"].map((fact) => readAmountOrNull(field(said, fact)));
+    insist(name !== null && !this.people.has(name) && Object.hasOwn(RULES, rule), `${where} makes people who cannot be`);
+    this.people.set(name, this.allowed({ name, rule, epsilon, delta, budget: units, spent: 0n }, where));
+  }
+
+  take_budget(entry, units, where) {
+    const before = this.known(entry, where);
+    insist(before.budget !== null && units !== null && units > before.budget, `${where} does not raise a budget`);
+    const epsilon = readAmount(field(field(entry, "facts"), "epsilon"));
+    this.people.set(before.name, this.allowed({ ...before, epsilon, budget: units }, where));
+  }
+
+  allowed(people, where) {
+    const { rule, epsilon, delta, budget } = people;
+    const wrong = `${where} gives a budget of other units than its epsilon allows`;
+    if (epsilon === null) insist(budget === null, wrong);
+    else {
+      insist(budget !== null && budget > 0n && budget <= MOST_UNITS, wrong);
+      insist(RULES[rule].allows(epsilon, delta, budget), wrong);
+    }
+    return people;
+  }
+
+  take_charge(entry, units, where) {
+    const [before, key] = [this.known(entry, where), entry.get("key")];
+    insist(key !== null && !this.charged.has(key), `${where} charges under the key of an earlier one, or none`);
+    const texts = field(field(entry, "facts"), "parts");
+    insist(Array.isArray(texts), `${where} does not say what it charges for`);
+    const parts = texts.map(readAmount);
+    insist(parts.every((part) => part.compare(ZERO) > 0), `${where} charges less than nothing`);
+    insist(units === RULES[before.rule].cost(parts), `${where} charges other units than its parts cost`);
+    before.spent += units;
+    insist(before.budget === null || before.spent <= before.budget, `${where} spends more than the budget`);
+    this.charged.set(key, before.name);
+  }
+
+  take_answer(entry, units, where) {
+    const key = entry.get("key");
+    const first = key !== null && !this.answered.has(key) && this.charged.has(key);
+    insist(first && this.charged.get(key) === entry.get("people"), `${where} answers without a charge, or twice`);
+    insist(entry.get("digest") !== null, `${where} has no digest of its answer`);
+    this.answered.add(key);
+  }
+
+  known(entry, where) {
+    const found = this.people.get(entry.get("people"));
+    insist(found !== undefined, `${where} is about people who are not there`);
+    return found;
+  }
+}
+
+const sameAmount = (a, b) => (a === null || b === null ? a === b : a.equals(b));
+
+/** Refuse totals that are not what the entries add up to. */
+function checkTotals(stated, account) {
+  insist(Array.isArray(stated) && stated.length === account.people.size, "the people are not those of the entries");
+  const seen = new Set();
+  for (const part of stated) {
+    const found = account.people.get(field(part, "name"));
+    insist(found !== undefined && !seen.has(found), "the people are not those of the entries");
+    seen.add(found);
+    const [epsilon, delta] = ["epsilon", "delta"].map((name) => readAmountOrNull(field(part, name)));
+    const declared = field(part, "rule") === found.rule && sameAmount(epsilon, found.epsilon) && sameAmount(delta, found.delta);
+    const [budget, spent] = ["budget_units", "spent_units"].map((name) => readUnits(field(part, name)));
+    const same = declared && budget === found.budget && spent === found.spent;
+    insist(same, "what is said to be spent is not what the entries add up to");
+  }
+}
+
+function checkLedger(content, report) {
+  insist(content.get("version") === 1n, "an exported ledger must have version 1");
+  const [entries, account] = [field(content, "entries"), new Account()];
+  insist(Array.isArray(entries) && entries.length > 0, "a ledger has at least its first entry");
+  for (const entry of entries) account.take(entry);
+  report.digest = account.last;
+  report.title = `${account.count} entries of the ledger ${account.id}`;
+  checkTotals(field(content, "people"), account);
+  const head = new Map([["format", "inbounds ledger head"], ["version", 1n], ["ledger", account.id]]);
+  head.set("entries", account.count).set("sha256", account.last);
+  const stated = field(content, "head");
+  insist(stated instanceof Map && canonical(stated) === canonical(head), "the head is not that of the entries");
+  report.promise = true;
+  report.checked.push(
+    `${account.count} entries form one chain: each has the digest stated and names that of the one before`,
+    `${account.charged.size} charges cost what their parts cost, and add up to what is said to be spent`,
+    "no budget was ever exceeded, and each has the units that its epsilon allows",
+    `${account.answered.size} answers were stored, each for a charge of its own`,
+  );
+  report.unchecked.push("that the end was not cut off: only a head kept elsewhere shows that");
+  report.unchecked.push("the answers themselves: an export holds their digests alone");
+  report.people = [...account.people.values()].map(({ name, rule, budget, spent }) => {
+    const unit = rule === "sum" ? NANO : RHO_UNITS;
+    const most = budget === null ? "no cap" : amount(budget, unit);
+    return { name, spent: amount(spent, unit), budget: most, unit: rule === "sum" ? "epsilon" : "rho" };
+  });
+}
+
+const amount = (units, unit) => String(approximateRatio(units, unit));

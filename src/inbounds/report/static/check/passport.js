@@ -1,0 +1,126 @@
+// Passports: the envelope, the law of query and epsilon, and the claims.
+
+const MOST_DRAWN = 1n << 16n;
+const IN_RATIOS =
+  "every comparison was W · 2^128 ≤ p · V in whole numbers, with p = ⌊2^128 · e^x⌋ enclosed from below and above";
+
+/** Refuse an envelope of another version, or one that was changed; return the version. */
+function openEnvelope(content, versions, report) {
+  const version = content.get("version");
+  insist(typeof version === "bigint" && versions.includes(version), `the version must be ${versions.join(" or ")}`);
+  const digest = digestOf(content);
+  insist(content.get("sha256") === digest, "the digest does not match: the file was changed after it was written");
+  report.digest = digest;
+  report.checked.push("the SHA-256 of the canonical JSON of all other fields is the digest stated");
+  return version;
+}
+
+/** The name of an origin, all of whose texts are printable lines. */
+function checkOrigin(content) {
+  const origin = field(content, "origin");
+  const parameters = field(origin, "parameters");
+  insist(parameters instanceof Map, "the parameters of an origin must be named texts");
+  const [name] = [field(origin, "name"), field(origin, "reference"), ...[...parameters].flat()].map(readLine);
+  return name;
+}
+
+function checkPassport(content, report) {
+  const version = openEnvelope(content, [1n, 2n, 3n, 4n], report);
+  if (version > 2n) throw new Unjudged("this page knows passports of the versions 1 and 2; use inbounds verify");
+  const part = field(content, "law");
+  insist(part instanceof Map && part.size === 1, "the law must be a matrix or a noise table");
+  const rows = part.has("matrix") ? readMatrix(part.get("matrix")) : null;
+  const noise = rows === null ? new Noise(field(part, "noise")) : null;
+  const written = rows === null ? (noise.remap ?? []).length : Math.max(rows.length, rows[0].length);
+  const query = new Query(field(content, "query"), BigInt(written));
+  const epsilon = readEpsilon(field(content, "epsilon"));
+  Object.assign(report, { title: `${query.kind}, epsilon ${epsilon}`, epsilon: epsilon.toString() });
+  report.picture = pictureOf(rows, noise, query);
+  report.nearest = rows === null ? noise.check(query, epsilon) : checkMatrix(rows, query, epsilon);
+  const fits = (version === 2n) === !query.allowance.equals(ZERO);
+  insist(fits, "the version does not fit the query: only version 2 has an allowance, and always one");
+  promised(report, epsilon, query.metric === null ? "under a neighbouring one" : `under one ${query.metric} away`);
+  report.checked.push(...provedOf(rows, noise, query, epsilon), IN_RATIOS);
+  checkWords(content, report, { rows, noise, query, epsilon });
+}
+
+/** Query, epsilon and law keep the promise, whatever else the file says. */
+function promised(report, epsilon, circumstance) {
+  const most = shown(approximateRatio(ratioAllowed(epsilon), 1n << RATIO_BITS));
+  report.promise = true;
+  report.says = `no report is more than ${most} times likelier under a true answer than ${circumstance}`;
+}
+
+function provedOf(rows, noise, query, epsilon) {
+  const asked = `the query is whole: ${query.answers.size} answers, ${query.outputs} outputs that cover them`;
+  if (noise !== null)
+    return [
+      asked,
+      `the noise weights are positive and sum to exactly 2^62 over ${2n * noise.size + 1n} steps`,
+      "any two noise weights within the reach, and any two sums at an end of the range, are within the ratio",
+      "clamping and renaming look at the noisy value alone",
+    ];
+  const compared = query.metric === null ? "neighbouring answers" : "consecutive answers, each at its distance";
+  return [
+    asked,
+    `${rows.length * rows[0].length} weights, each of the ${rows[0].length} columns sums to exactly 2^62`,
+    `for every output and any ${compared}, one is at most e^epsilon times as likely as the other (epsilon ${epsilon})`,
+  ];
+}
+
+/** Origin, claims and objective: where the law is too large to be measured here, that is said and not passed over. */
+function checkWords(content, report, { rows, noise, query, epsilon }) {
+  report.title = `${checkOrigin(content)}: ${report.title}`;
+  const measured = isSmall(noise, query, CLAIMS_UP_TO) ? new Measured(rows ?? noise.matrix(query), query) : null;
+  if (measured === null) report.unchecked.push("losses and properties that are claimed: too large to compute on this page");
+  else {
+    checkClaims(content.get("claims"), measured, epsilon, noise !== null);
+    report.checked.push("losses, properties and the tight epsilon that are claimed follow from the weights");
+  }
+  report.unchecked.push("that the question is what was asked, and that one person moves its answer no further");
+  report.unchecked.push("where the mechanism comes from");
+  report.unchecked.push(...checkOptimality(field(content, "optimality"), measured));
+}
+
+function checkQuantilePassport(content, report) {
+  openEnvelope(content, [1n], report);
+  const quantile = new Quantile(field(content, "quantile"));
+  const epsilon = readEpsilon(field(content, "epsilon"));
+  const { kind, law, rows } = readQuantileLaw(field(content, "law"));
+  const name = checkOrigin(content);
+  Object.assign(report, { title: `${name}: ${quantile.at}-quantile, epsilon ${epsilon}`, epsilon: epsilon.toString() });
+  const names = Array.from({ length: Number(quantile.values.size) }, (_, k) => quantile.values.value(k).toString());
+  const columns = rows === null ? [] : Array.from(rows[0], (_, j) => (law instanceof Central ? `${j}` : names[j]));
+  if (rows !== null) report.picture = drawn(rows, names, columns);
+  report.nearest = law.check(quantile, epsilon);
+  promised(report, epsilon, "of a neighbouring group");
+  report.checked.push(`the law is a ${kind}: all ratios between neighbouring groups that it can have were bounded`);
+  if (law instanceof ScoreTable)
+    report.checked.push("the bounds are those of Theorem 3 on quantiles, the rounding of the sampler's index included");
+  report.checked.push(IN_RATIOS);
+  report.unchecked.push("that the question is what was asked, and where the mechanism comes from");
+}
+
+// --- what is drawn of a law -------------------------------------------------------------------------------------
+
+/** Whether a law can be written out within so many steps. */
+function isSmall(noise, query, limit) {
+  const steps = noise === null ? 0n : query.answers.size * query.answers.size;
+  return query.outputs * query.answers.size <= limit && steps <= limit;
+}
+
+function pictureOf(rows, noise, query) {
+  if (!isSmall(noise, query, MOST_DRAWN)) return null;
+  if (noise !== null && (noise.size !== query.answers.size - 1n || noise.run < 0n)) return null;
+  const fits = (noise?.remap ?? []).every((output) => output < query.outputs);
+  if (noise !== null && !(fits && (noise.remap === null || noise.remap.length === Number(noise.size) + 1))) return null;
+  const law = rows ?? noise.matrix(query);
+  const outputs = law.map((_, i) => (BigInt(i) < query.outputs ? query.outputName(i) : `${i}`));
+  const answers = Array.from(law[0], (_, j) => (BigInt(j) < query.answers.size ? query.answerName(j) : `${j}`));
+  return drawn(law, outputs, answers);
+}
+
+function drawn(rows, outputs, answers) {
+  const shares = rows.map((row) => Array.from(row, (weight) => Number(weight) / Number(TOTAL)));
+  return { shares, outputs, answers };
+}

@@ -1,0 +1,229 @@
+// Laws of a quantile: score tables (permute-and-flip), a matrix over the true answer, one over the central records.
+
+const MOST_OUTPUTS = 1n << 24n;
+const MOST_SCORED = 4096n;
+const MOST_DEEPER = 8192n;
+const MOST_DEPTHS_APART = 32;
+const MOST_RECORDS = 1n << 40n;
+const MOST_PARTS = 10n ** 6n;
+const MATRIX_LIMIT = 1n << 24n;
+
+class Quantile {
+  constructor(part) {
+    const values = Scale.read(field(part, "values"));
+    const [size, missing, records] = ["size", "missing", "records"].map((name) => readWhole(field(part, name)));
+    const [at, open] = [Fraction.read(field(part, "at")), field(part, "public")];
+    insist(typeof open === "boolean", "public must be true or false");
+    const even = values.regular && values.size >= 2n && values.size <= MOST_CELLS;
+    insist(even, "the values of a quantile must be 2 to 8192, evenly spaced");
+    const share = at.compare(ZERO) >= 0 && at.compare(ONE) <= 0 && at.denominator <= MOST_PARTS;
+    insist(share, "a quantile must be between 0 and 1, with at most six digits");
+    insist(size >= 1n && size <= MOST_RECORDS, "the size must be 1 to 2^40");
+    insist(missing < values.size, "missing must be one of the values");
+    insist(records >= 1n && records <= MOST_RECORDS, "the records of one person must be 1 to 2^40");
+    Object.assign(this, { values, at, size, public: open, missing, records });
+    Object.freeze(this);
+  }
+
+  get width() {
+    return this.values.size - 1n;
+  }
+}
+
+// --- score tables -----------------------------------------------------------------------------------------------
+
+const isEmpty = (value) =>
+  value === "" || value === null || value === false || value === 0n ||
+  (value instanceof Float && value.value === 0) || (Array.isArray(value) && value.length === 0) ||
+  (value instanceof Map && value.size === 0);
+
+/** Pr[i] = p_i ∫ ∏ (1 - u p_j) du over 0..1, p_j = table[level of j] / 2^62. */
+class ScoreTable {
+  constructor(part) {
+    this.table = readWholes(field(part, "table"));
+    this.stride = readWhole(field(part, "stride"));
+    const deeper = field(part, "deeper");
+    this.deeper = isEmpty(deeper) ? new BigUint64Array(0) : readWholes(deeper);
+    Object.freeze(this);
+  }
+
+  /** The largest bound on a ratio between neighbours, the rounding of the sampler's index included. */
+  check(quantile, epsilon) {
+    this.refuseOtherForms(quantile.width);
+    const [p, outputs, nearest] = [ratioAllowed(epsilon), quantile.width + 1n, new Nearest()];
+    for (const [high, low, circumstance] of this.ratios(quantile.width)) {
+      const drawn = [high * (TOTAL + outputs), low * (TOTAL - outputs)];
+      nearest.compare(...drawn, p, () => ({ subject: "an output", circumstance }));
+    }
+    return nearest.found;
+  }
+
+  refuseOtherForms(width) {
+    const { table, stride, deeper } = this;
+    const last = table.length - 1;
+    insist(last >= 1, "a score table must have at least two whole numbers");
+    const falls = table.every((weight, k) => k === 0 || weight <= table[k - 1]);
+    const ends = table[0] === TOTAL && table[1] < TOTAL && table[last] >= 1n;
+    insist(falls && ends, "a score table must fall from 2^62, below it at once, to at least 1");
+    const levels = stride >= 1n && stride < MOST_OUTPUTS && deeper.every((more) => more <= stride);
+    insist(levels, "the levels of a score table must rise with the depth by at most its stride");
+    insist(width >= 1n && width < MOST_OUTPUTS, "a score table must have 2 to 2^24 outputs");
+    const short = width > MOST_SCORED || width * BigInt(deeper.length) <= MOST_DEEPER;
+    insist(short && new Set(deeper).size <= MOST_DEPTHS_APART, "a score table must say less about the depth");
+  }
+
+  /** The largest T[i] / T[i + by], i >= 1, over 2^62 and rounded up. */
+  fall(by) {
+    const { table } = this;
+    const [last, distance] = [table.length - 1, Number(by)];
+    let most = 0n;
+    for (let i = 1; i <= last; i++) {
+      const low = table[Math.min(i + distance, last)];
+      const found = ((table[i] << TOTAL_BITS) + low - 1n) / low;
+      if (found > most) most = found;
+    }
+    return most;
+  }
+
+  *ratios(width) {
+    const { table, stride, deeper } = this;
+    const first = table[1];
+    const beside = ((TOTAL << TOTAL_BITS) + first - 1n) / first;
+    const fall = this.fall(stride);
+    const most = fall > beside ? fall : beside;
+    yield [...stays(most, most, first, width), "for a group than for a neighbour with the same answer"];
+    yield [...moves(most, first, width), "for a group than for a neighbour with another answer"];
+    const falls = new Map([...new Set(deeper)].map((more) => [more, [this.fall(stride + more), this.fall(stride - more)]]));
+    let [level, last] = [1n, BigInt(table.length - 1)];
+    for (const more of deeper) {
+      const [far, near] = falls.get(more);
+      const before = table[Number(level < last ? level : last)];
+      level += more;
+      const beyond = table[Number(level < last ? level : last)];
+      yield [...stays(far, near, beyond, width), "for a group than for a deeper neighbour"];
+      yield [...stays(near, far, before, width), "for a group than for a neighbour less deep"];
+    }
+  }
+}
+
+/** The own weight grows by `own`, the others fall by `others`: own · I(x/others) / I(x), all over 2^62.
+ *
+ * I(z) = ∫ (1-u)(1-uz)^c du over 0..1. With v = 1 - uz it is z^-2 ∫ (v - q) v^c dv over q..1, q = 1 - z, which is
+ * z^-2 ( (1 - q^(c+2)) / (c+2) - q (1 - q^(c+1)) / (c+1) ).
+ */
+function stays(own, others, weight, width) {
+  if (width > MOST_SCORED) return [own * others, TOTAL * TOTAL];
+  const c = width - 1n;
+  return [own * integral(weight, others, c) * TOTAL ** c, TOTAL * others ** c * integral(weight, TOTAL, c)];
+}
+
+/** weight² · b^c · (c+1)(c+2) · I(weight/b), a whole number. */
+function integral(weight, b, c) {
+  const rest = b - weight;
+  return (c + 1n) * (b ** (c + 2n) - rest ** (c + 2n)) - (c + 2n) * rest * (b ** (c + 1n) - rest ** (c + 1n));
+}
+
+/** The answer becomes another one: ∫ (1-xu)(1-yu)^c du / (x I(x)) with x = weight/2^62 and y = weight/fall.
+ *
+ * With v = 1 - yu the integral is y^-1 ( (1-s)(1 - q^(c+1)) / (c+1) + s (1 - q^(c+2)) / (c+2) ), q = 1 - y, s = x/y.
+ */
+function moves(fall, weight, width) {
+  if (width > MOST_SCORED) return [fall * fall, TOTAL * TOTAL];
+  const [c, rest] = [width - 1n, fall - weight];
+  const flat = (TOTAL - fall) * (c + 2n) * (fall ** (c + 1n) - rest ** (c + 1n));
+  const steep = (c + 1n) * (fall ** (c + 2n) - rest ** (c + 2n));
+  return [(flat + steep) * TOTAL ** c, fall ** c * integral(weight, TOTAL, c)];
+}
+
+// --- central records --------------------------------------------------------------------------------------------
+
+/** How many multisets of `length` values in 0..width there are: C(length + width, width); null beyond a limit. */
+function multisets(length, width, limit) {
+  const [chosen, all] = [length < width ? length : width, length + width];
+  let found = 1n;
+  for (let k = 1n; k <= chosen; k += 1n) {
+    found = (found * (all - chosen + k)) / k;
+    if (found > limit) return null;
+  }
+  return found;
+}
+
+/** Histograms of `length` records on 0..width, those with fewer records at the lowest values first. */
+function* histograms(length, width) {
+  const held = new Array(width + 1).fill(0);
+  held[width] = length;
+  for (;;) {
+    yield held;
+    let last = width;
+    while (last > 0 && held[last] === 0) last -= 1;
+    if (last === 0) return;
+    const moved = held[last]; // one of them goes a place down, the others to the end
+    held[last] = 0;
+    held[last - 1] += 1;
+    held[width] = moved - 1;
+  }
+}
+
+class Central {
+  constructor(part) {
+    [this.first, this.length] = ["first", "length"].map((name) => readWhole(field(part, name)));
+    this.rows = readMatrix(field(part, "matrix"));
+    Object.freeze(this);
+  }
+
+  /** Histograms that have all records but one in common are neighbours of each other. */
+  check(quantile, epsilon) {
+    const { first, length, rows } = this;
+    insist(quantile.public && quantile.records === 1n, "central records need a public size and one record a person");
+    const among = first >= 1n && length >= 1n && first + length - 1n <= quantile.size;
+    insist(among, "central records must be among those of the group");
+    const columns = multisets(length, quantile.width, MATRIX_LIMIT);
+    const small = columns !== null && columns * quantile.values.size <= MATRIX_LIMIT;
+    insist(small, "there are too many multisets of central records");
+    const fits = BigInt(rows.length) === quantile.values.size && BigInt(rows[0].length) === columns;
+    insist(fits, `the matrix must have a row for each value and ${columns} columns`);
+    checkDistributions(rows);
+    const [p, nearest] = [ratioAllowed(epsilon), new Nearest()];
+    const places = new Map();
+    for (const one of histograms(Number(length), rows.length - 1)) places.set(one.join(), places.size);
+    for (const common of histograms(Number(length) - 1, rows.length - 1)) {
+      const alike = common.map((_, value) => places.get(common.map((n, k) => n + (k === value ? 1 : 0)).join()));
+      rows.forEach((row, i) => this.compare(row, i, alike, p, nearest));
+    }
+    return nearest.found;
+  }
+
+  compare(row, i, alike, p, nearest) {
+    let [high, low] = [alike[0], alike[0]];
+    for (const j of alike) {
+      if (row[j] > row[high]) high = j;
+      if (row[j] < row[low]) low = j;
+    }
+    nearest.compare(row[high], row[low], p, () => ({
+      output: i,
+      answers: [high, low],
+      subject: `output ${i}`,
+      circumstance: `for the central records number ${high} than for number ${low}, which differ in one`,
+    }));
+  }
+}
+
+/** The law of a quantile, and how to look at it. */
+function readQuantileLaw(part) {
+  insist(part instanceof Map && part.size === 1, "the law of a quantile must be scores, a matrix or central records");
+  if (part.has("scores")) return { kind: "score table", law: new ScoreTable(part.get("scores")), rows: null };
+  if (part.has("central")) {
+    const law = new Central(part.get("central"));
+    return { kind: "matrix over the central records", law, rows: law.rows };
+  }
+  const rows = readMatrix(field(part, "matrix"));
+  const law = { check: (quantile, epsilon) => checkMatrix(rows, everyoneBeside(quantile.values), epsilon) };
+  return { kind: "matrix over the true answer", law, rows };
+}
+
+/** One answer that a single record may move anywhere, as far as `checkMatrix` asks. */
+function everyoneBeside(values) {
+  const name = (k) => values.value(k).toString();
+  const stops = () => new Array(Number(values.size)).fill(Number(values.size));
+  return { answers: values, outputs: values.size, metric: null, stops, answerName: name, outputName: name };
+}

@@ -1,0 +1,149 @@
+// Release records: digests, the form, the statement, the account, and what every mechanism in it promises.
+
+const CHANGE = "change one record";
+const ADD_OR_REMOVE = "add or remove one record";
+const PERSON = "add or remove one person";
+const RELATIONS = [["public", CHANGE], ["maximum", CHANGE], ["maximum", ADD_OR_REMOVE], ["maximum", PERSON]];
+
+/** cells: a record is in one of several numbers. byUnit: records of one person may touch several. groups, margins: sums. */
+const STATISTICS = new Map([
+  ["count", { groups: true }],
+  ["histogram", { cells: true, byUnit: true, groups: true }],
+  ["crosstab", { cells: true, byUnit: true, margins: true }],
+  ["sum", { groups: true }],
+  ["mean", { byUnit: true }],
+  ...["min", "max", "median", "quantile", "mode"].map((word) => [word, {}]),
+]);
+
+// --- the form ---------------------------------------------------------------------------------------------------
+
+const isText = (value) => typeof value === "string";
+const isInteger = (value) => typeof value === "bigint";
+const isNumber = (value) => isInteger(value) || value instanceof Float;
+const isObject = (value) => value instanceof Map;
+const isBoolean = (value) => typeof value === "boolean";
+const orNull = (one) => (value) => value === null || one(value);
+const listOf = (one) => (value) => Array.isArray(value) && value.every(one);
+const named = (one) => (value) => isObject(value) && [...value.values()].every(one);
+const either = (...these) => (value) => these.some((one) => one(value));
+
+/** An object with these fields; those whose name ends in ? may be missing. */
+const fields = (form) => (value) =>
+  isObject(value) &&
+  Object.entries(form).every(([name, one]) => {
+    const plain = name.replace("?", "");
+    return value.has(plain) ? one(value.get(plain)) : name.endsWith("?");
+  });
+
+const isPlan = fields({
+  source: fields({ kind: isText, name: isText, "table?": isText, "engine?": isText, "decimal?": isText }),
+  by: listOf(isText), groups: isInteger, keys_sha256: isText, sizes: isText,
+  columns: named(fields({
+    type: isText, step: isText, "low?": isText, "high?": isText, "missing?": isText, "labels?": listOf(isText),
+    "other?": isText,
+  })),
+  statistics: listOf(fields({
+    kind: isText, of: isText, name: isText, "epsilon?": isText, "share?": isText, "consistent?": isBoolean,
+    "margins?": listOf(isText), "wishes?": isObject, "at?": isText,
+  })),
+  epsilon: isText, neighbours: isText, wishes: isObject, interval: orNull(isText), "people?": isText, "edition?": isText,
+  "person?": fields({ id: isText, max_records: isInteger, max_groups: isInteger }), "not_stated?": isText,
+  "period?": named(isText),
+  "hierarchy?": fields({
+    levels: listOf(isText), weights: listOf(isText), "shares?": listOf(isText), nodes: listOf(isInteger),
+  }),
+});
+
+const isMechanism = fields({
+  statistic: isText, size: either(isInteger, isText), groups: isInteger, sha256: isText, epsilon: isText, answers: isText,
+  neighbours: isText, origin: isText, "query?": isObject, "law?": isText, "quantile?": isObject, expected_error: isNumber,
+  "constant_error?": isNumber, "parts?": listOf(isText), "layer?": isText,
+});
+
+const isReports = fields({
+  sizes: listOf(isInteger), parents: listOf(listOf(isInteger)), interval: isText, published: isBoolean,
+  statistics: listOf(fields({
+    statistic: isText, shape: listOf(isInteger), sums: isText, start: isText, step: isText, positions: isInteger,
+    layers: listOf(fields({
+      name: isText, columns: listOf(isText), rate: isText, weight: isText, reports: listOf(listOf(isInteger)),
+    })),
+  })),
+});
+
+const isRecord = fields({
+  format: isText, version: isInteger, "id?": isText, time: isText, plan_sha256: isText, plan: isPlan, statement: isText,
+  "values?": listOf(isText), epsilon: fields({ total: isText, spent: isText }),
+  account: listOf(fields({ statistic: isText, spent: isText, drawn_at: isText, reason: isText, "layers?": named(isText) })),
+  composition: listOf(isText), mechanisms: listOf(isMechanism), "no_better_than_a_constant?": listOf(isText),
+  versions: named(isText), "reports?": isReports,
+  "ledger?": orNull(fields({
+    id: isText, entry: isInteger, sha256: isText, key: isText, people: isText, rule: isText, unit: isText,
+    budget: orNull(isText), spent: isText, left: orNull(isText),
+  })),
+  "table?": fields({ file: isText, rows: isInteger, sha256: isText }), "sha256?": isText,
+});
+
+// --- the statement, word by word --------------------------------------------------------------------------------
+
+/** As people write it: at most so many digits, an exponent where there are more places. */
+function general(value, digits) {
+  const [mantissa, power] = value.toExponential(digits - 1).split("e");
+  const exponent = Number(power);
+  const trimmed = (text) => (text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text);
+  if (exponent >= -4 && exponent < digits) return trimmed(value.toFixed(digits - 1 - exponent));
+  return `${trimmed(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}
+
+/** A decimal where six digits say all of it, else the fraction. */
+function numberText(value) {
+  const short = general(value.approximate, 6);
+  const [mantissa, power = "0"] = short.split("e");
+  const written = readAmount(mantissa).times(
+    Number(power) < 0 ? new Fraction(1n, 10n ** BigInt(-Number(power))) : new Fraction(10n ** BigInt(Number(power))),
+  );
+  return written.equals(value) ? short : value.toString();
+}
+
+function statementOf(version, plan, spent) {
+  const neighbours = plan.get("neighbours");
+  const whatever = neighbours === PERSON ? "Whatever these records hold" : "Whatever that record holds";
+  const factor = general(Math.exp(spent.approximate), 4);
+  const meant = version === 1n ? "One record is one person." : recordMeant(plan.get("source").get("kind"), plan.get("person"));
+  return (
+    `${meant} ${relationMeant(plan.get("sizes") === "public", neighbours, spent)} ${whatever}, any table this release can ` +
+    `give is at most ${factor} times likelier than it would be otherwise (epsilon ${numberText(spent)}).`
+  );
+}
+
+function recordMeant(source, person) {
+  let said = "One record, a row that the source's reader delivers, is one person.";
+  if (person !== undefined) {
+    const [name, groups] = [person.get("id"), person.get("max_groups")];
+    said =
+      `One person is all records, rows that the source's reader delivers, with the same ${name}, byte by byte; at most ` +
+      `${person.get("max_records")} of them count in each of at most ${groups} group${groups > 1n ? "s" : ""}, chosen by ` +
+      `that person's own records alone, and records without ${name} count for nobody.`;
+  }
+  const formed =
+    "fields with a quotation mark, the delimiter or a line break stand in quotation marks, those within are doubled, and " +
+    "no carriage return stands alone among line feeds";
+  return source === "csv" ? `${said} The CSV file must be well formed (${formed}); if not, it is refused.` : said;
+}
+
+function relationMeant(isPublic, neighbours, spent) {
+  const twice = numberText(spent.plus(spent));
+  if (isPublic)
+    return (
+      "Which group a person belongs to and how large each group is are public; everything else about one person may be " +
+      "changed, or the record left out. (A person who moves from one group to another is covered at twice the epsilon, " +
+      `${twice}.)`
+    );
+  const sizes = "Group sizes are not public beyond a declared maximum; one person";
+  if (neighbours === PERSON)
+    return (
+      `${sizes} may be added or removed, with all records. (A person replaced by another, or whose records change, is ` +
+      `covered at twice the epsilon, ${twice}.)`
+    );
+  if (neighbours === CHANGE) return `${sizes}'s record may be replaced by any other, also in another group.`;
+  return `${sizes}'s record may be added or removed. (Replacing it by another is covered at twice the epsilon, ${twice}.)`;
+}

@@ -1,0 +1,47 @@
+"""The routes of Budget: what was spent on whom, by the ledger's own words and picture."""
+
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse
+
+from inbounds.ledger import Ledger, picture
+from inbounds.studio.pages import page
+from inbounds.studio.studio import Studio
+
+
+def router(studio: Studio) -> APIRouter:
+    """The routes of a studio."""
+    routes = APIRouter()
+
+    @routes.get("/budget")
+    def show(ledger: str = "") -> Response:
+        names = studio.workspace.ledgers
+        chosen = ledger or next(iter(names), "")
+        found = _found(studio, chosen) if chosen else None
+        return page("budget.html", "/budget", ledgers=names, chosen=chosen, found=found)
+
+    @routes.post("/budget")
+    async def declare(request: Request) -> Response:
+        given = parse_qs((await request.body()).decode("utf-8", "replace"))
+        return await run_in_threadpool(_declared, studio, {name: values[0].strip() for name, values in given.items()})
+
+    return routes
+
+
+def _found(studio: Studio, name: str) -> dict[str, Any]:
+    """People, pictures and entries of a ledger in the folder."""
+    with Ledger.open(studio.workspace.existing(name), create=False) as ledger:
+        return picture.view(ledger.head(), ledger.people(), ledger.entries())
+
+
+def _declared(studio: Studio, given: dict[str, str]) -> Response:
+    """People with a budget, in a ledger that is made if it is not there; an entry says so for ever."""
+    name = given.get("ledger", "")
+    if not name.endswith(".ledger"):
+        raise ValueError(f"ledger must be a name that ends in .ledger, got {name!r}")
+    with Ledger.open(studio.workspace.path(name), create=True) as ledger:
+        ledger.create_people(given.get("people", ""), given.get("epsilon", ""))
+    return RedirectResponse(f"/budget?ledger={quote(name)}", 303)

@@ -1,0 +1,179 @@
+"""The routes of Explore: parse a URL, ask, show. What takes longer than a moment is shown when it is there."""
+
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import APIRouter, Request, Response
+
+from inbounds.catalog.registry import families
+from inbounds.errors import InboundsError
+from inbounds.mechanism import Mechanism
+from inbounds.properties import NAMES as PROPERTIES
+from inbounds.report.words import MEANING
+from inbounds.studio.explore import designs, spelling, view
+from inbounds.studio.explore.question import AIMS, KINDS, LOSSES, OPTIMAL, PRIORS, ExploredQuestion
+from inbounds.studio.pages import fragment, page
+from inbounds.studio.studio import Studio
+from inbounds.studio.work import Job, failure_of
+
+MOMENT, PAGE = 0.5, 3.0
+"""Seconds that a part of a page, and a whole page, wait before they say that something is being computed."""
+
+LONGER = 30.0
+"""Seconds that a page waits for what was asked for by a link, without the script."""
+
+EPSILONS = (
+    "0.01",
+    "0.02",
+    "0.05",
+    "0.1",
+    "0.2",
+    "0.3",
+    "0.4",
+    "0.5",
+    "0.75",
+    "1",
+    "1.5",
+    "2",
+    "3",
+    "4",
+    "6",
+    "8",
+    "10",
+)
+"""The stops of the slider; any other epsilon can be typed."""
+
+PARTS = {"curve": designs.against_epsilon, "price": designs.prices, "attack": designs.attack}
+"""What is computed beside the mechanism itself."""
+
+
+def router(studio: Studio) -> APIRouter:
+    """The routes of a studio."""
+    routes = APIRouter()
+
+    @routes.get("/explore")
+    def explore(request: Request) -> Response:
+        question, others = _asked(request)
+        whole = "x-part" not in request.headers
+        patience = LONGER if "show" in others else PAGE if whole else MOMENT
+        shown = _result(studio, question, others, request.headers.get("x-tab", ""), patience)
+        shown["parts"] = _parts(studio, question, others) if shown["result"] else []
+        if whole:
+            return page("explore.html", "/explore", **_form(question, others), **shown)
+        answer = fragment("explore_result.html", **shown)
+        if shown["failure"] is None:
+            answer.headers["x-url"] = f"/explore?{question.url}&{urlencode(others)}".rstrip("&")
+        return answer
+
+    @routes.get("/explore/reading")
+    def reading(request: Request) -> Response:
+        question, others = _asked(request)
+        job = studio.work.ask(designs.design, question)
+        if not job.ready(LONGER) or job.failure is not None:
+            return Response(status_code=204)
+        return fragment("explore_reading.html", reading=view.reading(question, job.result, others.get("read", "")))
+
+    @routes.get("/explore/{part}")
+    def part(request: Request, part: str) -> Response:
+        question, others = _asked(request)
+        if part not in PARTS:
+            return Response(status_code=404)
+        return fragment("explore_part.html", part=_part(studio, part, question, others, MOMENT))
+
+    return routes
+
+
+def _asked(request: Request) -> tuple[ExploredQuestion, dict[str, str]]:
+    """The question in a URL, and what else stands there: a pinned question, the value that is read, what is shown."""
+    pairs = request.query_params.multi_items()
+    others = {name: value for name, value in pairs if name in ("a", "read", "show") and value}
+    return ExploredQuestion.of(pairs), others
+
+
+def _form(question: ExploredQuestion, others: dict[str, str]) -> dict[str, Any]:
+    return {
+        "q": question,
+        "others": others,
+        "kinds": {name: words for name, (words, _) in KINDS.items()},
+        "needs": {name: [kind for kind, (_, own) in KINDS.items() if name in own] for name in _facts()},
+        "losses": LOSSES,
+        "priors": PRIORS,
+        "aims": AIMS,
+        "properties": [(name, name.replace("_", " "), MEANING[name]) for name in PROPERTIES],
+        "mechanisms": [OPTIMAL, *families()],
+        "epsilons": EPSILONS,
+        "step": EPSILONS.index(question.epsilon) if question.epsilon in EPSILONS else "",
+    }
+
+
+def _facts() -> list[str]:
+    return list(dict.fromkeys(name for _, own in KINDS.values() for name in own))
+
+
+def _result(
+    studio: Studio, question: ExploredQuestion, others: dict[str, str], tab: str, patience: float
+) -> dict[str, Any]:
+    """The mechanism as it is shown, beside the pinned one; or that it is being designed; or why there is none."""
+    shown: dict[str, Any] = {"job": None, "failure": None, "result": None, "pinned": None, "pin": "", "copies": ()}
+    try:
+        question.check()
+        job = studio.ask_for(tab, studio.work.ask(designs.design, question))
+        if not job.ready(patience):
+            return {**shown, "job": job, "again": f"/explore?{question.url}&{urlencode(others)}"}
+        if job.failure is not None:
+            return {**shown, "failure": job.failure}
+        shown["result"] = view.result(question, job.result, others.get("read", ""), others)
+        shown["pinned"] = _pinned(studio, others)
+    except (InboundsError, ValueError, TypeError) as error:
+        return {**shown, "result": None, "failure": failure_of(error)}
+    pinning = {**others, "a": question.url}
+    copies = (("Python", spelling.python), ("Command", spelling.command), ("Plan (TOML)", spelling.toml))
+    return {
+        **shown,
+        "pin": f"/explore?{question.url}&{urlencode(pinning)}",
+        "unpin": f"/explore?{question.url}&{urlencode({n: v for n, v in others.items() if n != 'a'})}",
+        "copies": [(name, write(question)) for name, write in copies],
+    }
+
+
+def _pinned(studio: Studio, others: dict[str, str]) -> dict[str, Any] | None:
+    """What was pinned, to be looked at beside; None while it is not there."""
+    if "a" not in others:
+        return None
+    question = ExploredQuestion.of(parse_qsl(others["a"]))
+    job: Job = studio.work.ask(designs.design, question)
+    if not job.ready(LONGER) or not isinstance(job.result, Mechanism):
+        return None
+    return view.result(question, job.result, others.get("read", ""), {"read": others.get("read", "")})
+
+
+def _parts(studio: Studio, question: ExploredQuestion, others: dict[str, str]) -> list[dict[str, Any]]:
+    """What is computed beside: places for it, and what was asked for by a link."""
+    wanted = others.get("show", "")
+    return [
+        _part(studio, name, question, others, LONGER) if name == wanted else _place(name, question, others)
+        for name in PARTS
+    ]
+
+
+def _place(name: str, question: ExploredQuestion, others: dict[str, str]) -> dict[str, Any]:
+    query = f"{question.url}&{urlencode({**others, 'show': name})}"
+    return {"name": name, "url": f"/explore/{name}?{question.url}", "link": f"/explore?{query}", "state": "asked"}
+
+
+def _part(
+    studio: Studio, name: str, question: ExploredQuestion, others: dict[str, str], patience: float
+) -> dict[str, Any]:
+    job, place = studio.work.ask(PARTS[name], question), _place(name, question, others)
+    if not job.ready(patience):
+        return {**place, "state": "working", "job": job}
+    if job.failure is not None:
+        return {**place, "state": "failed", "failure": job.failure}
+    return {**place, "state": "there", **_part_view(name, question, job.result, others)}
+
+
+def _part_view(name: str, question: ExploredQuestion, found: Any, others: dict[str, str]) -> dict[str, Any]:
+    loss = question.judged().name
+    if name == "curve":
+        return view.curve(found, loss)
+    return view.attack_view(found, loss) if name == "attack" else {"rows": view.price_rows(question, found, others)}

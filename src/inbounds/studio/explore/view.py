@@ -1,0 +1,141 @@
+"""What Explore shows of a mechanism: words, measures and pictures, from the calls that every report uses."""
+
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+
+from inbounds.loss import constant_loss
+from inbounds.mechanism import Mechanism
+from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
+from inbounds.numbers import decimal
+from inbounds.report import svg, words
+from inbounds.studio import pictures
+from inbounds.studio.explore.designs import Attack, PropertyPrice, loss_of
+from inbounds.studio.explore.question import ExploredQuestion
+
+LEVEL = 0.9
+"""How sure a reader wants to be of the range of the truth."""
+
+
+def result(question: ExploredQuestion, made: Mechanism, read: str, others: dict[str, str]) -> dict[str, Any]:
+    """A mechanism looked at. read: the published value that is read. others: what else stands in the page's URL."""
+    reports = [_value(value) for value in made.query.reported.tolist()]
+    chosen = reports.index(read) if read in reports else len(reports) // 2
+    links = [f"/explore?{question.url}&{urlencode({**others, 'read': name})}" for name in reports]
+    return {
+        "question": question,
+        "subject": words.subject(made.query),
+        "promise": words.promise(made),
+        "accuracy": words.accuracy(made),
+        "cards": cards(question, made),
+        "optimality": _optimality(made),
+        "heatmap": pictures.heatmap(made.matrix, _names(made), reports, links, chosen),
+        "reports": reports,
+        "reading": reading(question, made, reports[chosen]),
+        "errors": _errors(question, made),
+        "properties": [(name.replace("_", " "), words.MEANING[name], bool(held)) for name, held in _held(made)],
+        "origin": str(made.origin),
+        "sha256": made.sha256,
+    }
+
+
+def cards(question: ExploredQuestion, made: Mechanism) -> list[tuple[str, str, str]]:
+    """The numbers that stand first: a name, the number, and what it says."""
+    loss, prior = question.judged(), question.weights(made.query)
+    truth = made.truth_probability()
+    aimed, constant = loss_of(question, made), constant_loss(made.query, loss, prior)
+    unit = "error" if question.loss == "absolute" else f"{loss.name} loss"
+    return [
+        (f"{question.aim} {unit}", f"{aimed:.3g}", f"the best constant, given without looking: {constant:.3g}"),
+        ("worst true answer", f"{made.worst_loss(loss):.3g}", "expected loss where it serves worst"),
+        (
+            "tells the truth",
+            percent(float(truth.mean())),
+            f"{percent(float(truth.min()))} to {percent(float(truth.max()))}, by true answer",
+        ),
+        ("after the best guess", f"{made.bayes_loss(loss, prior):.3g}", "what a reader with this prior loses"),
+        ("epsilon", decimal(made.epsilon), f"tight: {made.effective_epsilon():.6g}"),
+    ]
+
+
+def reading(question: ExploredQuestion, made: Mechanism, published: str) -> dict[str, Any]:
+    """What one published value means to a reader: the range of the truth, and a bar for every answer."""
+    names, prior = _names(made), question.weights(made.query)
+    rows = readings(made, LEVEL, prior, "absolute" if made.query.ordered else "zero-one")
+    row = next((row for row in rows if _value(row.output) == published), rows[len(rows) // 2])
+    return {"published": _value(row.output), "sentence": str(row), "picture": _posterior(made, row, names, prior)}
+
+
+def _posterior(made: Mechanism, row: Reading, names: list[str], prior: Any) -> str:
+    if not row.answers:
+        return ""
+    inside = set(row.answers)
+    marked = [k for k, answer in enumerate(answer_values(made.query).tolist()) if answer in inside]
+    return svg.bars(made.posterior(row.output, prior), names, "true answer", "probability afterwards", marked)
+
+
+def _errors(question: ExploredQuestion, made: Mechanism) -> str:
+    loss = question.judged()
+    losses = made.loss_per_answer(loss)
+    return svg.bars(losses, _names(made), "true answer", f"expected {loss.name} loss")
+
+
+def _held(made: Mechanism) -> list[tuple[str, bool]]:
+    return [(name, bool(held)) for name, held in made.properties().items()]
+
+
+def _optimality(made: Mechanism) -> str:
+    best = made.optimality
+    if best is None:
+        return "This is a named mechanism: nothing is claimed about what others could do."
+    left = f" {best.remaining}." if best.remaining else ""
+    proved = f"Proved: no private mechanism has a smaller {best.objective} than {best.bound:.6g}"
+    return f"{proved}; this one has {best.value:.6g}.{left}"
+
+
+def curve(points: list[tuple[str, float]], loss: str) -> dict[str, Any]:
+    """The loss against epsilon."""
+    if len(points) < 2:
+        return {"picture": "", "rows": points}
+    values, losses = np.array([float(epsilon) for epsilon, _ in points]), np.array([loss for _, loss in points])
+    return {"picture": svg.curve(values, losses, "epsilon", f"expected {loss} loss"), "rows": points}
+
+
+def price_rows(question: ExploredQuestion, prices: list[PropertyPrice], others: dict[str, str]) -> list[dict[str, Any]]:
+    """What each property costs, and where the design with it is looked at."""
+    rows = []
+    for own in prices:
+        wished = replace(question, mechanism="optimal", require=(*question.require, own.name))
+        cost = "" if own.factor is None else f"{own.factor - 1:+.2%}" if not own.held else "holds already"
+        rows.append(
+            {
+                "name": own.name.replace("_", " "),
+                "meaning": words.MEANING[own.name],
+                "loss": "" if own.loss is None else f"{own.loss:.4g}",
+                "cost": cost or own.reason,
+                "link": "" if own.held or own.loss is None else f"/explore?{wished.url}&{urlencode(others)}",
+            }
+        )
+    return rows
+
+
+def attack_view(found: Attack, loss: str) -> dict[str, Any]:
+    """What k answers tell, as a curve and a table."""
+    given = found.rows
+    losses, names = np.array([row[2] for row in given]), [str(row[0]) for row in given]
+    curves = {"best guess": losses, "however many": np.full(len(losses), found.floor)}
+    rows = [
+        [str(k), epsilon, f"{value:.3g}", f"{error:.1g}" if error else "exact"] for k, epsilon, value, error in given
+    ]
+    picture = svg.lines(curves, names, "answers pooled", f"expected {loss} loss")
+    return {"picture": picture, "rows": rows, "floor": f"{found.floor:.3g}"}
+
+
+def _names(made: Mechanism) -> list[str]:
+    return [_value(answer) for answer in answer_values(made.query).tolist()]
+
+
+def _value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

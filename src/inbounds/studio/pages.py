@@ -1,0 +1,45 @@
+"""Pages from templates: every value is escaped where it is put in; a number on a page was computed elsewhere."""
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import HTMLResponse
+
+from inbounds import __version__
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+ROOMS = (
+    ("/explore", "Explore"),
+    ("/plan", "Plan"),
+    ("/release", "Release"),
+    ("/check", "Check"),
+    ("/budget", "Budget"),
+)
+"""The pages, in the order of the menu."""
+
+
+def page(template: str, here: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A whole page. here: its place in the menu."""
+    return HTMLResponse(environment().get_template(template).render(values, here=here), status)
+
+
+def fragment(template: str, **values: Any) -> HTMLResponse:
+    """A part of a page that is shown in place of an earlier one."""
+    return HTMLResponse(environment().get_template(template).render(values))
+
+
+@cache
+def environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("inbounds.studio"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(rooms=ROOMS, version=__version__)
+    return made

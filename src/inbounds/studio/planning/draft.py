@@ -1,0 +1,134 @@
+"""A plan as a form: choices in plain texts, to and from the plain values of a plan's file.
+
+What the form has no field for is kept as lines of TOML, so that a plan written by hand loses nothing but its comments.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+
+USES = {
+    "": "not used",
+    "group": "names the group",
+    "person": "says whose record it is",
+    "number": "number, with bounds",
+    "labels": "one of some labels",
+    "text": "text, in conditions",
+    "plain": "number, in conditions",
+    "boolean": "yes or no",
+}
+"""What a column may be used for."""
+
+TYPES = {"text": "text", "plain": "number", "boolean": "boolean"}
+"""Columns that only conditions read, by their use, as a plan says it."""
+
+KEYS_FROM = {
+    "combined": "a list for each column, all combinations",
+    "listed": "one group a line",
+    "file": "a public file",
+}
+LONGEST = 200_000
+"""Characters of one field; longer lists of keys belong into a file."""
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """What a column of the source is used for. keys: the groups that it names, one a line."""
+
+    name: str
+    kind: str = "anything"
+    use: str = ""
+    low: str = ""
+    high: str = ""
+    step: str = ""
+    missing: str = ""
+    labels: str = ""
+    other: str = ""
+    keys: str = ""
+    period: str = ""
+
+
+@dataclass(frozen=True)
+class StatisticChoice:
+    """What is asked for every group. second: the other column of a crosstab. more: lines of TOML."""
+
+    kind: str = "count"
+    of: str = ""
+    second: str = ""
+    name: str = ""
+    share: str = ""
+    at: str = ""
+    consistent: str = ""
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """All choices of a plan."""
+
+    columns: tuple[ColumnChoice, ...] = ()
+    statistics: tuple[StatisticChoice, ...] = ()
+    source: str = ""
+    url: str = ""
+    table: str = ""
+    delimiter: str = ""
+    decimal: str = ""
+    keys_from: str = "combined"
+    listed: str = ""
+    file: str = ""
+    sizes: str = "size"
+    size: str = ""
+    not_stated: str = ""
+    nested: str = ""
+    levels: str = ""
+    max_records: str = ""
+    max_groups: str = ""
+    people: str = ""
+    ledger: str = ""
+    edition: str = ""
+    epsilon: str = "1"
+    interval: str = "0.9"
+    output: str = ""
+    more: str = ""
+    plan: str = field(default="plan.toml")
+
+    @property
+    def by(self) -> list[str]:
+        """The columns that name a group, from the top down where they nest."""
+        found = [own.name for own in self.columns if own.use == "group"]
+        order = _lines(self.levels.replace(",", "\n"))
+        return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+
+    def column(self, name: str) -> ColumnChoice:
+        return next(own for own in self.columns if own.name == name)
+
+    def with_statistic(self) -> "Draft":
+        return replace(self, statistics=(*self.statistics, StatisticChoice()))
+
+    def without_statistic(self, number: int) -> "Draft":
+        return replace(self, statistics=tuple(s for k, s in enumerate(self.statistics) if k != number))
+
+
+SINGLE = tuple(own.name for own in fields(Draft) if own.name not in ("columns", "statistics"))
+
+
+def from_form(pairs: Iterable[tuple[str, str]], schema: Mapping[str, str]) -> Draft:
+    """The choices that a form sends: name.2 is a field of the third column, statistic.0.kind one of a statistic."""
+    given = {name: value[:LONGEST].replace("\r\n", "\n").strip() for name, value in pairs}
+    columns = []
+    for k, (name, kind) in enumerate(schema.items()):
+        own = {f: given.get(f"column.{k}.{f}", "") for f in _names(ColumnChoice) if f not in ("name", "kind")}
+        columns.append(ColumnChoice(name, kind, **own))
+    count = sum(name.startswith("statistic.") and name.endswith(".kind") for name in given)
+    statistics = tuple(
+        StatisticChoice(**{f: given.get(f"statistic.{k}.{f}", "") for f in _names(StatisticChoice)})
+        for k in range(count)
+    )
+    return Draft(tuple(columns), statistics, **{name: given.get(name, "") for name in SINGLE})
+
+
+def _names(kind: type) -> list[str]:
+    return [own.name for own in fields(kind)]
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n") if line.strip()]

@@ -1,0 +1,54 @@
+"""Run the studio on this machine, for the person who started it."""
+
+import socket
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from inbounds.studio.app import app
+from inbounds.studio.guard import ENTER, StudioGuard
+from inbounds.studio.studio import Studio
+from inbounds.studio.workspace import Workspace
+
+ADDRESS = "127.0.0.1"
+
+
+def listening(port: int) -> socket.socket:
+    """A socket of this machine only; port 0: any that is free."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((ADDRESS, port))
+    except OSError as error:
+        made.close()
+        raise ValueError(f"port must be free, got {port} ({error.strerror}); give another, or leave it out") from None
+    return made
+
+
+def guard_of(port: int) -> StudioGuard:
+    """The guard of a studio at this port, by both of the machine's own names."""
+    return StudioGuard(frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"}), f"inbounds-studio-{port}")
+
+
+def run(
+    folder: str | Path, *, port: int = 0, tell: Callable[[str], None], browse: bool = True, curator: Any = None
+) -> None:
+    """Serve until interrupted. tell: is given the address, with its one-time token. browse: open it in a browser."""
+    studio = Studio(Workspace.of(folder), curator=curator)
+    with listening(port) as found:
+        port = found.getsockname()[1]
+        guard = guard_of(port)
+        address = f"http://{ADDRESS}:{port}{ENTER}?token={guard.token}"
+        studio.work.warm()
+        tell(address)
+        if browse:
+            webbrowser.open(address)
+        # no access log: it would hold the token
+        server = uvicorn.Server(uvicorn.Config(app(studio, guard), log_level="warning", access_log=False))
+        try:
+            server.run(sockets=[found])
+        finally:
+            studio.work.close()

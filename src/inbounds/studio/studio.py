@@ -1,0 +1,27 @@
+"""What the pages share: the folder, the processes that work for them, and a curator if there is one."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from inbounds.studio.work import Job, Work
+from inbounds.studio.workspace import Workspace
+
+
+@dataclass
+class Studio:
+    """A studio in a folder. curator: whom questions are asked, if any. releases: those under way, by their plan."""
+
+    workspace: Workspace
+    work: Work = field(default_factory=Work)
+    curator: Any = None
+    current: dict[str, Job] = field(default_factory=dict)
+    releases: dict[str, Job] = field(default_factory=dict)
+
+    def ask_for(self, tab: str, job: Job) -> Job:
+        """The job that a page shows now; the one it showed before is stopped if nobody waits for it."""
+        before = self.current.get(tab)
+        if tab and before is not None and before is not job:
+            self.work.stop(before)
+        if tab:
+            self.current[tab] = job
+        return job

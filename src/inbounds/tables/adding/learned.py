@@ -1,0 +1,262 @@
+"""The prior of leaves, learned from the reports alone (empirical Bayes: post-processing).
+
+Every parent of leaves has a mean rate, unknown, and given it the leaves are independent, of a common shape. Which shape
+is unknown too. A parent's prior is what *the other* parents say: how common each rate is among them (on the scale
+arcsin √p), and how likely each shape. One's own reports are counted once, by the posterior.
+
+Shapes are beta-binomials of several spreads (`Alike`), or leaves of several kinds whose shares are learned (`Kinds`).
+Kinds have many parameters, so they are judged by leaves that they were not learned from.
+
+One prior for all leaves, or a flat one, makes margins worse: a flat prior pulls every rate to one half, and a common
+one every parent to the others.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import logsumexp
+
+from inbounds.numbers import Floats, Ints
+from inbounds.tables.adding.prior import LabelRates, Rates
+from inbounds.tables.adding.reports import Reports
+from inbounds.tables.adding.shapes import Alike, Kinds, Shape
+from inbounds.tables.adding.tree import Tree
+
+SPREADS = tuple((k / 16) ** 2 for k in range(14))
+"""Correlations of two people of one leaf that are tried; 0 is the binomial.
+
+Their roots, standard deviations of rates within a parent, are equally likely beforehand, as Gelman (2006) advises.
+"""
+
+NEGLIGIBLE = 0.02
+"""Shapes of less probability are left out."""
+
+RATES = 9
+REACH = 3.5
+"""Rates of a parent's grid, and its half width in standard deviations."""
+
+KINDS = 41
+ROUNDS = 2000
+SETTLED = 1e-6
+"""Rates that a kind of leaf may have; most steps of expectation and maximization for their shares, and when to stop."""
+
+WIDEST = 256
+FEWEST = 50
+"""Values of a leaf up to which kinds are considered, and leaves from which on."""
+
+
+def local_rates(tree: Tree, reports: Sequence[Reports]) -> Rates:
+    """The rates of every parent of leaves and their shapes, from the reports about the leaves and about the parents.
+
+    The grid must be as fine as what leaves and parent say together: rates further apart than that make a comb of the
+    parent's posterior.
+    """
+    told = _Told.of(tree.sizes[0], tree.parents[0], reports[0])
+    steps = _steps(tree.sizes[1])
+    evidence = {
+        shape: own + told.log_evidence_of_sums(_rate(steps), shape, reports[1])
+        for shape, own in _evidence(told, _rate(steps)).items()
+    }
+    shapes, chances = _likely(evidence)
+    known = [evidence[shape] for shape in shapes]
+    places = [_grid(own, steps) for own in known]
+    weights = [
+        chance[:, None] * _scaled(_interpolated(_others(own), steps, place))
+        for own, place, chance in zip(known, places, chances.T, strict=True)
+    ]
+    rates = _rate(np.concatenate(places, axis=1))
+    return Rates(tree.sizes[0], tree.parents[0], rates, np.concatenate(weights, axis=1), shapes)
+
+
+def label_rates(sizes: Ints, label: Ints, parents: int, reports: Reports) -> LabelRates:
+    """The rates of labels that leaves of different parents share, and shapes, from the reports about the leaves."""
+    told = _Told.of(sizes, label, reports)
+    steps = _steps(np.bincount(label, sizes))
+    evidence: Evidence = {shape: told.log_evidence(_rate(steps), shape) for shape in map(Alike, SPREADS)}
+    shapes, _ = _likely(evidence)
+    chances = _shares(evidence, shapes)
+    places = [_grid(evidence[shape], steps) for shape in shapes]
+    known = [
+        chance * _scaled(np.exp(_interpolated(_peaked(evidence[shape]), steps, own)))
+        for shape, own, chance in zip(shapes, places, chances, strict=True)
+    ]
+    rates = _rate(np.concatenate(places, axis=1))
+    return LabelRates(sizes, label, rates, np.concatenate(known, axis=1), shapes, np.ones((parents, 1)))
+
+
+# --- which shapes, and how common each rate is --------------------------------------------------------------
+
+Evidence = dict[Shape, Floats]
+"""For every shape, parents × rates: the log probability of a parent's reports."""
+
+
+def _evidence(told: "_Told", rates: Floats) -> Evidence:
+    """Of all shapes that are tried: of the beta-binomials, or of kinds where those foretell leaves better."""
+    alike = [Alike(spread) for spread in SPREADS]
+    if int(told.sizes.max()) >= WIDEST or told.counts.sum() < FEWEST:
+        return {shape: told.log_evidence(rates, shape) for shape in alike}
+    halves = told.halves
+    of_halves = [{shape: half.log_evidence(rates, shape) for shape in alike} for half in halves]
+    every: Evidence = {shape: of_halves[0][shape] + of_halves[1][shape] for shape in alike}
+    gain = 0.0
+    for known, before, new in zip(halves, of_halves, halves[::-1], strict=True):
+        kinds = known.kinds()
+        own = known.log_evidence(rates, kinds)
+        gain += _total({kinds: own + new.log_evidence(rates, kinds)}) - _total({kinds: own})
+        gain -= _total(every) - _total(before)
+    if gain <= 0:
+        return every
+    kinds = told.kinds()
+    return {kinds: told.log_evidence(rates, kinds)}
+
+
+def _total(evidence: Mapping[Any, Floats]) -> float:
+    """The log probability of all reports, shapes and rates equally likely."""
+    return float(logsumexp([_of_parents(own).sum() for own in evidence.values()])) - float(np.log(len(evidence)))
+
+
+def _of_parents(log: Floats) -> Floats:
+    """log mean exp over rates: the log probability of each parent's reports."""
+    return np.asarray(logsumexp(log, axis=1) - np.log(log.shape[1]))
+
+
+def _shares(evidence: Evidence, shapes: Sequence[Shape]) -> Floats:
+    log = np.array([_of_parents(evidence[shape]).sum() for shape in shapes])
+    return np.asarray(np.exp(log - logsumexp(log)))
+
+
+def _likely(evidence: Evidence) -> tuple[tuple[Shape, ...], Floats]:
+    """The shapes that all reports leave likely; for each parent (rows) how likely the others' reports make them."""
+    every = list(evidence)
+    chances = _shares(evidence, every)
+    shapes = tuple(shape for shape, chance in zip(every, chances, strict=True) if chance > NEGLIGIBLE)
+    own = np.array([_of_parents(evidence[shape]) for shape in shapes]).T
+    others = own.sum(axis=0) - own
+    return shapes, np.asarray(np.exp(others - logsumexp(others, axis=1, keepdims=True)))
+
+
+def _others(log_evidence: Floats) -> Floats:
+    """How common each rate is among the other parents, as far as their reports tell, and one that says nothing.
+
+    The mean of what each says of itself: one step from equal weights and no more, since what it converges to follows
+    the noise.
+    """
+    post = _scaled(_peaked_mass(log_evidence))
+    return np.asarray((post.sum(axis=0) - post + 1 / post.shape[1]) / len(post))
+
+
+def _peaked(log: Floats) -> Floats:
+    return np.asarray(log - log.max(axis=1, keepdims=True))
+
+
+def _peaked_mass(log: Floats) -> Floats:
+    return np.asarray(np.exp(_peaked(log)))
+
+
+def _scaled(mass: Floats) -> Floats:
+    return np.asarray(mass / mass.sum(axis=1, keepdims=True))
+
+
+def _interpolated(rows: Floats, steps: Floats, places: Floats) -> Floats:
+    """Each row's function of the steps at its places."""
+    at = np.clip(np.searchsorted(steps, places) - 1, 0, len(steps) - 2)
+    part = np.clip((places - steps[at]) / (steps[at + 1] - steps[at]), 0.0, 1.0)
+    below, above = np.take_along_axis(rows, at, axis=1), np.take_along_axis(rows, at + 1, axis=1)
+    return np.asarray(below * (1 - part) + above * part)
+
+
+# --- grids of rates -----------------------------------------------------------------------------------------
+
+
+def _steps(sizes: Ints | Floats) -> Floats:
+    """A grid of (0, 1) as fine as the largest parent may be known."""
+    many = int(np.clip(8 * np.sqrt(sizes.max()), 100, 600))
+    return np.asarray((np.arange(many) + 0.5) / many)
+
+
+def _rate(t: Floats) -> Floats:
+    """From the scale on which every rate is known about equally well, (2/π)·arcsin √p, back to p."""
+    return np.asarray(np.sin(t * np.pi / 2) ** 2)
+
+
+def _grid(log_evidence: Floats, t: Floats) -> Floats:
+    """parents × RATES places around the mean of each parent's posterior of t, as far as REACH, inside (0, 1)."""
+    post = _scaled(_peaked_mass(log_evidence))
+    mean = post @ t
+    step = 1 / len(t)
+    deviation = np.sqrt(np.maximum(post @ t**2 - mean**2, (0.3 * step) ** 2))
+    low = np.maximum(mean - REACH * deviation, step / 4)
+    high = np.minimum(mean + REACH * deviation, 1 - step / 4)
+    return np.asarray(low[:, None] + (high - low)[:, None] * np.linspace(0, 1, RATES))
+
+
+# --- what reports say ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """Reports about leaves without repetition: size, likelihood of each, and how often each parent has it."""
+
+    sizes: Ints
+    likelihoods: tuple[Floats, ...]
+    counts: sparse.csr_matrix
+    odd: sparse.csr_matrix
+
+    @classmethod
+    def of(cls, leaf_sizes: Ints, parent: Ints, reports: Reports) -> "_Told":
+        pairs = np.stack([leaf_sizes, reports.y])
+        (sizes, _), leaf, which = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
+        shape = int(parent.max()) + 1, len(leaf)
+        counts, odd = (
+            sparse.csr_matrix((own, (parent, which)), shape=shape)
+            for own in (np.ones(len(which)), np.arange(len(which)) % 2.0)
+        )
+        likelihoods = [
+            np.exp(reports.log_likelihood(leaf[sizes == size], np.zeros((sizes == size).sum(), np.int64), size + 1))
+            for size in np.unique(sizes)
+        ]
+        return cls(sizes, tuple(likelihoods), counts, odd)
+
+    @property
+    def halves(self) -> tuple["_Told", "_Told"]:
+        """Every other leaf, and the rest."""
+        return tuple(_Told(self.sizes, self.likelihoods, own, own) for own in (self.odd, self.counts - self.odd))  # type: ignore[return-value]
+
+    def log_evidence(self, rates: Floats, shape: Shape) -> Floats:
+        """parents × rates: the log probability of a parent's reports if that is its rate."""
+        return np.asarray(self.counts @ np.log(self._chances(rates, shape)))
+
+    def log_evidence_of_sums(self, rates: Floats, shape: Shape, sums: Reports) -> Floats:
+        """parents × rates: the log probability of the parents' own reports, given those of their leaves and the rate.
+
+        Normal, enough to place a grid: the leaves' means and variances given their reports add up. Taken as independent
+        of the leaves' reports, which are about the same people, it would make leaves look more alike than they are.
+        """
+        chances, first, second = (self._chances(rates, shape, power) for power in (0, 1, 2))
+        mean = first / chances
+        variance = sums.variance + self.counts @ np.maximum(second / chances - mean**2, 0.0) + 1e-9
+        return np.asarray(-((sums.y[:, None] - self.counts @ mean) ** 2) / (2 * variance) - np.log(variance) / 2)
+
+    def _chances(self, rates: Floats, shape: Shape, power: int = 0) -> Floats:
+        """distinct reports × rates: E[x^power; report] of a leaf of that mean rate, at power 0 its probability."""
+        rows = []
+        for size, likelihood in zip(np.unique(self.sizes), self.likelihoods, strict=True):
+            x = np.arange(size + 1)
+            leaf = np.exp(shape.log_mass(x, np.asarray(size), rates[:, None]))
+            rows.append((likelihood * x**power) @ leaf.T)
+        return np.concatenate(rows) + 1e-300
+
+    def kinds(self) -> Kinds:
+        """The kinds of leaves, by expectation and maximization from equal shares."""
+        rates = _rate((np.arange(KINDS) + 0.5) / KINDS)
+        chances, counts = self._chances(rates, Alike(0.0)), np.asarray(self.counts.sum(axis=0)).ravel()
+        shares = np.full(KINDS, 1 / KINDS)
+        for _ in range(ROUNDS):
+            before, shares = shares, shares * (chances.T @ (counts / (chances @ shares))) / counts.sum()
+            if np.abs(shares - before).max() < SETTLED:
+                break
+        kept = shares > 1e-4
+        return Kinds(rates[kept], shares[kept] / shares[kept].sum())

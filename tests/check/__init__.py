@@ -1,0 +1,1 @@
+"""The checker in JavaScript, in a real Chromium, against Python."""

@@ -1,0 +1,329 @@
+"""Verdicts of the browser's checker and of Python's: equal on honest, nudged and hostile files of every kind."""
+
+import copy
+import hashlib
+import json
+import random
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import flint
+import pytest
+
+import inbounds as ib
+from check.chromium import BrowserChecker, in_bytes
+from hostile.files import odd_value, places
+from inbounds.errors import InboundsError, PassportError
+from inbounds.files import canonical, content_of, sha256
+from inbounds.ledger import checking
+from inbounds.ledger.checking import exported as export_of
+from inbounds.ledger.checking import load_export
+from inbounds.ledger.entries import START
+from inbounds.mechanism import reading
+from inbounds.mechanism.quantiles.reading import load_quantile
+from inbounds.tables.reopen import read as read_record
+from inbounds.tables.write import own_digest, spaced_digest
+from inbounds.trusted.bounds import exp_below
+from proof import cases
+
+pytestmark = pytest.mark.browser
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+RECORDS = sorted([*FIXTURES.glob("**/*.release.json")])
+PASSPORTS = [
+    *FIXTURES.glob("passport_*.json"),
+    *FIXTURES.glob("v0_1/passports/*.json"),
+    *FIXTURES.glob("v0_1/public_mechanisms/*.json"),
+    *FIXTURES.glob("quantiles_v1/[!p]*.json"),
+]
+
+
+def accepts(read: Callable[[Path], object], file: Path) -> bool:
+    try:
+        read(file)
+    except (InboundsError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def promised(file: Path) -> object:
+    return reading.promised(content_of(file, "passport"))
+
+
+def compared(
+    checker: BrowserChecker,
+    folder: Path,
+    contents: Iterable[Any],
+    read: Callable[[Path], object],
+    *,
+    whole: bool = True,
+) -> tuple[list[str], int]:
+    """What the two do not agree on, and how many files Python accepts. whole: not only query, epsilon and law."""
+    made = [in_bytes(content) for content in contents]
+    ours, file = [], folder / "file.json"
+    for content in made:
+        file.write_bytes(content)
+        ours.append(accepts(read, file))
+    theirs = checker.judged(made)
+    apart = []
+    for k, (mine, (verdict, private, reason)) in enumerate(zip(ours, theirs, strict=True)):
+        if mine != (verdict == "proved" if whole else private):
+            apart.append(f"{k}: {mine} against {verdict} {reason}")
+            (folder / f"apart-{k}.json").write_bytes(made[k])
+    return apart, sum(ours)
+
+
+# --- passports --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "number"),
+    [
+        (cases.matrix_passports, 60),
+        (cases.noise_passports, 60),
+        pytest.param(cases.matrix_passports, 2500, marks=pytest.mark.slow),
+        pytest.param(cases.noise_passports, 1500, marks=pytest.mark.slow),
+    ],
+)
+def test_passports_at_the_boundary_and_one_unit_beyond_get_equal_verdicts(make, number, checker, tmp_path):
+    apart, private = compared(checker, tmp_path, make(number, seed=number), promised, whole=False)
+    assert not apart
+    assert number / 6 < private < number * 5 / 6
+
+
+@pytest.mark.parametrize("number", [60, pytest.param(1500, marks=pytest.mark.slow)])
+def test_passports_of_quantiles_get_equal_verdicts(number, checker, tmp_path):
+    apart, private = compared(checker, tmp_path, cases.quantile_passports(number, seed=number), load_quantile)
+    assert not apart
+    assert 0 < private < number
+
+
+@pytest.mark.parametrize("number", [80, pytest.param(2500, marks=pytest.mark.slow)])
+def test_hostile_passports_get_equal_verdicts(number, checker, tmp_path):
+    texts = list(cases.hostile_texts(number, seed=number))
+    apart, private = compared(checker, tmp_path, texts, promised, whole=False)
+    assert not apart
+    assert 0 < private < number / 2
+
+
+def claimed_otherwise(number: int, seed: int) -> Iterator[Any]:
+    """Honest passports, and the same with one claim, text or number changed and signed again."""
+    rng = random.Random(seed)
+    contents = [json.loads(file.read_bytes()) for file in PASSPORTS]
+    for _ in range(number):
+        lie = copy.deepcopy(rng.choice(contents))
+        parts = [part for part in ("claims", "optimality", "origin", "quantile") if lie.get(part) is not None]
+        paths = [path for path in places(lie) if path and path[0] in parts]
+        path = rng.choice(paths)
+        spot = lie
+        for key in path[:-1]:
+            spot = spot[key]
+        spot[path[-1]] = _near(spot[path[-1]], rng)
+        if "Infinity" not in json.dumps(lie):  # which has no digest
+            lie["sha256"] = cases.digest_of(lie)
+        yield lie
+
+
+def _near(value: Any, rng: random.Random) -> Any:
+    """The same number in other words, one that is close, or something else altogether."""
+    if isinstance(value, str) and rng.random() < 0.6:
+        try:
+            number = float(value)
+        except ValueError:
+            return value + rng.choice(("", " ", "\n", "é", "\u200b"))
+        moved = number + rng.choice((0, 0, 1e-11, -1e-8, 1e-6)) * max(1.0, abs(number))
+        return rng.choice((f"{moved:.12g}", f"{moved!r}", f" {moved!r}"))
+    return odd_value(rng)
+
+
+def loaded(file: Path) -> object:
+    quantile = content_of(file, "passport").get("format") == "inbounds quantile mechanism"
+    return load_quantile(file) if quantile else reading.load(file)
+
+
+@pytest.mark.parametrize("number", [60, pytest.param(1500, marks=pytest.mark.slow)])
+def test_claims_that_do_not_follow_are_refused_by_both(number, checker, tmp_path):
+    apart, valid = compared(checker, tmp_path, claimed_otherwise(number, seed=number), loaded)
+    assert not apart
+    assert number / 20 < valid < number
+
+
+def test_files_of_every_version_are_proved(checker):
+    files = [*PASSPORTS, *RECORDS]
+    assert len(files) > 30
+    assert {verdict for verdict, _, _ in checker.judged(file.read_bytes() for file in files)} == {"proved"}
+
+
+@pytest.mark.parametrize("number", [40, pytest.param(1000, marks=pytest.mark.slow)])
+def test_the_ratio_allowed_is_the_true_one_and_that_of_python_is_hardly_below(number, checker):
+    rng = random.Random(number)
+    drawn = [Fraction(rng.randrange(1, most), rng.randrange(1, most)) for most in (50, 10**9, 10**60) * number]
+    tried = [str(x) for x in [Fraction(64), Fraction(1, 10**9), *drawn] if x <= 64]
+    found = checker.evaluate("all => all.map(x => String(inboundsCheck.ratioAllowed(x)))", tried)
+    for x, allowed in zip(tried, map(int, found), strict=True):
+        below = exp_below(Fraction(x))
+        assert below <= allowed <= below + (below >> 120)
+        assert allowed == below or Fraction(x) > 1
+        flint.ctx.prec = 600
+        true = (flint.arb(flint.fmpq(*Fraction(x).as_integer_ratio())).exp() * 2**128).floor().unique_fmpz()
+        assert allowed == int(true)
+
+
+def test_sha256_is_sha256(checker):
+    texts = ["", "a", "ü" * 27, "b" * 55, "c" * 56, "d" * 63, "e" * 64, "f" * 1000]
+    found = checker.evaluate("all => all.map(text => inboundsCheck.sha256(new TextEncoder().encode(text)))", texts)
+    assert found == [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+
+
+# --- release records --------------------------------------------------------------------------------------
+
+
+def signed_record(record: Any) -> Any:
+    """A record with the digests of its plan and of itself."""
+    plan, old = record.get("plan"), record.get("version") == 1
+    record["plan_sha256"] = spaced_digest(plan) if old else sha256(canonical(plan))
+    return {**record, "sha256": own_digest(record)}
+
+
+def lied_records(number: int, seed: int) -> Iterator[Any]:
+    rng = random.Random(seed)
+    contents = [json.loads(file.read_bytes()) for file in RECORDS]
+    for _ in range(number):
+        lie = copy.deepcopy(rng.choice(contents))
+        path = rng.choice([path for path in places(lie) if path and path[0] != "version"])
+        spot = lie
+        for key in path[:-1]:
+            spot = spot[key]
+        spot[path[-1]] = _other(spot[path[-1]], rng)
+        yield signed_record(lie) if rng.random() < 0.9 else lie
+
+
+def _other(value: Any, rng: random.Random) -> Any:
+    """Another value of the same kind, or something else altogether."""
+    if rng.random() < 0.3:
+        odd = odd_value(rng)
+        return None if odd == 1e999 else odd
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + rng.choice((-1, 0, 1, 0.5))
+    if isinstance(value, str):
+        return rng.choice((value, value + " ", "1", "1/2", "count", "public", "maximum", "change one record", ""))
+    return value
+
+
+def read_alone(file: Path) -> None:
+    """A record whose table is not there: all but the table's digest."""
+    name = read_record(file)["table"]["file"]
+    if not name or Path(name).name != name:
+        raise PassportError("the record names a table that is not beside it")
+
+
+@pytest.mark.parametrize("number", [60, pytest.param(2000, marks=pytest.mark.slow)])
+def test_release_records_get_equal_verdicts(number, checker, tmp_path):
+    apart, valid = compared(checker, tmp_path, lied_records(number, seed=number), read_alone)
+    assert not apart
+    assert number / 20 < valid < number
+
+
+# --- ledgers ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> Any:
+    with ib.Ledger.open(tmp_path_factory.mktemp("ledger") / "budget.db") as ledger:
+        ledger.create_people("pupils", epsilon=2)
+        ledger.create_people("staff — ü", epsilon="1/3")
+        ledger.create_people("nobody's", epsilon=None)
+        ledger.create_people("patients", epsilon=3, rule="zcdp", delta="1/1000000")
+        ledger.create_people("others", epsilon="1/10", rule="zcdp", delta="0.05")
+        for k, who in enumerate(("pupils", "patients", "staff — ü", "others", "nobody's", "patients")):
+            ledger.charge(who, "1/30", key=f"key {k}", purpose="to be tested")
+        ledger.charge("patients", "0.75", key="key 7", parts=["1/4", "1/2"])
+        ledger.answered("pupils", "1/7", lambda charge: b"four", key="key 8")
+        ledger.raise_budget("pupils", epsilon="5/2")
+        return export_of(ledger.head(), ledger.entries(), ledger.people())
+
+
+def chained(content: Any) -> Any:
+    """The entries with the digests that they should have, and the head of the last."""
+    last = START
+    for entry in content["entries"]:
+        entry["previous"] = last
+        rest = {key: value for key, value in entry.items() if key != "sha256"}
+        entry["sha256"] = last = sha256(canonical(rest))
+    content["head"] |= {"sha256": last, "entries": len(content["entries"])}
+    return content
+
+
+def lied_ledgers(honest: Any, number: int, seed: int) -> Iterator[Any]:
+    rng = random.Random(seed)
+    for _ in range(number):
+        lie = copy.deepcopy(honest)
+        for _ in range(rng.choice((0, 1, 1, 1, 2))):
+            path = rng.choice([path for path in places(lie) if len(path) > 1])
+            spot = lie
+            for key in path[:-1]:
+                spot = spot[key]
+            spot[path[-1]] = _amount(spot[path[-1]], rng)
+        if rng.random() < 0.2:
+            del lie["entries"][rng.randrange(1, len(lie["entries"]))]
+        yield _chained_if_whole(lie) if rng.random() < 0.8 else lie
+
+
+def _amount(value: Any, rng: random.Random) -> Any:
+    if isinstance(value, str) and value.isdecimal() and rng.random() < 0.7:
+        return str(int(value) + rng.choice((-1, 0, 1)))
+    return rng.choice((value, None, "1", "1/30", "0.1", "sum", "zcdp", "pupils", "key 1", "charge", "0" * 64))
+
+
+def _chained_if_whole(lie: Any) -> Any:
+    try:
+        return chained(lie)
+    except (KeyError, TypeError, AttributeError):
+        return lie
+
+
+@pytest.mark.parametrize("number", [60, pytest.param(2000, marks=pytest.mark.slow)])
+def test_exported_ledgers_get_equal_verdicts(number, exported, checker, tmp_path, monkeypatch):
+    monkeypatch.setattr(checking, "allowance", lru_cache(checking.allowance))  # a zCDP budget takes its time
+    apart, valid = compared(checker, tmp_path, lied_ledgers(exported, number, seed=number), load_export)
+    assert not apart
+    assert number / 20 < valid < number
+
+
+# --- JSON -------------------------------------------------------------------------------------------------
+
+
+def test_json_that_python_refuses_is_refused(checker):
+    whole = json.dumps(json.loads(PASSPORTS[0].read_bytes()))
+    texts = [
+        whole[:-1] + ', "epsilon": "1/2"}', whole[:-1] + ', "__proto__": {"x": 1}}', whole + " x", "\ufeff" + whole,
+        whole[:-1] + f', "deep": {"[" * 32}{"]" * 32}}}', whole[:-1] + ', "a": 01}', whole[:-1] + ', "a": "\t"}',
+        whole[:-1] + ', "a": NaN}', whole[:-1] + ', "a": 1e999}', "[" * 100_000, '"' + "\\" * 9, "", "null", "{}", "[]",
+    ]  # fmt: skip
+    assert {verdict for verdict, _, _ in checker.judged(text.encode() for text in texts)} == {"refused"}
+    assert (
+        checker.judged([b"\xff\xfe{}", whole.encode("utf-16")])
+        == [("refused", False, "the file is not UTF-8 text")] * 2
+    )
+
+
+def test_fields_that_pollute_prototypes_are_fields_like_others(checker):
+    content = json.loads(PASSPORTS[0].read_bytes())
+    more = {**content, "__proto__": {"valid": True}, "constructor": {"prototype": 1}, "toString": "\ud83d\ude00 é \x7f"}
+    more["numbers"] = [0.1, 1e16, 1e-5, 123456789012345680.0, 5e-324, 1.5, -0.0, 10**30, -0.00012, 1e22]
+    more["sha256"] = cases.digest_of(more)
+    assert checker.judged([more])[0][0] == "proved"
+    assert checker.evaluate("() => [({}).valid, Object.prototype.x]") == [None, None]
+
+
+def test_a_passport_error_is_a_verdict_and_no_exception(tmp_path):
+    file = tmp_path / "file.json"
+    file.write_bytes(b"{}")
+    assert not accepts(promised, file)
+    with pytest.raises(PassportError):
+        promised(file)

@@ -1,0 +1,50 @@
+"""A small curator: forty pupils of two schools, a few facts about each, and everything in one folder."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from inbounds.curator import Account, Curator
+
+SCHOOLS, YEARS = ["north", "south"], ["1", "2"]
+
+
+def write_pupils(file: Path, likes: list[str] | None = None) -> None:
+    people = range(40)
+    columns = {
+        "school": [SCHOOLS[k % 2] for k in people],
+        "year": [YEARS[k // 2 % 2] for k in people],
+        "likes": likes or [("yes", "no", "none")[k % 3] for k in people],
+        "age": [10 + k % 8 for k in people],
+    }
+    pyarrow.parquet.write_table(pa.table(columns), file)
+
+
+def declared(folder: Path, **more: Any) -> dict[str, Any]:
+    """The settings of a curator of the pupils; more: of the dataset."""
+    return {
+        "limits": {"designs": 0, "tick": 0, "rate": 1e6, "burst": 1_000_000},
+        "datasets": {
+            "pupils": {
+                "edition": "2026-11",
+                "source": {"path": "pupils.parquet"},
+                "people": {"name": "pupils"},
+                "budget": {"epsilon": 6},
+                "groups": {"by": ["school", "year"], "keys": {"school": SCHOOLS, "year": YEARS}, "maximum": 12},
+                "columns": {
+                    "likes": {"labels": ["yes", "no", "none"], "other": "none"},
+                    "age": {"low": 10, "high": 20},
+                    "year": {"labels": YEARS},
+                },
+                **more,
+            }
+        },
+    }
+
+
+def account(curator: Curator, name: str, cap: str | None = None, level: str | None = None, **more: Any) -> Account:
+    """A new account that may ask the pupils."""
+    levels = {"pupils": level} if level else None
+    return curator.account(curator.add_account(name, {"pupils": cap}, levels=levels, **more))

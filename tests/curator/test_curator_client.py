@@ -1,0 +1,176 @@
+"""The client: the same answers and errors as on the curator's own machine, and tries that are charged once."""
+
+import asyncio
+import json
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+import inbounds as ib
+from inbounds.cli import app as commands
+from inbounds.curator import Curator, KeyTaken, NotFound, NotKnown, OverCap, Unavailable
+from inbounds.curator import client as module
+from inbounds.curator.client import TRIES, Client, NoAnswer
+from inbounds.curator.http import app
+
+URL = "http://here"
+
+
+class Way(httpx.BaseTransport):
+    """The way to a curator, on which some tries are lost: before they arrive, or only their answers."""
+
+    def __init__(self, curator: Curator) -> None:
+        self.inner = httpx.ASGITransport(app=app(curator), raise_app_exceptions=False)
+        self.lost_there = self.lost_back = self.refused = 0
+        self.keys: list[str | None] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.keys.append(request.headers.get("idempotency-key"))
+        if self.lost_there:
+            self.lost_there -= 1
+            raise httpx.ConnectError("lost")
+        if self.refused:
+            self.refused -= 1
+            return httpx.Response(503, json={"type": "urn:inbounds:problem:unavailable", "detail": "later"})
+        response = asyncio.run(self._answered(request))
+        if self.lost_back:
+            self.lost_back -= 1
+            raise httpx.ReadTimeout("lost")
+        return response
+
+    async def _answered(self, request: httpx.Request) -> httpx.Response:
+        sent = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+        response = await self.inner.handle_async_request(sent)
+        return httpx.Response(response.status_code, headers=response.headers, content=await response.aread())
+
+
+@pytest.fixture
+def way(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> Way:
+    monkeypatch.setattr(module, "PAUSE", 0.0)
+    return Way(curator)
+
+
+@pytest.fixture
+def client(curator: Curator, way: Way) -> Client:
+    return ib.connect(URL, curator.add_account("bea", {"pupils": "2"}), transport=way)
+
+
+def spent(curator: Curator) -> Fraction:
+    owner = curator.account(curator.add_account("owner of the test", role="owner"))
+    ((people,),) = [curator.ledger(owner)["people"]]
+    curator.revoke_account("owner of the test")
+    return Fraction(people["spent"])
+
+
+def test_a_client_sees_its_datasets_and_their_public_facts(client: Client) -> None:
+    assert client.datasets() == ["pupils"]
+    facts = client.describe("pupils")
+    assert facts["by"] == ["school", "year"]
+    assert facts["columns"]["age"]["low"] == "10"
+
+
+def test_an_answer_over_http_is_the_answer_in_python(client: Client, curator: Curator) -> None:
+    asked = client.ask("pupils", mean="age", by="school", epsilon=Fraction(1, 2))
+    assert asked.how == "new"
+    bea = curator.account(curator.add_account("cem", {"pupils": "2"}))
+    here = curator.ask(bea, "pupils", {"mean": "age", "by": ["school"], "epsilon": "0.5"})
+    assert here.table == asked.table
+    assert client.answer(asked.id).table == asked.table
+    assert [one["id"] for one in client.answers()] == [asked.id]
+    assert asked.to_pandas()["school"].tolist() == ["north", "south"]
+    assert (asked.cost.people, asked.left, asked.cost.account_left) == ("0.5", "5.5", "1.5")
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "1/2", 0.5, Fraction(1, 2), Decimal("0.5")])
+def test_an_epsilon_means_the_same_however_it_is_written(client: Client, epsilon: Any) -> None:
+    assert client.preview("pupils", count="age > 12", epsilon=epsilon).epsilon == "0.5"
+
+
+@pytest.mark.parametrize("lost", ["lost_there", "lost_back", "refused"])
+def test_tries_that_fail_on_the_way_have_one_key_and_are_charged_once(
+    client: Client, curator: Curator, way: Way, lost: str
+) -> None:
+    setattr(way, lost, TRIES - 1)
+    answer = client.ask("pupils", count="age > 12", epsilon="0.5")
+    assert len(way.keys) == TRIES
+    assert len({*way.keys}) == 1
+    assert way.keys[0]
+    assert spent(curator) == Fraction(1, 2)
+    assert client.answer(answer.id).table == answer.table
+
+
+def test_a_curator_that_cannot_be_reached_is_named_with_the_key_to_ask_again(client: Client, way: Way) -> None:
+    way.lost_back = TRIES
+    with pytest.raises(NoAnswer, match="http://here could not be reached") as caught:
+        client.ask("pupils", count="age > 12", epsilon="0.5")
+    assert caught.value.key == way.keys[0]
+    assert client.ask("pupils", count="age > 12", epsilon="0.5", key=caught.value.key).cost.people == "0"
+
+
+def test_a_curator_that_is_not_available_is_told_after_the_last_try(client: Client, way: Way) -> None:
+    way.refused = TRIES
+    with pytest.raises(Unavailable, match="charged only once"):
+        client.ask("pupils", count="age > 12", epsilon="0.5")
+    assert len(way.keys) == TRIES
+
+
+def test_problems_are_raised_as_the_errors_that_they_are(client: Client, way: Way) -> None:
+    with pytest.raises(OverCap) as cap:
+        client.ask("pupils", count="age > 12", epsilon=5)
+    assert (cap.value.asked, cap.value.left) == (5, 2)
+    with pytest.raises(ib.OverBudget) as budget:
+        client.ask("pupils", count="age > 12", epsilon=7)
+    assert (budget.value.people, budget.value.left, budget.value.budget) == ("pupils", 6, 6)
+    with pytest.raises(NotFound):
+        client.describe("teachers")
+    with pytest.raises(ValueError, match="heigth"):
+        client.ask("pupils", mean="heigth", epsilon=1)
+    client.ask("pupils", count="age > 12", epsilon="0.5", key="mine")
+    with pytest.raises(KeyTaken):
+        client.ask("pupils", count="age > 13", epsilon="0.5", key="mine")
+    with pytest.raises(NotKnown):
+        ib.connect(URL, "ib_nobody", transport=way).datasets()
+
+
+def test_a_mechanism_is_certified_again_where_it_is_read(client: Client) -> None:
+    for question in ({"count": "age > 12"}, {"median": "age"}):
+        answer = client.ask("pupils", epsilon="0.5", **question)
+        digest = answer.mechanisms[0]["sha256"]
+        assert client.mechanism(digest).sha256 == digest
+
+
+def test_an_answer_shows_itself_without_markup_from_its_keys(client: Client) -> None:
+    answer = client.ask("pupils", mean="age", by=["school"], epsilon="0.5")
+    hostile = type(answer)(**{**vars(answer), "table": {"<b>": ["<script>"]}})
+    assert "<script>" not in hostile._repr_html_()
+    assert "5.5 left" in str(answer)
+
+
+@pytest.mark.parametrize(("url", "token"), [("127.0.0.1:8400", "t"), (8400, "t"), (URL, ""), (URL, "t\n"), (URL, None)])
+def test_what_is_no_address_or_token_is_refused_before_anything_is_sent(url: Any, token: Any) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        ib.connect(url, token)
+
+
+def test_a_name_is_one_part_of_a_path(client: Client) -> None:
+    with pytest.raises(NotFound):
+        client.describe("../account")
+
+
+def test_the_command_asks_previews_and_lists(curator: Curator, way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = curator.add_account("dan", {"pupils": None})
+    monkeypatch.setattr(module, "connect", lambda url, token: Client(url, token, 60, way))
+
+    def run(*words: str) -> Any:
+        done = CliRunner().invoke(commands, ["ask", URL, *words, "--json"], env={"INBOUNDS_TOKEN": token})
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+    assert [one["name"] for one in run()] == ["pupils"]
+    question = ("pupils", "--quantile", "age@0.75", "--by", "school,year", "--epsilon", "0.5")
+    assert run(*question, "--preview")["people"] == "0.5"
+    assert len(run(*question)["table"]["school"]) == 4

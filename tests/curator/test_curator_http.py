@@ -1,0 +1,333 @@
+"""The service: what it refuses and how, its ticks, and requests of every kind that its own description allows."""
+
+import asyncio
+import json
+import logging
+
+import pytest
+
+from curator.client import Client
+from inbounds.curator.http import app
+from inbounds.curator.http.guard import Buckets, Guard
+from inbounds.curator.http.metrics import Metrics
+from inbounds.curator.settings import Limits
+
+LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
+
+
+@pytest.fixture
+def service(curator):
+    made = app(curator)
+    yield made
+    made.state.threads.close()
+
+
+@pytest.fixture
+def asker(curator, service):
+    """A client of a new account, by its role."""
+
+    def client_of(role: str = "analyst"):
+        name = f"{role} {len(curator.accounts())}"
+        token = curator.add_account(name, {"pupils": None} if role == "analyst" else {}, role=role)
+        return Client(service, {"Authorization": f"Bearer {token}"})
+
+    return client_of
+
+
+def test_a_question_over_http_is_the_answer_in_python(asker, curator):
+    client = asker()
+    first = client.post("/v1/datasets/pupils/answers", json=LIKES, headers={"Idempotency-Key": "k"})
+    assert first.status_code == 200
+    answer = first.json()
+    assert answer["how"] == "new"
+    assert client.get(f"/v1/answers/{answer['id']}").json()["table"] == answer["table"]
+    own = client.get("/v1/account").json()
+    assert [one["id"] for one in own["answers"]] == [answer["id"]]
+    assert own["datasets"][0]["spent"] == "0.5"
+    digest = answer["mechanisms"][0]["sha256"]
+    assert client.get(f"/v1/mechanisms/{digest}").json()["sha256"] == digest
+    assert client.post("/v1/datasets/pupils/preview", json=LIKES).json()["how"] == "same"
+
+
+def test_facts_of_a_dataset_are_public_facts(asker):
+    facts = asker().get("/v1/datasets/pupils").json()
+    assert facts["columns"]["likes"]["labels"] == ["yes", "no", "none"]
+    assert {"source", "path", "url"}.isdisjoint(facts)
+    assert "parquet" not in json.dumps(facts)
+
+
+def test_the_owner_sees_what_was_spent_and_who_could_know_what(asker):
+    asker().post("/v1/datasets/pupils/answers", json=LIKES)
+    owner = asker("owner")
+    assert owner.get("/v1/ledger").json()["people"][0]["spent"] == "0.5"
+    exposure = owner.get("/v1/datasets/pupils/exposure").json()
+    assert exposure["coalitions"] == [{"accounts": 1, "epsilon": "0.5", "exact": True}]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent", "status", "kind"),
+    [
+        ("GET", "/v1/nothing", None, 404, "not-found"),
+        ("DELETE", "/v1/datasets", None, 405, "method-not-allowed"),
+        ("GET", "/v1/datasets/other", None, 404, "not-found"),
+        ("GET", "/v1/answers/" + "0" * 32, None, 404, "not-found"),
+        ("GET", "/v1/mechanisms/" + "0" * 64, None, 404, "not-found"),
+        ("GET", "/v1/ledger", None, 403, "not-allowed"),
+        ("POST", "/v1/datasets/pupils/answers", {"count": "x ="}, 422, "not-a-question"),
+        ("POST", "/v1/datasets/pupils/answers", {**LIKES, "epsilon": "-1"}, 422, "not-a-question"),
+        ("POST", "/v1/datasets/pupils/answers", {**LIKES, "epsilom": "1"}, 422, "not-a-question"),
+        ("POST", "/v1/datasets/pupils/answers", {**LIKES, "epsilon": "7"}, 409, "over-budget"),
+        ("POST", "/v1/datasets/pupils/answers", {"count": "true", "epsilon": "0.000001"}, 422, "not-a-question"),
+    ],
+)
+def test_every_refusal_is_a_problem(asker, method, path, sent, status, kind):
+    found = asker().request(method, path, json=sent)
+    assert found.status_code == status
+    assert found.headers["content-type"] == "application/problem+json"
+    assert found.json()["type"] == f"urn:inbounds:problem:{kind}"
+    assert found.json()["status"] == status
+
+
+def test_strangers_are_told_nothing(service):
+    for headers in ({}, {"Authorization": "Bearer ib_wrong"}, {"Authorization": "Basic eDp5"}, {"Authorization": ""}):
+        for path in ("/v1/datasets", "/v1/datasets/pupils", "/v1/account", "/v1/ledger", "/v1/mechanisms/" + "0" * 64):
+            found = Client(service, headers).get(path)
+            assert found.status_code == 401
+            assert found.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_key_used_for_another_question_is_a_conflict(asker):
+    client, key = asker(), {"Idempotency-Key": "k"}
+    client.post("/v1/datasets/pupils/answers", json=LIKES, headers=key)
+    found = client.post("/v1/datasets/pupils/answers", json={**LIKES, "by": []}, headers=key)
+    assert (found.status_code, found.json()["type"]) == (409, "urn:inbounds:problem:key-taken")
+
+
+def test_a_long_body_is_refused_before_it_is_read_whole(asker, curator):
+    found = asker().post("/v1/datasets/pupils/answers", content=b" " * (curator.limits.body + 1))
+    assert found.status_code == 413
+    assert found.json()["type"] == "urn:inbounds:problem:too-large"
+
+
+def test_after_a_charge_there_is_one_constant_error_and_nothing_is_logged(asker, monkeypatch, caplog):
+    from inbounds.tables import engine
+
+    def broken(*_):
+        raise RuntimeError("record 17 holds SECRET")
+
+    client = asker()
+    with monkeypatch.context() as patch, caplog.at_level(logging.DEBUG):
+        patch.setattr(engine, "_raw", broken)
+        found = client.post("/v1/datasets/pupils/answers", json=LIKES)
+    assert (found.status_code, found.json()["type"]) == (503, "urn:inbounds:problem:unavailable")
+    assert "SECRET" not in caplog.text + found.text
+    assert client.post("/v1/datasets/pupils/answers", json=LIKES).status_code == 200
+
+
+def test_what_nobody_foresaw_is_the_same_constant_error(asker, curator, monkeypatch):
+    monkeypatch.setattr(type(curator), "datasets", lambda *_: 1 / 0)
+    found = asker().get("/v1/datasets")
+    assert (found.status_code, found.json()["type"]) == (503, "urn:inbounds:problem:unavailable")
+    assert "division" not in found.text
+
+
+def test_metrics_count_routes_and_statuses_and_name_nobody(asker):
+    client = asker()
+    client.get("/v1/datasets/pupils")
+    client.get("/v1/datasets/a-name-of-somebody")
+    text = client.get("/metrics").text
+    assert 'inbounds_requests_total{method="GET",route="/v1/datasets/{name}",status="200"} 1' in text
+    assert "pupils" not in text
+    assert "somebody" not in text
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+# --- the guard, with a clock of its own ----------------------------------------------------------------------
+
+
+class Clock:
+    """Time that passes when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        assert seconds >= 0
+        self.now += seconds
+
+
+def sent_at(takes: float, limits: Limits, path: str = "/v1/x") -> tuple[float, int]:
+    """When a guarded app that takes so long answers, after its request, and with which status."""
+    clock, seen = Clock(), []
+
+    async def slow(scope, receive, send):
+        clock.now += takes
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message):
+        if message["type"] == "http.response.start":
+            seen.append((clock.now - 100.0, message["status"]))
+
+    scope = {"type": "http", "path": path, "method": "GET", "headers": [], "client": ("here", 1)}
+    asyncio.run(Guard(slow, limits, Metrics(), clock, clock.sleep)(scope, receive, send))
+    return seen[0]
+
+
+@pytest.mark.parametrize("takes", [0.0, 0.001, 0.0199, 0.021, 0.0399, 0.1234])
+def test_answers_leave_at_multiples_of_the_tick(takes):
+    when, status = sent_at(takes, Limits(tick=0.02))
+    assert status == 200
+    assert when > takes
+    assert when / 0.02 == pytest.approx(round(when / 0.02), abs=1e-6)
+    assert when - takes <= 0.02 + 1e-9
+
+
+def test_past_the_last_tick_everybody_is_told_the_same():
+    async def never(scope, receive, send):
+        await asyncio.Event().wait()
+
+    seen = []
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message):
+        seen.append(message)
+
+    scope = {"type": "http", "path": "/v1/x", "method": "GET", "headers": [], "client": ("here", 1)}
+    asyncio.run(Guard(never, Limits(seconds=0.05, tick=0.01), Metrics())(scope, receive, send))
+    assert seen[0]["status"] == 503
+    assert json.loads(seen[1]["body"])["type"] == "urn:inbounds:problem:unavailable"
+
+
+def test_a_body_that_never_ends_is_given_up():
+    async def receive():
+        await asyncio.sleep(0.02)
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    seen = []
+
+    async def send(message):
+        seen.append(message)
+
+    scope = {"type": "http", "path": "/v1/x", "method": "POST", "headers": [], "client": ("here", 1)}
+    asyncio.run(Guard(None, Limits(seconds=0.1, tick=0.01), Metrics())(scope, receive, send))
+    assert seen[0]["status"] == 408
+
+
+def test_askers_have_a_burst_and_then_a_rate():
+    clock = Clock()
+    buckets = Buckets(rate=2, burst=3, clock=clock)
+    assert [buckets.take("ana") for _ in range(4)] == [True, True, True, False]
+    assert buckets.take("bob")
+    clock.now += 0.5
+    assert [buckets.take("ana") for _ in range(2)] == [True, False]
+
+
+def test_many_wrong_tokens_from_one_address_are_refused(opened):
+    curator = opened(limits={"rate": 0.001, "burst": 5})
+    client = Client(app(curator))
+    statuses = [client.get("/v1/account", headers={"Authorization": f"Bearer {k}"}).status_code for k in range(8)]
+    assert statuses == [401] * 5 + [429] * 3
+
+
+# --- whatever its own description allows: no 5xx, and the ledger's invariant after every response ---------------
+
+
+CAPS = [None, "1", "0.3"]
+"""Of the analysts whose requests take turns with those of an owner, of somebody who may ask nothing, and a stranger."""
+
+
+QUESTIONS = [
+    {"count": "likes = 'yes'"}, {"histogram": "likes", "by": ["school"]}, {"mean": "age", "where": "likes != 'no'"},
+    {"count": "likes in ('yes')", "by": ["year", "school"]}, {"median": "age", "anyway": True}, {"sum": "age"},
+    {"crosstab": ["likes", "year"]}, {"mode": "likes"}, {"quantile": {"of": "age", "at": 0.9}, "anyway": True},
+]  # fmt: skip
+EPSILONS = ["0.1", 0.5, "2"]
+
+
+class Current:
+    """The service that requests go to: another in every run."""
+
+    service = None
+
+
+def stateful(opened, examples: int, steps: int) -> int:
+    """Run requests made from the service's own description, following its links, each run on a curator of its own; how
+    many were answered. After every response nothing is overspent."""
+    import schemathesis
+    from hypothesis import HealthCheck, Phase, settings
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks
+
+    expected = (
+        not_a_server_error,
+        checks.response_schema_conformance,
+        checks.content_type_conformance,
+        checks.status_code_conformance,
+    )
+    answered = 0
+
+    async def service(scope, receive, send):
+        await Current.service(scope, receive, send)
+
+    described = app(opened())
+    Current.service = described
+
+    class Machine(schemathesis.openapi.from_asgi("/openapi.json", service).as_state_machine()):
+        def setup(self):
+            self.curator, self.asked = opened(alone=True), 0
+            Current.service = app(self.curator)
+            self.tokens = [self.curator.add_account(f"analyst {k}", {"pupils": cap}) for k, cap in enumerate(CAPS)]
+            self.tokens += [self.curator.add_account("owner", role="owner"), self.curator.add_account("nobody"), "ib_"]
+
+        def teardown(self):
+            Current.service.state.threads.close()
+
+        def before_call(self, case):
+            """Most requests are about the dataset that is there, and every other question is one that can be asked."""
+            if "name" in (case.path_parameters or {}) and self.asked % 4:
+                case.path_parameters["name"] = "pupils"
+            if isinstance(case.body, dict) and self.asked % 2:
+                case.body = {**QUESTIONS[self.asked % len(QUESTIONS)], "epsilon": EPSILONS[len(str(case.body)) % 3]}
+
+        def get_call_kwargs(self, case):
+            nonlocal answered
+            answered, self.asked = answered + 1, self.asked + 1
+            token = self.tokens[self.asked % len(self.tokens)]
+            return {"headers": {"Authorization": f"Bearer {token}"}}
+
+        def validate_response(self, response, case, **more):
+            case.validate_response(response, checks=expected)
+            (people,) = (self.curator.people(one) for one in self.curator.settings.datasets.values())
+            assert people.spent_units <= people.budget_units
+            for own in self.curator.accounts():
+                assert all(grant.cap is None or grant.spent <= grant.cap for grant in own.grants.values())
+
+    Machine.run(
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+    )
+    described.state.threads.close()
+    return answered
+
+
+def test_requests_of_every_kind_find_no_server_error(opened):
+    assert stateful(opened, 15, 12) >= 100
+
+
+@pytest.mark.slow
+def test_ten_thousand_requests_of_every_kind_find_no_server_error(opened):
+    assert stateful(opened, 1200, 20) >= 10_000

@@ -1,0 +1,176 @@
+"""Levels and coalitions: one chain for all readers, charged once; comparing notes gains nobody more than the charge."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from conftest import Judge
+from curator.pupils import account
+from inbounds.accounting import multilevel
+from inbounds.curator import NotAllowed
+from inbounds.curator.exposure import epsilon_of
+from inbounds.query import count
+from inbounds.tables.engine import Truths
+from inbounds.tables.errors import PlanError
+from inbounds.tables.levels import LEVEL, Leveled
+from inbounds.trusted.sample import simulated
+
+LEVELS = {"public": "0.25", "partner": "0.5", "inner": 1}
+LIKES = {"count": "likes = 'yes'", "by": ["school"]}
+
+
+@pytest.fixture
+def three(opened):
+    """A curator with levels, and an account of each."""
+    curator = opened(levels=LEVELS)
+    return curator, {name: account(curator, name, "3", name) for name in LEVELS}
+
+
+def test_each_account_sees_its_own_level_and_all_are_charged_once(three):
+    curator, people = three
+    answers = {name: curator.ask(own, "pupils", LIKES) for name, own in people.items()}
+    assert [answers[name].epsilon for name in LEVELS] == ["0.25", "0.5", "1"]
+    assert [answers[name].cost.account for name in LEVELS] == ["0.25", "0.5", "1"]
+    assert [answers[name].cost.people for name in LEVELS] == ["1", "0", "0"]
+    assert all(len(answer.table["count"]) == 2 for answer in answers.values())
+    assert all(LEVEL not in answer.table for answer in answers.values())
+    assert curator.people(curator.settings.datasets["pupils"]).spent == 1
+    errors = [answers[name].table["count_error"][0] for name in LEVELS]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] > errors[-1]
+
+
+def test_no_account_chooses_its_level(three):
+    curator, people = three
+    with pytest.raises(PlanError, match="own level"):
+        curator.ask(people["public"], "pupils", {**LIKES, "epsilon": 1})
+    assert curator.ask(people["public"], "pupils", {**LIKES, "epsilon": "0.25"}).epsilon == "0.25"
+    with pytest.raises(ValueError, match="level must be one of"):
+        curator.add_account("eve", {"pupils": None}, levels={"pupils": "root"})
+
+
+def test_an_account_whose_level_is_no_more_sees_nothing(opened):
+    eve = account(opened(levels=LEVELS), "eve", None, "inner")
+    with pytest.raises(NotAllowed):
+        opened(levels={"public": "0.25"}).ask(eve, "pupils", LIKES)
+
+
+def test_sums_of_levels_are_of_one_level(three):
+    curator, people = three
+    fine = curator.ask(people["partner"], "pupils", {**LIKES, "by": ["school", "year"]})
+    coarse = curator.ask(people["partner"], "pupils", {**LIKES, "by": []})
+    assert (coarse.how, coarse.table["count"]) == ("sum", [sum(fine.table["count"])])
+
+
+def test_what_has_no_chain_is_refused_before_it_is_charged(three):
+    curator, people = three
+    for question in ({"mean": "age"}, {"median": "age"}, {"crosstab": ["likes", "year"]}):
+        with pytest.raises(PlanError, match="levels"):
+            curator.ask(people["inner"], "pupils", {**question, "anyway": True})
+    assert curator.people(curator.settings.datasets["pupils"]).spent == 0
+
+
+def test_the_chain_that_drew_is_read_by_its_digest(three):
+    import json
+
+    curator, people = three
+    answer = curator.ask(people["partner"], "pupils", LIKES)
+    (line,) = answer.mechanisms
+    assert json.loads(curator.mechanism(line["sha256"]))["sha256"] == line["sha256"]
+
+
+# --- by exact enumeration -----------------------------------------------------------------------------------
+
+
+def leveled_of(curator, size, epsilons):
+    """The chain that the curator draws a count in groups of a size from."""
+    asked = curator.asked(account(curator, f"of {size}", None, "inner"), "pupils", {"count": "age > 12"})
+    ready = curator.designer.settled(asked.plan, anyway=True)
+    return Leveled.of(ready.designed, epsilons)
+
+
+def test_every_coalition_is_private_at_its_largest_epsilon_by_exact_enumeration(opened):
+    """The joint law of the reports that the members are given, under every pair of neighbouring answers: no output is
+    likelier by more than exp of the largest epsilon among them, which is at most what the people were charged."""
+    curator, judge = opened(levels=LEVELS, groups={"maximum": 3}), Judge()
+    leveled = leveled_of(curator, 3, [Fraction(1), Fraction(1, 2), Fraction(1, 4)])
+    (chain,) = leveled.chains
+    for k in (1, 2, 3):
+        for members in combinations(range(3), k):
+            law = chain.joint(members)
+            flat = law.reshape(-1, law.shape[-1])
+            largest = max(chain.epsilons[member] for member in members)
+            most = judge.exp(largest)[1]
+            for one in range(flat.shape[1] - 1):
+                for row in flat:
+                    assert int(row[one]) <= most * int(row[one + 1])
+                    assert int(row[one + 1]) <= most * int(row[one])
+            assert largest <= 1
+
+
+def test_the_stored_table_is_drawn_from_the_chain(opened):
+    """Reports of all levels together have the joint law of the chain: a chi-square statistic of 26 degrees of freedom
+    is above 121 with a probability below 1e-13, and the seed is fixed."""
+    curator = opened(levels=LEVELS, groups={"maximum": 2})
+    leveled = leveled_of(curator, 2, [Fraction(1), Fraction(1, 2), Fraction(1, 4)])
+    many, rng = 100_000, np.random.default_rng(0)
+    draws = simulated(rng)
+    size = leveled.chains[0].first.query.shape[0]
+    assert size == 3
+    truths = np.full(many, 2)
+    asked = replace(leveled.designed.asked, members=(np.arange(many),))
+    wide = replace(leveled, designed=replace(leveled.designed, asked=asked))
+    one = wide._first(truths, draws)
+    two = wide._degraded(0, one, draws)
+    three = wide._degraded(1, two, draws)
+    seen = np.zeros((size,) * 3)
+    np.add.at(seen, (one, two, three), 1)
+    law = leveled.chains[0].joint([0, 1, 2])[..., 2]
+    expected = many * (law / law.sum()).astype(float)
+    statistic = ((seen - expected) ** 2 / expected).sum()
+    assert statistic < 121
+    wrong = many * (leveled.chains[0].joint([0, 1, 2])[..., 1] / law.sum()).astype(float)
+    assert ((seen - wrong) ** 2 / wrong).sum() > 121
+
+
+def test_a_table_of_levels_has_the_rows_of_every_level(opened):
+    curator = opened(levels=LEVELS)
+    asked = curator.asked(account(curator, "ana", None, "inner"), "pupils", LIKES)
+    ready = curator.designer.settled(asked.plan, anyway=True)
+    leveled = Leveled.of(ready.designed, [Fraction(1), Fraction(1, 2), Fraction(1, 4)])
+    found = leveled.drawn(ready.designed, Truths((np.array([5, 7]),)), simulated(np.random.default_rng(0)))
+    columns = {column.name: list(column.values) for column in found.columns}
+    assert columns[LEVEL] == ["1", "1", "1/2", "1/2", "1/4", "1/4"]
+    assert columns["school"] == ["north", "south"] * 3
+    assert {line["level"] for line in found.levels} == {"1", "1/2", "1/4"}
+
+
+def test_a_coalition_replayed_from_its_answers_loses_no_more_than_the_charge(three):
+    """Of each stored answer the finest level in the members' hands; together at most what the ledger says was spent."""
+    curator, people = three
+    for question in (LIKES, {"count": "age > 12"}, {"histogram": "likes", "by": ["year"]}):
+        for own in people.values():
+            curator.ask(own, "pupils", question)
+    owner = curator.account(curator.add_account("owner", role="owner"))
+    exposure = curator.exposure(owner, "pupils")
+    spent = curator.people(curator.settings.datasets["pupils"]).spent
+    assert [one.epsilon for one in exposure.coalitions] == [3, 3, 3]
+    assert all(one.epsilon <= spent for one in exposure.coalitions)
+    assert exposure.accounts == {"public": Fraction(3, 4), "partner": Fraction(3, 2), "inner": 3}
+    assert epsilon_of([{"a": Fraction(1), "b": Fraction(2)}, {"a": Fraction(3)}]) == 5
+
+
+def test_exposure_says_what_holders_of_one_answer_know_and_would_know_from_draws_of_their_own(curator):
+    several = [account(curator, name) for name in ("ana", "bob", "eve")]
+    question = {"count": "likes = 'yes'", "by": ["school", "year"], "epsilon": 1}
+    for own in several:
+        curator.ask(own, "pupils", question)
+    owner = curator.account(curator.add_account("owner", role="owner"))
+    (known,) = curator.exposure(owner, "pupils").questions
+    assert (known.accounts, known.epsilon, known.answers) == (3, 1, 13)
+    assert known.now["guess"] > known.drawn_for_each["guess"] > 0
+    found = multilevel(count(12), [1]).first.bayes_loss("absolute")
+    assert known.now["guess"] == pytest.approx(found, rel=0.02)

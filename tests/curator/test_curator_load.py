@@ -1,0 +1,162 @@
+"""Many who ask at once, and a curator that is killed while they do: nothing is given out that was not charged."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import httpx
+import pytest
+
+from curator.pupils import account, declared, write_pupils
+from inbounds.curator import Curator, OverCap, settings_from
+from inbounds.errors import OverBudget
+from inbounds.ledger import Ledger
+
+SERVE = """
+import json, sys
+from pathlib import Path
+from inbounds.curator import Curator, settings_from
+from inbounds.curator.http.serve import serve
+curator = Curator(settings_from(json.loads(sys.argv[1]), Path(sys.argv[2])))
+serve(curator, "127.0.0.1", int(sys.argv[3]), lambda: print("ready", flush=True))
+"""
+
+
+@contextmanager
+def served(folder: Path, settings: dict, port: int) -> Iterator[subprocess.Popen]:
+    """The service in a process of its own."""
+    command = [sys.executable, "-c", SERVE, json.dumps(settings), str(folder), str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONWARNINGS": "ignore"})
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def question(k: int, epsilon: str = "0.05") -> dict:
+    """One of many different questions: how many are of some ages."""
+    return {"count": f"age > {10 + k % 7} and age < {18 + k // 7}", "epsilon": epsilon, "anyway": True}
+
+
+def test_askers_at_the_edge_of_the_budget_never_pass_it(opened):
+    """The people have room for 12 questions of 0.5; 40 are asked by 8 accounts in 4 threads."""
+    curator = opened()
+    several = [account(curator, f"account {k}", "2") for k in range(8)]
+
+    def ask(k: int) -> str:
+        try:
+            return curator.ask(several[k % 8], "pupils", question(k, "0.5")).how
+        except (OverBudget, OverCap) as refused:
+            return type(refused).__name__
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(ask, range(40)))
+    assert outcomes.count("new") == 12
+    assert curator.people(curator.settings.datasets["pupils"]).spent == 6
+    given = [one for own in several for one in curator.answers(own)]
+    assert len({one.key for one in given}) == 12
+    for own in curator.accounts():
+        held = sum((one.epsilon for one in given if one.account == own.name), Fraction(0))
+        assert own.grants["pupils"].spent == held <= 2
+
+
+def test_threads_that_ask_one_question_are_given_one_answer(opened):
+    curator = opened()
+    several = [account(curator, f"account {k}") for k in range(8)]
+    gate = threading.Barrier(8)
+
+    def ask(own) -> str:
+        gate.wait()
+        return str(curator.ask(own, "pupils", question(0)).table)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(ask, several))) == 1
+    assert curator.people(curator.settings.datasets["pupils"]).spent == Fraction(1, 20)
+
+
+@pytest.mark.slow
+def test_two_hundred_askers_at_the_edge_of_the_budget_over_http(folder, free_port):
+    write_pupils(folder / "pupils.parquet")
+    settings = declared(folder)
+    curator = Curator(settings_from(settings, folder))
+    tokens = [curator.add_account(f"account {k}", {"pupils": "0.5"}) for k in range(200)]
+    curator.close()
+    with served(folder, settings, free_port):
+        address = f"http://127.0.0.1:{free_port}/v1/datasets/pupils/answers"
+
+        def ask(k: int) -> int:
+            headers = {"Authorization": f"Bearer {tokens[k]}"}
+            return httpx.post(address, json=question(k % 60, "0.5"), headers=headers, timeout=120).status_code
+
+        with ThreadPoolExecutor(200) as pool:
+            statuses = list(pool.map(ask, range(200)))
+    assert set(statuses) <= {200, 409, 503}
+    assert statuses.count(503) == 0
+    with Ledger.open(folder / "budget.db") as ledger:
+        (people,) = ledger.verify().people
+        charged = sum(entry.kind == "charge" for entry in ledger.entries())
+    assert people.spent == people.budget == 6
+    assert charged == 12
+
+
+def killed_under_load(folder: Path, port: int, kills: int) -> None:
+    """Ask from four threads while the service is killed and starts again; then compare what left with what was paid."""
+    write_pupils(folder / "pupils.parquet")
+    settings = declared(folder, budget={"epsilon": 1000})
+    curator = Curator(settings_from(settings, folder))
+    tokens = [curator.add_account(f"account {k}", {"pupils": None}) for k in range(4)]
+    curator.close()
+    seen: dict[str, set[str]] = {}
+    over, given = threading.Event(), threading.Semaphore(0)
+
+    def ask(who: int) -> None:
+        headers = {"Authorization": f"Bearer {tokens[who]}"}
+        k = 0
+        while not over.is_set():
+            k += 1
+            try:
+                address = f"http://127.0.0.1:{port}/v1/datasets/pupils/answers"
+                found = httpx.post(address, json=question(k % 40), headers=headers, timeout=20)
+            except httpx.HTTPError:
+                time.sleep(0.05)
+                continue
+            assert found.status_code in (200, 503)
+            if found.status_code == 200:
+                seen.setdefault(str(found.json()["question"]), set()).add(json.dumps(found.json()["table"]))
+                given.release()
+
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask, who) for who in range(4)]
+        for kill in range(kills):
+            with served(folder, settings, port) as process:
+                for _ in range(3 + 2 * kill):
+                    given.acquire(timeout=60)
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+        over.set()
+        for done in asking:
+            done.result()
+    assert seen
+    assert all(len(tables) == 1 for tables in seen.values()), "two answers to one question"
+    with Ledger.open(folder / "budget.db") as ledger:
+        verified = ledger.verify()
+        charged = sum(entry.kind == "charge" for entry in ledger.entries())
+    assert len(seen) <= charged
+    assert verified.people[0].spent == charged * Fraction(1, 20)
+
+
+@pytest.mark.slow
+def test_a_curator_killed_under_load_gives_out_nothing_uncharged(folder, free_port):
+    killed_under_load(folder, free_port, 6)

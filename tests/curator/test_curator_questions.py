@@ -1,0 +1,140 @@
+"""Canonical questions: what is the same, what is not; and conditions rewritten without a change of meaning."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inbounds.curator import question_from
+from inbounds.curator.question import Identity
+from inbounds.tables.condition import Among, Column, Comparison, Every, IsNull, Literal, Not, Some, Truth
+from inbounds.tables.condition.canonical import canonical, canonical_text, spelled
+from inbounds.tables.condition.grammar import parse
+
+SAME = [
+    [{"count": "age > 12 and likes = 'yes'"}, {"count": "likes='yes' AND 12.0 < age"},
+     {"count": "age > 1.2e1", "where": "likes in ('yes', 'yes')"}, {"count": "not (age <= 12 or likes != 'yes')"}],
+    [{"mean": "age", "by": ["school", "year"]}, {"mean": "age", "by": ["year", "school", "year"]}],
+    [{"mean": "age", "where": "likes = 'yes' or likes = 'no'"}, {"mean": "age", "where": "likes in ('no', 'yes')"}],
+    [{"count": "true"}, {"count": "true and true"}, {"count": "true", "where": "not false"}],
+    [{"quantile": {"of": "age", "at": 0.5}}, {"quantile": {"of": "age", "at": "1/2"}}],
+    [{"count": "age in (11, 12)"}, {"count": "age = 12 or (age = 11.0)"}],
+]  # fmt: skip
+DIFFERENT = [
+    {"count": "age > 12"}, {"count": "age >= 12"}, {"count": "age > 12 or likes = 'yes'"}, {"count": "age < 12"},
+    {"count": "likes = 'yes'"}, {"count": "likes is null"}, {"count": "likes != 'yes'"}, {"count": "true"},
+    {"mean": "age"}, {"median": "age"}, {"mean": "age", "by": ["school"]}, {"mean": "age", "by": ["year"]},
+    {"mean": "age", "where": "likes = 'yes'"}, {"quantile": {"of": "age", "at": 0.9}}, {"histogram": "likes"},
+    {"count": "age > 12", "properties": ["fair"]}, {"count": "age > 12", "mechanism": "truncated_geometric"},
+]  # fmt: skip
+
+
+def base(curator, values):
+    dataset = curator.settings.datasets["pupils"]
+    question = question_from({**values, "epsilon": "0.5"}, dataset)
+    assert question_from(question.plain(), dataset) == question
+    return Identity.of(dataset, question.plan(dataset, question.epsilon)).base
+
+
+@pytest.mark.parametrize("spellings", SAME)
+def test_spellings_of_one_question_are_one_question(curator, spellings):
+    assert len({base(curator, values) for values in spellings}) == 1
+
+
+def test_different_questions_are_different(curator):
+    assert len({base(curator, values) for values in DIFFERENT}) == len(DIFFERENT)
+
+
+def test_new_data_are_another_question(opened):
+    asked = {"count": "true"}
+    assert base(opened(), asked) != base(opened(edition="2026-12"), asked)
+
+
+def test_a_column_that_a_question_does_not_use_is_no_part_of_it(opened):
+    columns = {"age": {"low": 10, "high": 20}, "school": {"labels": ["north", "south"]}}
+    assert base(opened(), {"mean": "age"}) == base(opened(columns=columns), {"mean": "age"})
+    columns["age"] = {"low": 10, "high": 21}
+    assert base(opened(), {"mean": "age"}) != base(opened(columns=columns), {"mean": "age"})
+
+
+# --- the canonical form keeps the meaning, in the logic of three values ------------------------------------
+
+NUMBERS, WORDS = [None, 0, 1, 2], [None, "x", "y"]
+
+
+def value(operand, record):
+    return record[operand.name] if isinstance(operand, Column) else operand.value
+
+
+def truth(condition, record):
+    """True, False or None: conditions by their definition."""
+    match condition:
+        case Comparison(sign, left, right):
+            a, b = value(left, record), value(right, record)
+            if a is None or b is None:
+                return None
+            return (
+                {"=": a == b, "!=": a != b}.get(sign)
+                if sign in ("=", "!=")
+                else {"<": lambda: a < b, "<=": lambda: a <= b, ">": lambda: a > b, ">=": lambda: a >= b}[sign]()
+            )
+        case Among(subject, values):
+            own = value(subject, record)
+            return None if own is None else own in [item.value for item in values]
+        case IsNull(subject):
+            return value(subject, record) is None
+        case Truth(subject):
+            return value(subject, record)
+        case Not(inner):
+            found = truth(inner, record)
+            return None if found is None else not found
+        case Every(parts) | Some(parts):
+            found = [truth(part, record) for part in parts]
+            deciding = isinstance(condition, Some)
+            return deciding if deciding in found else None if None in found else not deciding
+    raise AssertionError(condition)
+
+
+LETTERS, TRUTHS = [Literal("x"), Literal("y")], [Literal(True), Literal(False)]
+numbers = st.sampled_from([Literal(k) for k in (0, 1, 2)])
+tests = st.one_of(
+    st.builds(Comparison, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), st.just(Column("n")), numbers),
+    st.builds(Comparison, st.sampled_from(["=", "<", ">="]), numbers, st.just(Column("n"))),
+    st.builds(Comparison, st.sampled_from(["=", "!=", "<"]), st.just(Column("n")), st.just(Column("m"))),
+    st.builds(Comparison, st.sampled_from(["=", "<=", ">"]), st.just(Column("m")), st.just(Column("n"))),
+    st.builds(Comparison, st.sampled_from(["=", "!="]), st.just(Column("t")), st.sampled_from(LETTERS)),
+    st.builds(Among, st.just(Column("n")), st.lists(numbers, min_size=1, max_size=3).map(tuple)),
+    st.builds(IsNull, st.sampled_from([Column("n"), Column("t"), Column("b")])),
+    st.builds(Truth, st.sampled_from([Column("b"), *TRUTHS])),
+    st.builds(Comparison, st.sampled_from(["=", "!="]), st.just(Column("b")), st.sampled_from(TRUTHS)),
+)  # fmt: skip
+conditions = st.recursive(
+    tests,
+    lambda inner: st.one_of(
+        st.builds(Not, inner),
+        st.builds(Every, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(Some, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+    ),
+    max_leaves=6,
+)
+RECORDS = [dict(zip("nmtb", row, strict=True)) for row in product(NUMBERS, NUMBERS, WORDS, [None, True, False])]
+
+
+@given(conditions)
+def test_the_canonical_form_is_true_of_the_same_records(condition):
+    form = canonical(condition)
+    assert all(truth(form, record) == truth(condition, record) for record in RECORDS)
+
+
+@given(conditions)
+def test_the_canonical_form_is_its_own_and_can_be_read_back(condition):
+    form = canonical(condition)
+    assert canonical(form) == form
+    assert canonical(parse(spelled(form))) == form
+    assert canonical_text(spelled(condition)) == spelled(form)
+
+
+def test_a_number_that_cannot_be_written_out_is_refused():
+    with pytest.raises(ValueError, match="40 digits"):
+        canonical_text("age > 1e-99")

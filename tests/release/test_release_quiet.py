@@ -1,0 +1,18 @@
+"""Engines warn about each other's versions; no thread hears it while it reads."""
+
+import warnings
+
+import pytest
+
+from inbounds.tables.sources.source import quiet
+
+
+def test_engines_stay_quiet_while_any_thread_wants_them_to():
+    """One begins first and ends first, while the other is still inside."""
+    first, second = quiet(), quiet()
+    with first:
+        second.__enter__()
+    warnings.warn("of another version", UserWarning, stacklevel=1)
+    second.__exit__(None, None, None)
+    with pytest.raises(UserWarning):
+        warnings.warn("of another version", UserWarning, stacklevel=1)

@@ -1,0 +1,133 @@
+"""What the tests of the studio share: a folder with a survey, a client that was let in, a running server, Chromium."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from check.chromium import CHROMIUM, chromium
+from inbounds.studio.app import app
+from inbounds.studio.serve import guard_of, listening
+from inbounds.studio.studio import Studio
+from inbounds.studio.work import Work
+from inbounds.studio.workspace import Workspace
+
+SCHOOLS = ("North", "South", "East", "West")
+ANSWERS = ("yes", "no", "unsure")
+
+
+def write_survey(folder: Path) -> None:
+    """400 pupils of four schools; no school has its share of answers by chance."""
+    rows = [f"{SCHOOLS[k % 4]},{ANSWERS[k * k % 3]},{k % 11},{8 + k % 9},p{k}" for k in range(400)]
+    (folder / "survey.csv").write_text("\n".join(["school,answer,score,age,pupil", *rows]) + "\n")
+
+
+PLAN = """\
+[source]
+path = "survey.csv"
+
+[groups]
+by = ["school"]
+keys = ["North", "South", "East", "West"]
+size = 100
+
+[people]
+name = "pupils"
+
+[columns.answer]
+labels = ["yes", "no", "unsure"]
+
+[columns.score]
+low = 0
+high = 10
+
+[privacy]
+epsilon = 2
+
+[[statistics]]
+count = "answer = 'yes'"
+name = "yes"
+
+[[statistics]]
+mean = "score"
+
+[output]
+path = "released.csv"
+interval = 0.9
+"""
+
+
+@pytest.fixture(scope="session")
+def work() -> Iterator[Work]:
+    made = Work()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "folder"
+    place.mkdir()
+    write_survey(place)
+    (place / "plan.toml").write_text(PLAN)
+    return place
+
+
+class Served:
+    """A studio that listens, in this process."""
+
+    def __init__(self, folder: Path, work: Work) -> None:
+        self.folder, self.socket = folder, listening(0)
+        self.guard = guard_of(self.socket.getsockname()[1])
+        self.address = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        made = app(Studio(Workspace.of(folder), work), self.guard)
+        self.server = uvicorn.Server(uvicorn.Config(made, log_level="warning", access_log=False))
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        self.server.should_exit = True
+        self.thread.join()
+        self.socket.close()
+
+
+@pytest.fixture
+def outside(folder: Path, work: Work) -> Iterator[httpx.Client]:
+    """A client that nobody let in."""
+    made = Served(folder, work)
+    with httpx.Client(base_url=made.address, timeout=60) as client:
+        client.served = made  # type: ignore[attr-defined]
+        yield client
+    made.close()
+
+
+@pytest.fixture
+def client(outside: httpx.Client) -> httpx.Client:
+    """A client that has exchanged the token, as a browser on the studio's own pages."""
+    outside.get(f"/enter?token={outside.served.guard.token}")  # type: ignore[attr-defined]
+    outside.headers["origin"] = str(outside.base_url).rstrip("/")
+    return outside
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, work: Work) -> Iterator[Served]:
+    place = tmp_path_factory.mktemp("studio")
+    write_survey(place)
+    made = Served(place, work)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM.exists():
+        pytest.skip(f"needs {CHROMIUM}")
+    with chromium() as found:
+        yield found

@@ -1,0 +1,161 @@
+"""Explore: what is copied gives the same mechanism, every state is a URL, what cannot be asked gets a sentence."""
+
+import shlex
+from urllib.parse import parse_qsl
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+import inbounds as ib
+from inbounds.cli import app
+from inbounds.files.intake import from_toml
+from inbounds.studio.explore import spelling
+from inbounds.studio.explore.designs import against_epsilon, attack, design, loss_of, prices
+from inbounds.studio.explore.question import ExploredQuestion
+from inbounds.studio.work import STOPPED, Work
+from inbounds.tables.plan.reading import wishes_from
+
+QUESTIONS = [
+    ExploredQuestion(size="6"),
+    ExploredQuestion(size="5", epsilon="1/3", loss="squared", aim="worst"),
+    ExploredQuestion(size="6", epsilon="1", require=("fair", "column_monotone"), loss="off-by-more-than", beyond="1"),
+    ExploredQuestion(size="6", prior="binomial", numbers="0.3", loss="power", beyond="1.5"),
+    ExploredQuestion(size="6", prior="normal", numbers="2, 1.5", limits="off-by-more-than-3=0.4; average squared=9"),
+    ExploredQuestion(kind="mean", size="3", low="1", high="4", epsilon="2"),
+    ExploredQuestion(kind="total", size="3", low="0", high="2"),
+    ExploredQuestion(kind="extreme", low="1", high="6"),
+    ExploredQuestion(kind="interval", low="0", high="1", sensitivity="0.2", cells="8", epsilon="1"),
+    ExploredQuestion(kind="category", labels="yes, it's 'no', \"so\"", loss="zero-one"),
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_copied_script_makes_the_mechanism_that_is_shown(question: ExploredQuestion) -> None:
+    made: dict[str, ib.Mechanism] = {}
+    exec(spelling.python(question), made)
+    assert made["m"].sha256 == design(question).sha256
+
+
+def test_a_named_mechanism_is_copied_too() -> None:
+    question, made = ExploredQuestion(size="6", mechanism="truncated_geometric"), {}
+    exec(spelling.python(question), made)
+    assert made["m"].sha256 == design(question).sha256
+
+
+@pytest.mark.parametrize("question", [q for q in QUESTIONS if q.prior == "uniform"])
+def test_the_copied_command_makes_the_mechanism_that_is_shown(
+    question: ExploredQuestion, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(str(tmp_path))
+    program, *words = shlex.split(spelling.command(question))
+    assert program == "inbounds"
+    found = CliRunner().invoke(app, words)
+    assert found.exit_code == 0, found.output
+    assert ib.load("m.json").sha256 == design(question).sha256
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_copied_lines_of_a_plan_wish_for_the_same(question: ExploredQuestion) -> None:
+    content = from_toml(spelling.toml(question))
+    wishes = wishes_from(content["design"])
+    assert wishes.loss == question.loss_name
+    assert tuple(wishes.properties) == question.require
+    assert list(wishes.at_most) == question.limit_texts
+    assert str(content["privacy"]["epsilon"]) == question.epsilon
+    assert [str(part) for part in (wishes.prior or ())[1:]] == [
+        str(ib.numbers.exact(n, "n")) for n in question.prior_numbers
+    ]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_url_holds_the_whole_state(question: ExploredQuestion) -> None:
+    again = ExploredQuestion.of(parse_qsl(question.url))
+    assert again.url == question.url
+    assert spelling.python(again) == spelling.python(question)
+
+
+def test_a_property_costs_what_its_design_loses_more() -> None:
+    question = ExploredQuestion(size="6")
+    free = loss_of(question, design(question))
+    for own in prices(question):
+        best = ib.optimal(ib.count(6), "0.5", properties=[own.name])
+        assert own.loss == pytest.approx(best.loss(), rel=1e-9)
+        assert own.factor == pytest.approx(best.loss() / free, rel=1e-9)
+
+
+def test_losses_fall_with_epsilon_and_with_more_answers() -> None:
+    question = ExploredQuestion(size="6")
+    losses = [loss for _, loss in against_epsilon(question)]
+    assert losses == sorted(losses, reverse=True)
+    exact = [loss for _, _, loss, error in attack(question).rows if error == 0]
+    assert exact == sorted(exact, reverse=True)
+    assert exact[0] == pytest.approx(design(question).bayes_loss())
+
+
+def test_pages_show_a_sentence_for_what_cannot_be_asked(client: httpx.Client) -> None:
+    for query, word in [
+        ("kind=nothing", "kind must be one of"),
+        ("kind=count&size=0", "size must be"),
+        ("kind=count&size=9&epsilon=-1", "epsilon"),
+        ("kind=count&size=9&epsilon=1&loss=wrong", "loss must be"),
+        ("kind=count&size=9&epsilon=1&require=fiar", "fair"),
+        ("kind=count&size=9&epsilon=1&prior=binomial&numbers=2", "between 0 and 1"),
+        ("kind=count&size=9&epsilon=1&limits=off-by-more-than-1%3D0", "at most"),
+        ("kind=count&size=99999999&epsilon=1", "too many"),
+        ("kind=count&size=9&epsilon=1&mechanism=nothing", "mechanism must be"),
+    ]:
+        answer = client.get(f"/explore?{query}&show=curve")  # waits for the answer
+        assert answer.status_code == 200
+        assert 'class="refused"' in answer.text, query
+        assert word in answer.text, query
+
+
+def test_markup_in_a_question_is_shown_and_not_obeyed(client: httpx.Client) -> None:
+    evil = "<script>alert(1)</script>"
+    for query in (
+        f"kind={evil}",
+        f"labels={evil},b&kind=category&epsilon=1",
+        f"read={evil}",
+        f"a={evil}",
+        f"loss={evil}",
+    ):
+        text = client.get("/explore", params=dict(parse_qsl(query))).text
+        assert "<script>alert" not in text
+
+
+def test_a_part_is_a_fragment_and_tells_the_canonical_url(client: httpx.Client) -> None:
+    answer = client.get("/explore?kind=count&size=4&epsilon=1&low=9", headers={"x-part": "1"})
+    assert "<html" not in answer.text
+    assert answer.headers["x-url"] == "/explore?kind=count&size=4&epsilon=1"
+
+
+# --- work in other processes ------------------------------------------------------------------------------
+
+
+def test_the_same_request_is_one_job_and_another_is_another(work: Work) -> None:
+    first = work.ask(design, ExploredQuestion(size="3"))
+    assert work.ask(design, ExploredQuestion(size="3")) is first
+    assert work.ask(design, ExploredQuestion(size="4")) is not first
+    assert first.ready(60)
+    assert first.result.sha256 == design(ExploredQuestion(size="3")).sha256
+
+
+def test_a_job_that_is_stopped_ends_its_process_and_leaves_the_others(work: Work) -> None:
+    long = work.ask(
+        design, ExploredQuestion(kind="total", size="80", high="9", low="0", require=("row_monotone",), aim="worst")
+    )
+    short = work.ask(design, ExploredQuestion(size="7"))
+    assert short.ready(60)
+    work.stop(long)
+    assert long.ready(0)
+    assert long.failure is not None
+    assert long.failure.sentence == STOPPED
+    assert work.ask(design, ExploredQuestion(size="8")).ready(60)
+
+
+def test_a_refusal_comes_back_as_its_sentence(work: Work) -> None:
+    job = work.ask(design, ExploredQuestion(size="5", limits="off-by-more-than-1=0"))
+    assert job.ready(60)
+    assert job.failure is not None
+    assert "at most" in job.failure.sentence

@@ -1,0 +1,311 @@
+"""Estimates with intervals: they cover as they say, hold their own value, and two-sample tests keep their level."""
+
+import math
+
+import numpy as np
+import pytest
+
+import inbounds as ib
+from inbounds import local
+from inbounds.local import labels
+from inbounds.local.collector import Collector
+from inbounds.local.estimates.bounded import bounded, two_sided
+from inbounds.local.estimates.readings import affine, reading
+from inbounds.local.reconstruct.batches import updated
+from inbounds.local.reconstruct.channel import Dense
+from inbounds.local.reconstruct.shapes import channel_of
+
+AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 30), local.epsilon(2, radius=5))
+DRINKS = ib.catalog.randomized_response(ib.category(["tea", "coffee", "water", "milk", "gin"]), 1)
+SHARES = np.array([0.5, 0.3, 0.15, 0.04, 0.01])
+BELL = np.exp(-(((np.arange(31) - 13) / 5) ** 2) / 2)
+
+
+def simulated(mechanism, p, reports, rng) -> Collector:
+    """A collection of so many reports, drawn as counts of the outputs."""
+    likely = mechanism.matrix @ (p / p.sum())
+    counts = rng.multinomial(reports, likely / likely.sum())
+    return Collector(mechanism).add_counts(mechanism.query.reported, counts)
+
+
+# --- intervals near a bound -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("share", [0.0, 0.0004, 0.003, 0.02, 0.5, 0.995, 1.0])
+def test_an_interval_near_a_bound_covers_as_it_says_and_holds_its_reading(share, level):
+    """20,000 normal readings, seeded: the standard error of the coverage is at most 0.0036."""
+    x = share + 0.004 * np.random.default_rng(1).standard_normal(20_000)
+    low, high = bounded(x, lambda m: np.full_like(m, 0.004), level)
+    inside = np.clip(x, 0, 1)
+    assert (low <= inside).all()
+    assert (inside <= high).all()
+    assert ((low <= share) & (share <= high)).mean() == pytest.approx(level, abs=0.015)
+
+
+def test_far_from_its_bounds_an_interval_is_the_usual_one():
+    low, high = bounded(np.array([0.3, 0.6]), lambda m: np.full_like(m, 0.01), 0.9)
+    assert np.allclose([low, high], [[0.3 - 0.01645, 0.6 - 0.01645], [0.3 + 0.01645, 0.6 + 0.01645]], atol=1e-5)
+    assert two_sided(0.9) == pytest.approx(1.6449, abs=1e-4)
+
+
+# --- readings ---------------------------------------------------------------------------------------------
+
+
+SETS = [
+    make(ib.category(7), 1) for make in (labels.subset_selection, labels.hadamard_response, labels.projective_response)
+]
+
+
+@pytest.mark.parametrize("mechanism", SETS, ids=lambda m: m.origin.name)
+def test_readings_of_reports_that_name_sets_are_right_on_average_and_vary_as_stated(mechanism):
+    channel = channel_of(mechanism)
+    matrix = np.stack([channel.forward(unit) for unit in np.eye(7)], axis=1)
+    for weights in np.random.default_rng(0).normal(size=(3, 7)):
+        assert np.allclose(reading(channel, weights) @ matrix, weights, atol=1e-8)
+    p = np.arange(1, 8) / 28
+    law = affine(channel, matrix @ p)
+    assert law.shares == pytest.approx(p)
+    for j in range(7):
+        read = reading(channel, np.eye(7)[j])
+        variance = matrix @ p @ read**2 - p[j] ** 2
+        assert law.deviations(p, 100.0)[j] == pytest.approx(math.sqrt(variance / 100))
+
+
+@pytest.mark.parametrize("mechanism", SETS[1:], ids=lambda m: m.origin.name)
+def test_shares_from_sets_cover_as_they_say_and_two_samples_are_told_apart(mechanism):
+    rng, p, hits = np.random.default_rng(11), np.array([60, 20, 10, 5, 3, 1, 1]) / 100, []
+    channel = channel_of(mechanism)
+    for _ in range(150):
+        counts = rng.multinomial(3000, channel.forward(p) / channel.forward(p).sum())
+        collector = Collector(mechanism).add_counts(np.arange(len(counts)), counts)
+        shares = local.Estimates(ib.reconstruct(collector, method="inverse"), mechanism.query).shares()
+        hits += [each.lower <= true <= each.upper for each, true in zip(shares, p, strict=True)]
+    assert 0.87 <= np.mean(hits) <= 0.93
+    other = Collector(mechanism).add(mechanism.simulate(rng.choice(7, 3000, p=p[::-1]), rng))
+    assert local.two_sample_test(collector, other, runs=99).differ(0.01)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [AGES, DRINKS, ib.catalog.explicit_fair(ib.count(6), 1)], ids=lambda m: m.query.kind
+)
+def test_a_reading_is_right_on_average_under_every_answer(mechanism):
+    channel = channel_of(mechanism)
+    for weights in np.random.default_rng(0).normal(size=(3, channel.shape[1])):
+        assert np.allclose(reading(channel, weights) @ mechanism.matrix, weights, atol=1e-8)
+
+
+def test_shares_of_labels_are_those_of_the_inverse_where_it_is_a_distribution():
+    collector = Collector(DRINKS).add_counts(DRINKS.query.labels, [900, 700, 600, 500, 480])
+    found = local.estimate(collector)
+    inverse = ib.reconstruct(collector, method="inverse")
+    assert [each.reading for each in found.shares()] == pytest.approx(inverse.raw.tolist())
+    assert found.share("tea") == found.shares()[0]
+    errors = [each.standard_error for each in found.shares()]
+    assert errors == pytest.approx(inverse.standard_errors().tolist(), rel=1e-3)
+
+
+def test_the_mean_of_geometric_reports_is_that_of_unbiased_readings():
+    reports = AGES.simulate(np.full(500, 11), np.random.default_rng(2))
+    found = local.estimate(Collector(AGES).add(reports)).mean()
+    total = ib.unbiased_sum(reports, AGES)
+    assert found.value == pytest.approx(total.estimate / 500)
+    assert found.standard_error == pytest.approx(total.standard_error / 500, rel=0.1)
+
+
+# --- coverage ---------------------------------------------------------------------------------------------
+
+
+def test_intervals_of_shares_cover_as_they_say_for_rare_labels_too():
+    """150 collections of 5 shares each, seeded; 0.87 to 0.93 is what the page promises."""
+    rng, hits = np.random.default_rng(3), []
+    for _ in range(150):
+        shares = local.estimate(simulated(DRINKS, SHARES, 2000, rng)).shares()
+        hits += [each.lower <= p <= each.upper for each, p in zip(shares, SHARES, strict=True)]
+        assert all(each.lower <= each.value <= each.upper for each in shares)
+    assert 0.87 <= np.mean(hits) <= 0.93
+
+
+def test_the_interval_of_a_mean_covers_as_it_says():
+    rng, truth = np.random.default_rng(4), BELL @ np.arange(31) / BELL.sum()
+    found = [local.estimate(simulated(AGES, BELL, 2000, rng)).mean() for _ in range(200)]
+    assert 0.85 <= np.mean([each.lower <= truth <= each.upper for each in found]) <= 0.95  # ± 2.4 standard errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"acceleration": "none", "iterations": 300}], ids=["maximum", "stopped"])
+def test_resampled_intervals_of_shares_and_quantiles_cover_as_they_say(options):
+    """60 collections; shares of one collection hang together, so the band is wide."""
+    rng, p = np.random.default_rng(5), BELL / BELL.sum()
+    hits: dict[str, list[bool]] = {"shares": [], "quantiles": [], "ranges": []}
+    truths = {part: local.estimates.estimates._quantile(p, np.arange(31.0), part) for part in (0.25, 0.5, 0.75)}
+    for _ in range(60):
+        found = local.estimate(simulated(AGES, BELL, 5000, rng), runs=60, **options)
+        hits["shares"] += [
+            e.lower <= true <= e.upper for e, true in zip(found.shares(), p, strict=True) if true > 10 / 5000
+        ]
+        for part, true in truths.items():
+            hits["quantiles"].append(found.quantile(part).lower <= true <= found.quantile(part).upper)
+        for top in (8, 13, 20):
+            share = found.share(at_most=top)
+            hits["ranges"].append(share.lower <= p[: top + 1].sum() <= share.upper)
+    assert {name: 0.84 <= np.mean(hit) <= 0.97 for name, hit in hits.items()} == dict.fromkeys(hits, True)
+
+
+def test_a_stopped_estimate_lies_within_its_own_interval_and_is_resampled_with_the_same_stop():
+    collector = simulated(AGES, BELL, 3000, np.random.default_rng(6))
+    found = ib.reconstruct(collector, acceleration="none", iterations=40)
+    again = found.again(collector.counts.astype(float))
+    assert np.allclose(again, found.distribution)
+    both = np.stack([collector.counts, collector.counts[::-1]]).astype(float)
+    for channel in (channel_of(AGES), Dense(AGES.matrix)):
+        rows = updated(channel, both, np.full(31, 1 / 31), 40)
+        assert np.allclose(rows, [found.distribution, found.again(both[1])], rtol=1e-9)
+    assert not np.allclose(again, ib.reconstruct(collector).distribution, atol=1e-3)
+    shares = local.estimate(found, runs=30).shares()
+    assert all(each.lower <= each.value <= each.upper for each in shares)
+    spread = found.bootstrap(np.random.default_rng(0), runs=40, level=0.95)
+    assert (spread.standard_errors < 0.05).all()
+    outside = (found.distribution < spread.lower) | (found.distribution > spread.upper)
+    assert outside.mean() < 0.05
+
+
+# --- asking -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def week():
+    return local.estimate(simulated(AGES, BELL, 4000, np.random.default_rng(7)), runs=20)
+
+
+def test_shares_of_ranges_add_up_and_quantiles_rise(week):
+    below, above = week.share(at_most=12), week.share(at_least=13)
+    assert below.value + above.value == pytest.approx(1)
+    assert week.share([0, 1, 2]).value == pytest.approx(week.share(at_most=2).value)
+    quantiles = [week.quantile(part).value for part in (0.1, 0.5, 0.9)]
+    assert quantiles == sorted(quantiles)
+    assert week.quantile(0.5).name == "median"
+    assert week.at(0.5).mean().upper < week.mean().upper
+
+
+def test_estimates_are_the_same_every_time(week):
+    again = local.estimate(week.found, runs=20)
+    assert [each.to_json() for each in again.summary()] == [each.to_json() for each in week.summary()]
+    other = local.estimate(week.found, runs=20, seed=1)
+    assert other.quantile(0.5).standard_error != week.quantile(0.5).standard_error
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda e: e.share(), ValueError, "share needs answers"),
+        (lambda e: e.share(3, at_most=4), ValueError, "and not both"),
+        (lambda e: e.share(99), ValueError, "true answers must be on the grid"),
+        (lambda e: e.quantile(1), ValueError, "at must be between 0 and 1"),
+        (lambda e: e.at(1.5), ValueError, "level must be between 0 and 1"),
+        (lambda e: local.estimate([1, 2]), TypeError, "estimate takes a Collector"),
+        (lambda e: local.estimate(e.found, method="inverse"), ValueError, "is made already"),
+        (lambda e: local.estimate(ib.reconstruct([3, 4], np.eye(2))), ValueError, "a mechanism that names its answers"),
+        (lambda e: e.mean() - e.at(0.5).mean(), ValueError, "level must be the same"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(week, ask, error, message):
+    with pytest.raises(error, match=message):
+        ask(week)
+
+
+def test_labels_have_no_mean():
+    found = local.estimate(Collector(DRINKS).add(["tea"] * 30 + ["gin"] * 20))
+    for ask in (found.mean, lambda: found.quantile(0.5), lambda: found.share(at_least=2)):
+        with pytest.raises(ValueError, match="labels have no order"):
+            ask()
+    assert found.share(["tea", "gin"]).name == "share of tea, gin"
+
+
+# --- strata, tables, pictures -----------------------------------------------------------------------------
+
+
+def test_strata_are_asked_together_and_shown_as_a_table_and_a_picture():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(8)
+    people = pandas.DataFrame({"age": rng.binomial(30, 0.4, 900), "city": ["A", "B", "C"] * 300})
+    reported = people.assign(age=AGES.simulate(people["age"].to_numpy(), rng))
+    found = local.estimate(local.collect(reported, "age", AGES, by="city"), runs=10)
+    table = found.to_pandas()
+    assert list(table["city"].unique()) == ["A", "B", "C"]
+    assert list(table["quantity"][:4]) == ["mean", "0.25 quantile", "median", "0.75 quantile"]
+    means = found.to_pandas(lambda each: each.mean())
+    assert means["reports"].tolist() == [300, 300, 300]
+    assert "A: 300 reports" in str(found)
+    one = found["B"].to_pandas()
+    assert list(one.columns) == ["answer", "probability", "share", "lower", "upper", "standard_error"]
+    assert one["probability"].sum() == pytest.approx(1)
+    pytest.importorskip("matplotlib")
+    assert len(found.plot().axes[0].lines) == 3
+    drinks = local.estimate(Collector(DRINKS).add(["tea"] * 30 + ["gin"] * 20))
+    assert [text.get_text() for text in drinks.plot().axes[0].get_xticklabels()][:1] == ["tea"]
+    with pytest.raises(KeyError, match="stratum must be one of 'A', 'B', 'C', got 'D'"):
+        found["D"]
+
+
+# --- two samples ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mechanism", "p"), [(AGES, BELL), (DRINKS, SHARES)], ids=["numbers", "labels"])
+def test_the_two_sample_test_keeps_its_level_and_finds_a_difference(mechanism, p):
+    """200 tests of equal people at level 0.1: more than 37 rejections have probability below 1e-3, and it is seeded."""
+    rng = np.random.default_rng(9)
+    wrong = 0
+    for k in range(200):
+        one, other = (simulated(mechanism, p, size, rng) for size in (400, 250))
+        wrong += local.two_sample_test(one, other, runs=59, seed=k).differ(0.1)
+    assert 5 <= wrong <= 36
+    shifted = simulated(mechanism, np.roll(p, 2), 4000, rng)
+    assert local.two_sample_test(simulated(mechanism, p, 4000, rng), shifted).differ(0.01)
+
+
+def test_a_difference_of_means_keeps_its_level_and_has_an_interval():
+    rng = np.random.default_rng(10)
+    pairs = [[local.estimate(simulated(AGES, BELL, 500, rng)).mean() for _ in range(2)] for _ in range(200)]
+    differences = [one - other for one, other in pairs]
+    assert 0.85 <= np.mean([each.lower <= 0 <= each.upper for each in differences]) <= 0.95
+    assert [each.p_value < 0.1 for each in differences] == [not each.lower <= 0 <= each.upper for each in differences]
+    assert differences[0].name == "difference of mean"
+
+
+def test_a_two_sample_test_refuses_what_it_cannot_compare():
+    one = Collector(AGES).add([1, 2])
+    for other, message in (
+        (Collector(DRINKS).add("tea"), "for the same mechanism"),
+        (one, "must hold different reports"),
+        (Collector(AGES), "must hold reports"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            local.two_sample_test(one, other)
+    with pytest.raises(TypeError, match="takes two Collectors"):
+        local.two_sample_test(one, [1, 2])
+
+
+# --- means beside others ----------------------------------------------------------------------------------
+
+
+def test_the_deviations_of_peers_are_those_of_their_laws():
+    """Duchi's two reports and the piecewise density, summed and integrated from their definitions."""
+    found = local.mean_deviations(ib.catalog.truncated_geometric(ib.ordinal(-10, 10), "0.1"))
+    epsilon, h = found.ldp, 10.0
+    c = (math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)
+    for x, duchi, piecewise in zip(found.values / h, found.duchi, found.piecewise, strict=True):
+        up = (x * (math.exp(epsilon) - 1) + math.exp(epsilon) + 1) / (2 * (math.exp(epsilon) + 1))
+        assert up * c - (1 - up) * c == pytest.approx(x)
+        assert duchi == pytest.approx(h * math.sqrt(c**2 - x**2))
+        s = math.exp(epsilon / 2)
+        top = (s + 1) / (s - 1)
+        left = (top + 1) / 2 * x - (top - 1) / 2
+        high = (math.exp(epsilon) - s) / (2 * s + 2)
+        t = np.linspace(-top, top, 400_001)
+        density = np.where((t >= left) & (t <= left + top - 1), high, high / math.exp(epsilon))
+        width = t[1] - t[0]
+        assert (density * width).sum() == pytest.approx(1, abs=1e-3)
+        assert piecewise == pytest.approx(h * math.sqrt((density * (t - x) ** 2 * width).sum()), rel=2e-3)
+    assert set(found.worst) == {"ours", "duchi", "piecewise"}
+    assert found.rows()[0]["value"] == -10

@@ -1,0 +1,258 @@
+"""Several attributes, and the same person again: statements checked by enumerating everything that can be sent."""
+
+import json
+import math
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import inbounds as ib
+from inbounds import local
+from inbounds.local.memory import Memory
+from inbounds.mechanism.law import Matrix
+from test_local_engines import ENGINES, table
+
+STARS = ib.catalog.truncated_geometric(ib.ordinal(0, 2), Fraction(1, 2))
+DRINKS = ib.catalog.randomized_response(ib.category(["tea", "coffee"]), 1)
+WIDE = ib.catalog.randomized_response(ib.category(["a", "b", "c"]), "0.7")
+STEEP = ib.catalog.truncated_geometric(ib.ordinal(0, 6), 60)
+"""So little noise that a report is its value."""
+
+TOTAL = 1 << 62
+
+
+def law(mechanism) -> list[list[Fraction]]:
+    """Pr[output | answer] exactly, by answer."""
+    assert isinstance(mechanism.law, Matrix)
+    return [[Fraction(int(w), TOTAL) for w in column] for column in mechanism.weights.T]
+
+
+def worst(laws: list[dict]) -> Fraction:
+    """From the definition: the largest ratio of any outcome's probabilities under any two inputs."""
+    outcomes = {outcome for each in laws for outcome in each}
+    assert all(set(each) == outcomes for each in laws)  # nothing is possible under one and impossible under another
+    return max(one[x] / other[x] for x in outcomes for one in laws for other in laws)
+
+
+# --- several attributes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ask", ["all", "one"])
+@pytest.mark.parametrize("mechanisms", [(STARS, DRINKS), (STARS, DRINKS, WIDE)], ids=["two", "three"])
+def test_the_joint_statement_is_the_worst_ratio_over_everything_that_is_sent(ask, mechanisms):
+    names = [f"attribute {k}" for k in range(len(mechanisms))]
+    survey = local.Survey(dict(zip(names, mechanisms, strict=True)), ask)
+    laws = [law(m) for m in mechanisms]
+    sent = []
+    for person in product(*(range(len(each)) for each in laws)):
+        found: dict = defaultdict(Fraction)
+        if ask == "all":
+            for reports in product(*(range(len(each)) for each in laws)):
+                found[reports] += math.prod(laws[k][person[k]][r] for k, r in enumerate(reports))
+        else:
+            for k, each in enumerate(laws):
+                for r, p in enumerate(each[person[k]]):
+                    found[k, r] += p / len(laws)
+        assert sum(found.values()) == 1
+        sent.append(found)
+    stated = survey.privacy
+    assert worst(sent) <= Fraction(stated.worst_ratio())
+    assert stated.worst_ratio() == pytest.approx(float(worst(sent)), rel=1e-12)
+    assert stated.ldp == pytest.approx(math.log(stated.worst_ratio()))
+    assert str(stated).startswith("any two people: probabilities of all reports within a ratio of")
+
+
+def test_a_person_sends_all_attributes_or_one_of_them():
+    answers = {"stars": 1, "drink": "tea"}
+    every = local.Survey({"stars": STARS, "drink": DRINKS})(answers)
+    assert set(every) == {"stars", "drink"}
+    assert every["stars"] in (0, 1, 2)
+    lots = [local.Survey({"stars": STARS, "drink": DRINKS}, "one")(answers) for _ in range(60)]
+    assert {len(lot) for lot in lots} == {1}
+    assert {next(iter(lot)) for lot in lots} == {"stars", "drink"}  # 60 lots alike: probability 2^-59
+
+
+def test_every_attribute_has_its_share_of_the_lots_whatever_the_answers():
+    """100,000 lots in three: each count is within 1,500 of a third, ten standard deviations."""
+    columns = {"a": np.zeros(100_000, dtype=int), "b": np.full(100_000, "tea"), "c": np.full(100_000, "b")}
+    found = local.Survey({"a": STARS, "b": DRINKS, "c": WIDE}, "one").arrays(columns)
+    asked = np.array([[value is not None for value in column] for column in found.values()])
+    assert (asked.sum(axis=0) == 1).all()
+    assert np.abs(asked.sum(axis=1) - 100_000 / 3).max() < 1500
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("ask", ["all", "one"])
+def test_a_survey_is_randomized_and_collected_in_every_engine(engine, ask):
+    steep = ib.catalog.randomized_response(ib.category(["tea", "coffee", "water"]), 60)
+    survey = local.Survey({"age": STEEP, "drink": steep}, ask)
+    private = survey.randomize(table(engine), keep=["row"])
+    if engine in ("arrow reader", "duckdb"):
+        private = private.read_all()
+    elif engine == "polars lazy":
+        private = private.collect()
+    columns = {
+        name: list(private[name].to_pylist() if hasattr(private[name], "to_pylist") else private[name])
+        for name in ("age", "drink", "row")
+    }
+    for age, drink, row in zip(*columns.values(), strict=True):
+        assert age is None or age != age or age == row % 7
+        assert drink is None or drink != drink or drink == ["tea", "coffee"][row % 2]
+    counted = survey.collect(private, shard="week 46")
+    sizes = {name: collector.total for name, collector in counted.items()}
+    assert sum(sizes.values()) == (1400 if ask == "all" else 700)
+    assert counted["age"].shards == {"week 46: age"}
+    assert set(survey.collect(private, by="row")["drink"]) <= set(range(700))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: local.Survey({}), ValueError, "at least one attribute"),
+        (lambda: local.Survey({"a": STARS}, "some"), ValueError, "ask must be 'all' or 'one'"),
+        (lambda: local.Survey({"a": "m.json"}), TypeError, "a survey asks by a Mechanism"),
+        (lambda: local.Survey({"a": STARS, "b": DRINKS})({"a": 1}), ValueError, "'b' is not there"),
+        (lambda: local.Survey({"a": STARS, "b": DRINKS}, "one")({"a": 1, "b": "gin"}), ValueError, "declared labels"),
+        (
+            lambda: local.Survey({"a": STARS, "b": DRINKS}).arrays({"a": [1], "b": ["tea"] * 2}),
+            ValueError,
+            "for each person",
+        ),
+    ],
+)
+def test_a_survey_refuses_what_it_cannot_ask(make, error, message):
+    """An answer that is out of range is refused whether its attribute is drawn or not."""
+    for _ in range(8):
+        with pytest.raises(error, match=message):
+            make()
+
+
+# --- planning a survey ------------------------------------------------------------------------------------
+
+
+def test_a_survey_is_planned_both_ways_within_one_ratio():
+    found = local.plan_survey({"score": (0, 20), "drink": ["a", "b", "c"]}, ratio=8, reports=3000, runs=4)
+    for ask in ("all", "one"):
+        assert found.survey(ask).privacy.worst_ratio() <= 8 * (1 + 1e-14)  # rounded up twice
+        assert found.survey(ask).privacy.worst_ratio() == pytest.approx(8, rel=1e-6)
+    assert found.better == found.survey().ask
+    assert str(found).startswith("any two people within a ratio of 8, all attributes together")
+    assert json.dumps(found.to_json())
+
+
+def test_lots_are_better_for_labels_and_splitting_for_numbers_with_little_noise():
+    labels = local.plan_survey({"x": ["a", "b", "c"], "y": ["a", "b", "c"]}, 1, reports=20_000, runs=6)
+    assert labels.better == "one"
+    smooth = local.plan_survey({"x": (0, 1), "y": (0, 1)}, 20, reports=2000, runs=10)
+    assert smooth.better == "all"
+
+
+# --- the same person again --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", [STARS, WIDE], ids=["numbers", "labels"])
+@pytest.mark.parametrize("schedule", [("1", "1", "1"), ("1", "2", "2"), ("1", "2", "1")], ids=" ".join)
+def test_the_statement_of_permanent_reports_is_the_worst_ratio_over_all_courses_of_values(mechanism, schedule):
+    """Every course of values, every draw, through the memory itself; exact probabilities."""
+    table, periods = law(mechanism), len(set(schedule))
+    size = len(table)
+    courses = []
+    for course in product(range(size), repeat=len(schedule)):
+        sent: dict = defaultdict(Fraction)
+        for script in product(range(size), repeat=periods):
+            memory, draws, chance, reports = Memory("law"), iter(script), Fraction(1), []
+            for value, period in zip(course, schedule, strict=True):
+
+                def draw(places, value=value, draws=draws):
+                    nonlocal chance
+                    assert places == [0]
+                    drawn = next(draws)
+                    chance *= table[value][drawn]
+                    return [drawn]
+
+                reports += memory.recall(period, ["me"], draw)
+            assert next(draws, None) is None  # one draw for each period, whatever the values
+            sent[tuple(reports)] += chance
+        assert sum(sent.values()) == 1
+        courses.append(sent)
+    stated = local.permanent(local.randomizer(mechanism), periods=periods).privacy
+    assert worst(courses) <= Fraction(stated.worst_ratio())
+    assert stated.worst_ratio() == pytest.approx(float(worst(courses)), rel=1e-9)
+    assert stated.ldp == pytest.approx(math.log(stated.worst_ratio()))
+
+
+def test_a_permanent_report_is_drawn_once_for_each_person_and_period(tmp_path):
+    path = tmp_path / "reports.json"
+    client = local.permanent(local.randomizer(AGES), path, periods=2)
+    people, ages = [f"person {k}" for k in range(300)], np.arange(300) % 101
+    first = client(ages, people, period="2026")
+    assert client(ages[::-1], people, period="2026").tolist() == first.tolist()
+    again = local.permanent(local.randomizer(AGES), path, periods=2)  # another process, later
+    assert again(ages, people, period="2026").tolist() == first.tolist()
+    assert again(ages, people, period="2027").tolist() != first.tolist()
+    twice = again([1, 2, 3], ["new", "person 0", "new"], period="2026").tolist()
+    assert twice[0] == twice[2]
+    assert twice[1] == first[0]
+    with pytest.raises(ValueError, match="period must be one of the 2 that were promised"):
+        again(ages, people, period="2028")
+    with pytest.raises(ib.PassportError, match="by another law"):
+        local.permanent(local.randomizer(STARS), path)
+
+
+AGES = ib.catalog.truncated_geometric(ib.ordinal(0, 100), local.epsilon(2, radius=10))
+
+
+def test_a_report_is_on_disk_before_it_is_sent(tmp_path, monkeypatch):
+    from inbounds.files import Kind
+
+    client = local.permanent(local.randomizer(AGES), tmp_path / "reports.json")
+    with monkeypatch.context() as broken:
+        broken.setattr(Kind, "write", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        with pytest.raises(OSError, match="disk full"):
+            client(37)
+        assert client.memory.periods == {"": {}}
+    report = client(37)
+    assert json.loads((tmp_path / "reports.json").read_text())["periods"] == {"": [[""], [report]]}
+
+
+def test_one_person_keeps_one_report_whatever_the_value_becomes():
+    client = local.permanent(local.randomizer(AGES))
+    assert len({client(value) for value in range(101)}) == 1
+    survey = local.permanent(local.Survey({"stars": STARS, "drink": DRINKS}, "one"), periods=3)
+    sent = {tuple(survey({"stars": k % 3, "drink": "tea"}).items()) for k in range(30)}
+    assert len(sent) == 1
+    assert survey.privacy.ldp == pytest.approx(3)
+    columns = survey({"stars": [0, 1, 2], "drink": ["tea"] * 3}, [1, 2, 3], period="later")
+    assert [(s is None) != (d is None) for s, d in zip(columns["stars"], columns["drink"], strict=True)] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda c: c([1, 2]), ValueError, "values must be one value"),
+        (lambda c: c([1, 2], ["a"]), ValueError, "one value for each of 1 people"),
+        (lambda c: c([1], [1.5]), TypeError, "named by texts or whole numbers"),
+        (lambda c: c(1, period=2026), TypeError, "period must be a text"),
+        (lambda c: c(777), ValueError, "true answers must be"),
+        (lambda c: local.permanent(AGES), TypeError, "client must be a Randomizer or a Survey"),
+        (lambda c: local.permanent(c.client, periods=0), ValueError, "periods must be a whole number of at least 1"),
+    ],
+)
+def test_a_permanent_client_refuses_what_it_cannot_keep(call, error, message):
+    with pytest.raises(error, match=message):
+        call(local.permanent(local.randomizer(AGES)))
+
+
+def test_a_changed_memory_is_refused(tmp_path):
+    from inbounds.local.memory import MEMORY
+
+    client = local.randomizer(AGES)
+    law_of = local.permanent(client).memory.law
+    for periods in ({"": [["a"]]}, {"": [["a"], []]}, {"": [[1.5], [3]]}, {"": 3}):
+        path = tmp_path / "m.json"
+        MEMORY.write({"law": law_of, "periods": periods}, path)
+        with pytest.raises(ib.PassportError, match="the memory is malformed"):
+            local.permanent(client, path)
