@@ -222,7 +222,7 @@ def _guess_costs(mechanism: Readable, loss: LossLike, prior: Prior, seen: Any = 
 def _named(query: Query, positions: Ints, output: Any) -> list[Any]:
     """Answers as they are called; as tuples of coordinates where the output was given by its coordinates."""
     if query.places is None or isinstance(output, str):
-        return answer_values(query)[positions].tolist()
+        return [*answer_values(query)[positions].tolist()]
     return [tuple(place) for place in places_at(query.places, positions).tolist()]
 
 

@@ -70,11 +70,11 @@ class Convolved:
         """P p, each at least what the smallest entry makes it."""
         y = self.rows * self._convolved(self.columns * p)
         y[self.others] = self.block @ p
-        return np.maximum(y, self.least * p.sum())
+        return np.asarray(np.maximum(y, self.least * p.sum()))
 
     def backward(self, x: Floats) -> Floats:
         y = self.columns * self._convolved(self.rows * x, transposed=True) + x[self.others] @ self.block
-        return np.maximum(y, self.least * x.sum())
+        return np.asarray(np.maximum(y, self.least * x.sum()))
 
     def invert(self, q: Floats) -> Floats:
         raise singular()
