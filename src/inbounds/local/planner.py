@@ -124,10 +124,11 @@ def plan(
 
     query: `ib.ordinal(low, high)`, (low, high), `ib.category(labels)` or a list of labels, or a map or graph.
     ratio: the largest ratio of the probabilities of a report under any two answers; epsilon: its logarithm instead.
-    With a `radius`, for numbers and graphs, the ratio is for answers at most so far apart, epsilon is per unit of distance, and the ends of the range
-    may differ by far more (001 §4: ratio 2 within radius 10), the rounding of real values counted: the geometric
-    spends ln(ratio) / radius per unit, randomized response keeps ln(ratio) everywhere. truth: the distribution
-    expected; by default a bell over the middle of the range (binomial), and 1/rank for labels.
+    With a `radius`, for numbers and graphs, the ratio is for answers at most so far apart, epsilon is per unit of
+    distance, and the ends of the range may differ by far more (001 §4: ratio 2 within radius 10), the rounding of
+    real values counted: the geometric spends ln(ratio) / radius per unit, randomized response keeps ln(ratio)
+    everywhere. truth: the distribution expected; by default a bell over the middle of the range (binomial), and
+    1/rank for labels.
     O(runs · domain); no data are touched.
 
     >>> found = plan((0, 100), ratio=2, radius=10, reports=10_000, runs=5)
