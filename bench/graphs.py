@@ -20,7 +20,7 @@ from scipy.sparse import coo_array, csc_array, eye, kron, vstack  # noqa: E402
 import inbounds as ib  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "graphs.md"
-PATIENCE = 100.0
+PATIENCE = 150.0
 """Seconds of the clock that a solver may take."""
 
 
@@ -45,7 +45,7 @@ def program(query: ib.Query, epsilon: float, loss: np.ndarray, prior: np.ndarray
     return kron(eye(n), private).tocsr(), kron(np.ones((1, n)), eye(n)).tocsr(), (prior * loss).ravel()
 
 
-def by_highs(query: ib.Query, epsilon: float, loss: np.ndarray, prior: np.ndarray, solver: str) -> float:
+def by_highs(query: ib.Query, epsilon: float, loss: np.ndarray, prior: np.ndarray) -> float:
     rows, sums, cost = program(query, epsilon, loss, prior)
     matrix, model = vstack([rows, sums]).tocsr(), highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
@@ -56,7 +56,7 @@ def by_highs(query: ib.Query, epsilon: float, loss: np.ndarray, prior: np.ndarra
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
     highs = highspy.Highs()
-    options = {"output_flag": False, "threads": 1, "solver": solver, "time_limit": PATIENCE, "run_crossover": "off"}
+    options = {"output_flag": False, "threads": 1, "solver": "ipm", "time_limit": PATIENCE, "run_crossover": "off"}
     for name, value in options.items():
         highs.setOptionValue(name, value)
     highs.passModel(model)
@@ -88,8 +88,7 @@ def beside_solvers(epsilon: float) -> list[str]:
     ours, seconds = timed(lambda: ib.optimal(query, epsilon, "euclidean", prior))
     rows = [_row(f"inbounds ({ours.origin.parameters['route']}), certified", ours.optimality, seconds)]
     for name, solve in (
-        ("HiGHS, interior point", lambda: by_highs(query, epsilon, loss, prior, "ipm")),
-        ("HiGHS, simplex", lambda: by_highs(query, epsilon, loss, prior, "simplex")),
+        ("HiGHS, interior point", lambda: by_highs(query, epsilon, loss, prior)),
         ("Clarabel", lambda: by_clarabel(query, epsilon, loss, prior)),
     ):
         value, spent = timed(solve)
@@ -106,9 +105,9 @@ def large() -> list[str]:
     tree = ib.tree({f"n{j}": f"n{rng.integers(0, j)}" for j in range(1, 400)})
     weights = rng.exponential(1, 400) ** 2
     cases: list[tuple[str, ib.Query, float, str, Any, float]] = [
-        ("20 × 20, epsilon 1", ib.grid(20, 20, metric="manhattan"), 1.0, "euclidean", None, 60),
-        ("20 × 20, epsilon 0.3", ib.grid(20, 20, metric="manhattan"), 0.3, "euclidean", None, 60),
-        ("a tree of 400 nodes, epsilon 1", tree, 1.0, "distance", weights, 60),
+        ("20 × 20, epsilon 1", ib.grid(20, 20, metric="manhattan"), 1.0, "euclidean", None, 200),
+        ("20 × 20, epsilon 0.3", ib.grid(20, 20, metric="manhattan"), 0.3, "euclidean", None, 100),
+        ("a tree of 400 nodes, epsilon 1", tree, 1.0, "distance", weights, 150),
         ("50 × 50, epsilon 1", ib.grid(50, 50, metric="manhattan"), 1.0, "euclidean", None, 60),
     ]
     rows = []
@@ -159,6 +158,7 @@ def _continuous(size: int, fine: int = 21, reach: int = 60) -> np.ndarray:
 
 
 def main() -> None:
+    ib.optimal(ib.grid(2, 2), 1, "euclidean")  # libraries are loaded on first use
     head = "| | processor seconds | average loss | gap |\n|---|---:|---:|---:|"
     tables = {epsilon: beside_solvers(epsilon) for epsilon in (1.0, 0.3)}
     for rows in tables.values():
@@ -177,7 +177,7 @@ def main() -> None:
         *[line for epsilon, rows in tables.items() for line in (f"Epsilon {epsilon:g}:", "", head, *rows, "")],
         "## Larger",
         "",
-        "At most 60 seconds of the clock each, rounding to whole weights and the check included.",
+        "Rounding to whole weights and the check included. A search ends at a gap of 10^-9 or when its time is up.",
         "",
         head,
         *largest,

@@ -132,6 +132,16 @@ PARTS = {
         ((OURS,), (f"{OURS}, verifying",)),
         ("one charge on one connection, durable",),
     ),
+    "curator": Part(
+        "The curator",
+        "Questions over HTTP that nobody asked before, with kept designs, beside DuckDB's own query without privacy "
+        "and the ledger's charge alone; and what the time of a response tells about one person.",
+        "The curator, its clients and the disk share the machine. Every answer waits for the next tick of 20 ms, so "
+        "that its time tells little; a single client therefore gets at most fifty a second. PostgreSQL is measured "
+        "where INBOUNDS_BENCH_POSTGRES names a server.",
+        ((OURS,), (f"{OURS}, response times",)),
+        ("new answers, SQLite, 4 clients",),
+    ),
     "reproducing": Part(
         "The five papers",
         "Every study of the [five papers](../studies/index.md) in its quick form, drawing included, and the four "

@@ -122,7 +122,7 @@ def test_collectors_of_different_mechanisms_do_not_merge():
         collected([1]).merge([1])
     with pytest.raises(ValueError, match="at least one"):
         Collector.merged([])
-    with pytest.raises(TypeError, match="a collector is for the reports of a Mechanism or a LabelMechanism, got str"):
+    with pytest.raises(TypeError, match="a collector is for the reports of a Mechanism, got str"):
         Collector("m.json")
 
 

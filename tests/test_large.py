@@ -98,7 +98,7 @@ def test_other_large_queries_are_served_too(query, epsilon):
 @pytest.mark.parametrize(
     "name",
     [
-        *("explicit_fair", "folded_geometric", "uniform", "randomized_response", "exponential"),
+        *("explicit_fair", "folded_geometric", "uniform", "exponential"),
         *("snapped_laplace", "snapped_staircase", "normalized_laplace"),
     ],
 )

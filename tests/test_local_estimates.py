@@ -1,16 +1,20 @@
 """Estimates with intervals: they cover as they say, hold their own value, and two-sample tests keep their level."""
 
+import json
 import math
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds import local
+from inbounds.cli import app
 from inbounds.local import labels
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.bounded import bounded, two_sided
 from inbounds.local.estimates.readings import affine, reading
+from inbounds.local.estimates.resampling import resampled, updates_behind
 from inbounds.local.reconstruct.batches import updated
 from inbounds.local.reconstruct.channel import Dense
 from inbounds.local.reconstruct.shapes import channel_of
@@ -128,12 +132,16 @@ def test_intervals_of_shares_cover_as_they_say_for_rare_labels_too():
 
 def test_the_interval_of_a_mean_covers_as_it_says():
     rng, truth = np.random.default_rng(4), BELL @ np.arange(31) / BELL.sum()
-    found = [local.estimate(simulated(AGES, BELL, 2000, rng)).mean() for _ in range(200)]
+    found = [local.estimate(simulated(AGES, BELL, 2000, rng), method="inverse").mean() for _ in range(200)]
     assert 0.85 <= np.mean([each.lower <= truth <= each.upper for each in found]) <= 0.95  # ± 2.4 standard errors
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"acceleration": "none", "iterations": 300}], ids=["maximum", "stopped"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"method": "ibu"}, {"acceleration": "none", "iterations": 300}],
+    ids=["held out", "maximum", "stopped"],
+)
 def test_resampled_intervals_of_shares_and_quantiles_cover_as_they_say(options):
     """60 collections; shares of one collection hang together, so the band is wide."""
     rng, p = np.random.default_rng(5), BELL / BELL.sum()
@@ -168,6 +176,19 @@ def test_a_stopped_estimate_lies_within_its_own_interval_and_is_resampled_with_t
     assert (spread.standard_errors < 0.05).all()
     outside = (found.distribution < spread.lower) | (found.distribution > spread.upper)
     assert outside.mean() < 0.05
+
+
+def test_intervals_go_on_where_held_out_reports_stopped_the_updates_but_not_where_the_user_did():
+    collector = simulated(AGES, BELL, 3000, np.random.default_rng(6))
+    chosen, own = ib.reconstruct(collector), ib.reconstruct(collector, acceleration="none", iterations=40)
+    assert chosen.choice.startswith("stopped after")
+    assert updates_behind(chosen) == 8 * chosen.iterations
+    assert updates_behind(own) == 40
+    assert updates_behind(ib.reconstruct(collector, method="ibu")) is None
+    behind = resampled(chosen, 5, 0).distribution
+    longer = ib.reconstruct(collector, acceleration="none", iterations=8 * chosen.iterations)
+    assert np.allclose(behind, longer.distribution)
+    assert [each.value for each in local.estimate(chosen, runs=5).shares()] == pytest.approx(behind.tolist())
 
 
 # --- asking -----------------------------------------------------------------------------------------------
@@ -266,7 +287,8 @@ def test_the_two_sample_test_keeps_its_level_and_finds_a_difference(mechanism, p
 
 def test_a_difference_of_means_keeps_its_level_and_has_an_interval():
     rng = np.random.default_rng(10)
-    pairs = [[local.estimate(simulated(AGES, BELL, 500, rng)).mean() for _ in range(2)] for _ in range(200)]
+    one_mean = lambda: local.estimate(simulated(AGES, BELL, 500, rng), method="inverse").mean()  # noqa: E731
+    pairs = [[one_mean() for _ in range(2)] for _ in range(200)]
     differences = [one - other for one, other in pairs]
     assert 0.85 <= np.mean([each.lower <= 0 <= each.upper for each in differences]) <= 0.95
     assert [each.p_value < 0.1 for each in differences] == [not each.lower <= 0 <= each.upper for each in differences]
@@ -309,3 +331,29 @@ def test_the_deviations_of_peers_are_those_of_their_laws():
         assert piecewise == pytest.approx(h * math.sqrt((density * (t - x) ** 2 * width).sum()), rel=2e-3)
     assert set(found.worst) == {"ours", "duchi", "piecewise"}
     assert found.rows()[0]["value"] == -10
+
+
+# --- the command line -------------------------------------------------------------------------------------
+
+
+def test_estimates_and_tests_of_strata_from_a_file(tmp_path):
+    rng = np.random.default_rng(12)
+    weeks = {"46": BELL, "47": np.roll(BELL, 6)}
+    lines = [f"{r},{w}" for w, p in weeks.items() for r in AGES.simulate(rng.choice(31, 800, p=p / p.sum()), rng)]
+    (tmp_path / "r.csv").write_text("\n".join(["age,week", *lines]))
+    AGES.save(tmp_path / "m.json")
+    words = [str(tmp_path / "r.csv"), "--column", "age", "-m", str(tmp_path / "m.json")]
+
+    def run(command, *more, code=0):
+        result = CliRunner().invoke(app, ["local", command, *words, *more], env={"COLUMNS": "120"})
+        assert result.exit_code == code, result.output
+        return result.output if code == 0 else str(result.exception)
+
+    rows = json.loads(run("estimate", "--by", "week", "--json"))
+    assert [(row["stratum"], row["quantity"]) for row in rows][::4] == [("46", "mean"), ("47", "mean")]
+    assert all(row["lower"] <= row["estimate"] <= row["upper"] for row in rows)
+    assert "1600 reports" in run("estimate")
+    assert json.loads(run("test", "--by", "week", "--between", "46,47", "--json"))["p_value"] == 0.001
+    assert "46 and 47: the two differ: p = 0.001" in run("test", "--by", "week", "--between", "46, 47")
+    assert "--between must name two strata" in run("test", "--by", "week", "--between", "46", code=1)
+    assert "stratum must be one of '46', '47', got '48'" in run("test", "--by", "week", "--between", "46,48", code=1)

@@ -13,23 +13,47 @@ from typer.testing import CliRunner
 import inbounds as ib
 from inbounds.cli import app
 from inbounds.studies import Crew, Table, find, listed, matching
+from inbounds.studies.claims.claim import VERDICTS
 from inbounds.studies.crew import stream
 from inbounds.studies.study import Study
 
 EXPECTED = [
     *(f"000-table{k}" for k in range(1, 5)),
     *(f"000-fig{k}" for k in range(1, 10)),
+    "000-order",
+    "000-large",
     *(f"001-fig{k}" for k in range(1, 5)),
+    "001-map",
+    "002-fig1",
+    "002-table1",
     "002-fig2",
     "002-table2",
     "002-theorem1",
     "002-scales",
+    "002-holes",
+    "002-own-scales",
     *(f"003-fig{k}" for k in range(1, 14)),
+    "003-ranges",
     "004-fig1",
     "004-fig3",
     "004-fig4",
+    "004-fig2",
+    "004-universal",
+    "004-worst",
+    "004-beyond",
+    "004-vectors",
 ]
-SIMULATED = {"000-fig8", "000-fig9", "001-fig2", "001-fig3", "001-fig4", "004-fig3", "004-fig4"} | {
+PRINTED = [
+    *(f"000-table{k}" for k in range(1, 5)),
+    *(f"000-fig{k}" for k in range(1, 10)),
+    *(f"001-fig{k}" for k in range(1, 5)),
+    *("002-fig1", "002-fig2", "002-table1", "002-table2"),
+    *(f"003-fig{k}" for k in range(1, 14)),
+    *(f"004-fig{k}" for k in range(1, 5)),
+]
+"""Every table and figure that the five papers print."""
+
+SIMULATED = {"000-fig8", "000-fig9", "001-fig2", "001-fig3", "001-fig4", "001-map", "004-fig3", "004-fig4"} | {
     f"003-fig{k}" for k in range(10, 14)
 }
 run = CliRunner().invoke
@@ -38,8 +62,9 @@ run = CliRunner().invoke
 # --- the registry -----------------------------------------------------------------------------------------
 
 
-def test_there_is_one_study_for_every_table_and_figure_in_the_order_of_the_papers():
+def test_there_is_one_study_for_every_table_and_figure_and_more_in_the_order_of_the_papers():
     assert list(listed()) == EXPECTED
+    assert set(PRINTED) <= set(EXPECTED)
 
 
 def test_studies_that_draw_take_a_seed_and_the_others_do_not():
@@ -151,6 +176,10 @@ def test_a_saved_study_has_data_and_two_pictures_with_the_same_bytes_every_time(
 def test_the_command_lists_every_study():
     found = json.loads(run(app, ["studies", "list", "--json"]).stdout)
     assert [row["id"] for row in found] == EXPECTED
+    verdicts = {row["id"]: row["verdict"] for row in found}
+    assert verdicts["000-table1"] == "holds"
+    assert verdicts["002-theorem1"] == "refuted"
+    assert all(claim["verdict"] in VERDICTS for row in found for claim in row["claims"])
     text = run(app, ["studies", "list"]).stdout
     assert all(name in text for name in EXPECTED)
 

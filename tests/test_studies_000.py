@@ -5,10 +5,11 @@ import pytest
 
 import inbounds as ib
 from inbounds.catalog.designed import VARIANT_2 as VARIANT_2_PROPERTIES
+from inbounds.sideinfo import cauchy, sensitivity
 from inbounds.studies import find
 from inbounds.studies.paper_000 import LAPLACE, NORMALIZED, PRINTED, STAIRCASE, VARIANT_1, VARIANT_2
 from inbounds.studies.paper_000_curves import MEASURES, TIGHT, coarse, scored, widened
-from inbounds.studies.paper_000_data import CAUCHY, SPLIT
+from inbounds.studies.paper_000_data import CAUCHY, KNOWN, SPLIT
 from inbounds.studies.style import OPTIMAL
 
 ROUNDING = 1e-9
@@ -274,6 +275,28 @@ def test_simulated_losses_agree_with_their_exact_expectations(households):
         for row in table:
             if row["expected"] is not None:
                 assert abs(row["value"] - row["expected"]) <= 6 * row["standard_error"] + 1e-9, row
+
+
+def test_no_evaluated_group_has_a_say_in_the_split_or_in_the_reading(households):
+    """The split is the same whatever the groups hold that are measured: it is made from the public ones alone."""
+    from inbounds.studies import paper_000_data as data
+
+    public, rows = np.split(data.groups(10, 1, 7), [data.PUBLIC])
+    assert len(public) == 25
+    found = data.splits(public, 1, 7, 1)[SPLIT]
+    examples = [sensitivity.maximum(row, 1, 7) for row in public]
+    assert found == cauchy.best_split(1, examples, candidates=24)
+    prior = np.bincount(rows.max(axis=1) - 1, minlength=7) / len(rows)
+    table = households[9].where(epsilon=1.0, mechanism=KNOWN, measure="absolute error")
+    best = ib.optimal(ib.extreme(1, 7), 1, "absolute", prior).loss("absolute", prior)
+    assert table.number("value") == pytest.approx(best)  # 2,372 groups are measured, not 2,397
+
+
+def test_standard_errors_are_zero_or_real(households):
+    """A reader who always guesses the same has none; 10^-17 would be an artefact of adding floats."""
+    for table in households.values():
+        errors = table.numbers("standard_error")
+        assert ((errors == 0) | (errors > 1e-9)).all()
 
 
 def test_on_real_data_variant_1_is_best_at_strong_privacy_and_variant_2_next(households):

@@ -6,7 +6,7 @@ import pytest
 import inbounds as ib
 from inbounds.properties import NAMES
 from inbounds.studies import find
-from inbounds.studies.paper_003 import EM, GM, UM, WH, WM, l0, named
+from inbounds.studies.paper_003 import ALONE_WH, EM, GM, PRINTED_ROW, UM, WH, WM, l0, named, printed_wm
 from inbounds.studies.paper_003_data import KNOWN
 
 SIGMAS = 6
@@ -103,7 +103,7 @@ def test_properties_of_the_named_mechanisms():
 
     for mechanism in (GM, WH, WM, EM, UM):
         assert holds("symmetric", mechanism) == holds("row_monotone", mechanism) == "always"
-    assert {m: holds("fair", m) for m in (GM, WM, EM, UM)} == {GM: "never", WM: "never", EM: "always", UM: "always"}
+    assert {m: holds("fair", m) for m in (GM, WM, EM, UM)} == {GM: "depends", WM: "depends", EM: "always", UM: "always"}
     assert {m: holds("weakly_honest", m) for m in (GM, WH, WM, EM)} == dict(
         zip((GM, WH, WM, EM), ("depends", "always", "always", "always"), strict=True)
     )
@@ -120,6 +120,24 @@ def test_figure_7_shows_alpha_ten_elevenths_and_not_0_9():
     assert round(means[EM], 3) == 0.224
     assert means[EM] < means[WM] < means[GM]
     assert round(float(named(4, ib.alpha("0.9"))[GM].truth_probability().mean()), 3) == 0.242
+
+
+def test_gm_is_fair_for_one_person_and_for_nobody_else():
+    """Figure 6 prints N: for n = 1 GM is randomized response."""
+    for n in (1, 2, 3, 8):
+        assert bool(named(n, ib.alpha("2/3"))[GM].properties()["fair"]) is (n == 1)
+
+
+def test_the_wm_of_figure_7_is_printed_for_weak_honesty_and_symmetry_alone():
+    """Its legible row is neither row nor column monotone, against Figure 6; its mean truth is that optimum's."""
+    row, printed = np.array(PRINTED_ROW), printed_wm()
+    assert not (np.diff(row[1:]) <= 0).all()  # report 1 rises again from truth 3 to truth 4
+    assert printed[0, 1] > printed[1, 1]  # under truth 1, report 0 is likelier than the truth
+    assert np.allclose(printed.sum(axis=0), 1)
+    table = find("003-fig7").run().table
+    assert float(np.diag(printed).mean()) == pytest.approx(np.diag(matrix(table, ALONE_WH)).mean(), abs=2e-4)
+    assert np.abs(np.diag(printed) - np.diag(matrix(table, ALONE_WH))).max() < 1e-3
+    assert float(np.diag(matrix(table, WM)).mean()) < 0.2250 < float(np.diag(printed).mean())
 
 
 # --- Figures 8 and 9 --------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-MOST_FILES = 59
+MOST_FILES = 61
 """Files that one release may walk through, ledger and designer among them. Who needs another one joins two others."""
 
 

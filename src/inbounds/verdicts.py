@@ -10,14 +10,20 @@ from pathlib import Path
 from inbounds.errors import LedgerError, PassportError
 from inbounds.files import Json, content_of, format_of
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.passport import QUANTILE_PASSPORT, summary
+from inbounds.mechanism.labels import LabelMechanism
+from inbounds.mechanism.labels.passport import label_summary
+from inbounds.mechanism.labels.reading import load_labels
+from inbounds.mechanism.passport import LABEL_PASSPORT, QUANTILE_PASSPORT, summary
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.quantiles.passport import quantile_summary
 from inbounds.mechanism.quantiles.reading import load_quantile
 from inbounds.mechanism.reading import load, promised
 from inbounds.numbers import decimal
 from inbounds.report.quantiles import quantile_promise, quantile_proved
-from inbounds.report.words import promise
+from inbounds.report.words import label_promise, promise
+
+NO_VERDICT = 3
+"""What a checker exits with on a kind of passport that it does not know."""
 
 RELEASE = "inbounds release"
 """The format of a release record."""
@@ -31,7 +37,7 @@ class Verdict:
     """
 
     path: Path
-    mechanism: Mechanism | QuantileMechanism | None = None
+    mechanism: Mechanism | QuantileMechanism | LabelMechanism | None = None
     proved: tuple[str, ...] = ()
     reason: str = ""
     seconded: str = ""
@@ -54,6 +60,8 @@ class Verdict:
             return {"valid": False, "reason": self.reason}
         if self.mechanism is None:
             return {"valid": True, "checked": "; ".join(self.proved)}
+        if isinstance(self.mechanism, LabelMechanism):
+            return {"valid": True, **label_summary(self.mechanism), "promise": label_promise(self.mechanism)}
         if isinstance(self.mechanism, QuantileMechanism):
             return {"valid": True, **quantile_summary(self.mechanism), "promise": quantile_promise(self.mechanism)}
         return {
@@ -89,7 +97,10 @@ def _verdict(file: Path) -> Verdict:
         sentences = _proved_together(file)
         if sentences is not None:
             return Verdict(file, proved=tuple(sentences))
-        return _quantile(file) if format_of(file) == QUANTILE_PASSPORT.format else Verdict(file, _mechanism(file))
+        kind = format_of(file)
+        if kind == LABEL_PASSPORT.format:
+            return _labels(file)
+        return _quantile(file) if kind == QUANTILE_PASSPORT.format else Verdict(file, _mechanism(file))
     except (LedgerError, PassportError) as refusal:
         return Verdict(file, reason=str(refusal))
 
@@ -97,6 +108,11 @@ def _verdict(file: Path) -> Verdict:
 def _quantile(file: Path) -> Verdict:
     mechanism = load_quantile(file)
     return Verdict(file, mechanism, tuple(quantile_proved(mechanism)))
+
+
+def _labels(file: Path) -> Verdict:
+    mechanism = load_labels(file)
+    return Verdict(file, mechanism, (label_promise(mechanism), *mechanism.law.proof_steps()))
 
 
 def _seconded(found: Verdict, program: str) -> Verdict:
@@ -126,6 +142,8 @@ def _said_by(program: str, file: Path) -> str:
     if found is None:
         raise ValueError(f"{program} must be a program; `make proof` builds coq/build/inbounds-check")
     done = subprocess.run([found, os.fspath(file)], capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode == NO_VERDICT:
+        raise ValueError(f"{program} has no verdict on this kind of passport; verify it without")
     if done.returncode not in (0, 1):
         raise ValueError(f"{program} must say private or refused, it failed: {done.stderr.strip()[:200]!r}")
     return done.stdout.strip()

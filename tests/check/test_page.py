@@ -104,8 +104,8 @@ def opened(browser, tmp_path):
 
 
 def judged(page) -> str:
-    page.wait_for_function("document.body.dataset.verdict !== undefined")
-    return page.evaluate("document.body.dataset.verdict")
+    page.wait_for_selector("body[data-verdict]", state="attached")  # a polled function would need eval
+    return page.get_attribute("body", "data-verdict")
 
 
 @in_browser
@@ -147,7 +147,7 @@ def test_the_violating_cells_are_framed_and_named(opened):
     assert page.locator("rect.mark.broken").count() == 2
     assert "times likelier under answer" in page.inner_text("#result")
     page.set_input_files("#file", {"name": "m.json", "mimeType": "application/json", "buffer": PASSPORT.read_bytes()})
-    page.wait_for_function("document.body.dataset.verdict === 'proved'")
+    page.wait_for_selector("body[data-verdict=proved]", state="attached")
     assert page.locator("rect.mark.broken").count() == 0
 
 
@@ -191,3 +191,23 @@ def test_markup_in_a_file_is_shown_and_not_obeyed(opened):
     assert page.locator("#result img, #result b, #result script, #result i, #result u").count() == 0
     assert "<img src=x" in page.inner_text("#result")
     assert "do not agree" in page.inner_text("#result")
+
+
+@in_browser
+def test_a_server_that_gave_the_page_is_asked_for_its_verdict_of_the_same_bytes(browser):
+    page, asked = browser.new_page(), []
+
+    def answer(route):
+        if route.request.url.endswith("/verdict"):
+            asked.append(route.request.post_data_buffer)
+            route.fulfill(json={"valid": True, "promise": "the server's own words"})
+        else:
+            route.fulfill(body=check.page(server="/verdict", home="/"), content_type="text/html")
+
+    page.route("**/*", answer)
+    page.goto("http://studio.test/check")
+    page.set_input_files("#file", {"name": "m.json", "mimeType": "application/json", "buffer": PASSPORT.read_bytes()})
+    assert judged(page) == "proved"
+    assert asked == [PASSPORT.read_bytes()]
+    assert "the server's own words" in page.inner_text("#result")
+    page.close()

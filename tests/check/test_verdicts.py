@@ -15,7 +15,7 @@ import pytest
 
 import inbounds as ib
 from check.chromium import BrowserChecker, in_bytes
-from hostile.files import odd_value, places
+from hostile.files import heavy_quantiles, odd_value, places
 from inbounds.errors import InboundsError, PassportError
 from inbounds.files import canonical, content_of, sha256
 from inbounds.ledger import checking
@@ -107,6 +107,12 @@ def test_hostile_passports_get_equal_verdicts(number, checker, tmp_path):
     apart, private = compared(checker, tmp_path, texts, promised, whole=False)
     assert not apart
     assert 0 < private < number / 2
+
+
+def test_passports_whose_check_could_take_long_get_equal_verdicts_at_once(checker, tmp_path):
+    apart, private = compared(checker, tmp_path, [file.content for file in heavy_quantiles()], load_quantile)
+    assert not apart
+    assert private > 3
 
 
 def claimed_otherwise(number: int, seed: int) -> Iterator[Any]:

@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from inbounds.curator import Account, Curator
+from inbounds.curator import Account, Curator, OverCap, settings_from
+from inbounds.errors import OverBudget
 
 SCHOOLS, YEARS = ["north", "south"], ["1", "2"]
 
@@ -48,3 +49,19 @@ def account(curator: Curator, name: str, cap: str | None = None, level: str | No
     """A new account that may ask the pupils."""
     levels = {"pupils": level} if level else None
     return curator.account(curator.add_account(name, {"pupils": cap}, levels=levels, **more))
+
+
+def question(k: int, epsilon: str = "0.5") -> dict[str, Any]:
+    """One of many different questions: how many are of some ages."""
+    return {"count": f"age > {10 + k % 7} and age < {18 + k // 7}", "epsilon": epsilon, "anyway": True}
+
+
+def ask_many(settings: dict[str, Any], folder: Path, token: str, queue: Any) -> None:
+    """A process that asks forty questions; what it was given for each, nothing where it was refused."""
+    with Curator(settings_from(settings, folder)) as curator:
+        own = curator.account(token)
+        for k in range(40):
+            try:
+                queue.put((k, str(curator.ask(own, "pupils", question(k)).table)))
+            except (OverBudget, OverCap):
+                queue.put((k, ""))

@@ -5,14 +5,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.graphs.cases import half, keeps_all_pairs, random_graph, random_tree
 
 import inbounds as ib
+from graphs.cases import half, keeps_all_pairs, random_graph, random_tree
 from inbounds.errors import NotADistribution, PassportError, PrivacyViolation
 from inbounds.files.envelope import digest
+from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.passport import passport
 from inbounds.mechanism.reading import read
 from inbounds.mechanism.repair import weights_along
+from inbounds.mechanism.response import tight_response
 from inbounds.trusted import certify
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Edge, exp_below
 from inbounds.trusted.certify import check_edges
@@ -180,8 +182,15 @@ def test_a_changed_graph_in_a_passport_is_refused(change):
         read(sealed(content))
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3, 5])
 def test_a_graph_in_a_passport_of_another_version_is_refused(version):
     content = {**passport(made()), "version": version}
     with pytest.raises(PassportError):
         read(sealed(content))
+
+
+def test_two_weights_as_a_law_are_refused_on_a_graph():
+    """They are checked for neighbours at distance 1; an edge may be shorter."""
+    query = ib.graph(["a", "b", "c"], [("a", "b", "0.1"), ("b", "c", "0.1")])
+    with pytest.raises(NotADistribution, match="two weights"):
+        Mechanism(query, Fraction(1), tight_response(3, Fraction(1)), Origin("by hand"))

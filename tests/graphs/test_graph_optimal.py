@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, eye, hstack, kron, vstack
-from tests.graphs.cases import keeps_all_pairs, random_graph, random_tree
 
 import inbounds as ib
+from graphs.cases import keeps_all_pairs, random_graph, random_tree
 from inbounds.design.graphs import closures, trees
 from inbounds.design.graphs.bound import lower_bound
 from inbounds.design.graphs.network import parts

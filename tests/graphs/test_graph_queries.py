@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.graphs.cases import half, shortest_paths
 
 import inbounds as ib
+from graphs.cases import half, shortest_paths
 from inbounds.query import Cells, Query, Scale
 from inbounds.query.neighbours import Graph
 from inbounds.trusted.bounds import Edge

@@ -754,8 +754,7 @@ def test_a_ledger_of_an_older_version_is_brought_forward_with_all_it_holds(file)
     with Ledger(old) as ledger:
         ledger.create_people("pupils", epsilon=2)
         ledger.charge("pupils", 1, key="a")
-        with pytest.raises(ib.LedgerError, match="trigger"):
-            ledger.verify()
+        assert not old._run("SELECT name FROM sqlite_master WHERE type = 'trigger'")
     new = Sqlite(file, create=False)
     assert list(new.taken) == [2]
     with Ledger(new) as ledger:

@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 
 from check.chromium import CHROMIUM, chromium
+from inbounds.curator.curator import Curator
 from inbounds.studio.app import app
 from inbounds.studio.serve import guard_of, listening
 from inbounds.studio.studio import Studio
@@ -62,6 +63,32 @@ interval = 0.9
 """
 
 
+CURATOR = """\
+[limits]
+design_seconds = 300
+
+[datasets.survey]
+title = "400 pupils of four schools"
+edition = "2026-11"
+source.path = "survey.csv"
+people.name = "pupils"
+budget.epsilon = 10
+groups = { by = ["school"], keys = ["North", "South", "East", "West"], size = 100 }
+columns.age = { low = 8, high = 16 }
+columns.answer = { labels = ["yes", "no", "unsure"] }
+"""
+
+
+def curator_in(folder: Path) -> Curator:
+    """A curator of the survey, with an owner and an analyst."""
+    write_survey(folder)
+    (folder / "curator.toml").write_text(CURATOR)
+    made = Curator.open(folder / "curator.toml")
+    made.add_account("owner", role="owner")
+    made.add_account("analyst", {"survey": "5"})
+    return made
+
+
 @pytest.fixture(scope="session")
 def work() -> Iterator[Work]:
     made = Work()
@@ -81,11 +108,11 @@ def folder(tmp_path: Path) -> Path:
 class Served:
     """A studio that listens, in this process."""
 
-    def __init__(self, folder: Path, work: Work) -> None:
+    def __init__(self, folder: Path, work: Work, **asks: Any) -> None:
         self.folder, self.socket = folder, listening(0)
         self.guard = guard_of(self.socket.getsockname()[1])
         self.address = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-        made = app(Studio(Workspace.of(folder), work), self.guard)
+        made = app(Studio(Workspace.of(folder), work, **asks), self.guard)
         self.server = uvicorn.Server(uvicorn.Config(made, log_level="warning", access_log=False))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
         self.thread.start()
@@ -120,9 +147,10 @@ def client(outside: httpx.Client) -> httpx.Client:
 def served(tmp_path_factory: pytest.TempPathFactory, work: Work) -> Iterator[Served]:
     place = tmp_path_factory.mktemp("studio")
     write_survey(place)
-    made = Served(place, work)
-    yield made
-    made.close()
+    with curator_in(tmp_path_factory.mktemp("curator")) as curator:
+        made = Served(place, work, curator=curator, account="owner")
+        yield made
+        made.close()
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,8 @@ class Visitor:
             [{"name": served.guard.cookie, "value": served.guard.secret, "domain": host, "path": "/"}]
         )
         self.page = self.context.new_page()
-        self.page.set_default_timeout(30_000)
-        expect.set_options(timeout=30_000)
+        self.page.set_default_timeout(90_000)
+        expect.set_options(timeout=90_000)
         self.page.on(
             "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
         )
@@ -64,7 +64,17 @@ def visit(browser: Any, served: Any) -> Iterator[Any]:
         visitor.context.close()
 
 
-PAGES = ("/", "/explore", "/plan", "/plan/edit?source=survey.csv", "/release", "/check", "/check/file", "/budget")
+PAGES = (
+    "/",
+    "/explore",
+    "/plan",
+    "/plan/edit?source=survey.csv",
+    "/release",
+    "/check",
+    "/check/file",
+    "/budget",
+    "/ask",
+)
 SCREENS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 
 LOOKED_AT_CLOSELY = [(1280, "light"), (390, "dark")]
@@ -110,13 +120,28 @@ def test_an_officer_goes_from_the_first_page_to_a_released_table_and_its_check(v
     visitor.check()
 
 
+def test_an_analyst_previews_and_asks(visit: Any) -> None:
+    visitor = visit(390)
+    page = visitor.go("/")
+    page.get_by_role("link", name="Ask a curator").click()
+    page.locator("[name=of]").fill("age > 12")
+    page.locator("[name=by][value=school]").check()
+    page.locator("#preview").get_by_text("A new draw").wait_for()
+    visitor.check()
+    page.get_by_role("checkbox", name="Charge what the preview says").check()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("heading", name="count of age > 12").wait_for()
+    assert "North" in page.get_by_role("table").inner_text()
+    visitor.check()
+
+
 @pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_every_page_fits_and_keeps_the_rules_of_accessibility(visit: Any, served: Any, width: int, scheme: str) -> None:
     visitor, released = visit(width, scheme), ("/release?plan=survey.toml", "/plan/edit?plan=survey.toml")
     pinned = "/explore?kind=mean&size=6&low=1&high=5&epsilon=1&a=kind%3Dcount%26size%3D8%26epsilon%3D2"
     there = [path for path in released if (served.folder / "survey.toml").exists()]
     assert there, "the officer's test comes first"
-    for path in (*PAGES, *there, pinned):
+    for path in (*PAGES, "/check/file", *there, pinned):
         page = visitor.go(path)
         visitor.settled()
         visitor.check()

@@ -202,6 +202,14 @@ def test_a_dry_run_reads_no_record(client: httpx.Client, folder: Path) -> None:
     assert not (folder / "inbounds.ledger").exists()
 
 
+def test_a_draft_leads_to_where_it_is_completed(client: httpx.Client, folder: Path) -> None:
+    (folder / "plan.toml").write_text((folder / "plan.toml").read_text().replace("size = 100", ""))
+    answer = client.get("/release?plan=plan.toml")
+    assert answer.status_code == 422
+    assert "/plan/edit?plan=plan.toml" in answer.text
+    assert "Still to do" in post(client, "/plan/edit", form_of(client.get("/plan/edit?plan=plan.toml").text)).text
+
+
 # --- the release ------------------------------------------------------------------------------------------
 
 

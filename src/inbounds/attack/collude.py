@@ -4,8 +4,8 @@ The paper's colluding or patient questioners (004 §5.3) each get an independent
 reports i_1..i_k have likelihood prod P[i_r, j], so everything follows from the matrix. Estimates:
 
     likelihood   the answer under which the reports are likeliest (of several, the middle one)
-    median       the lower median of the reports: the likeliest answer for unbounded Laplace, staircase and
-                 geometric noise (004 Lemma 1)
+    median       the lower median of the reports: the likeliest answer for unbounded Laplace and geometric noise
+                 (004 Lemma 1, which says so of staircase noise too: there it need not be)
     mean         the posterior mean under a prior
     guess        the answer with the least posterior loss: no estimate does better under that prior
 """

@@ -38,7 +38,7 @@ def normalized_laplace(
     epsilon: Number,
     *,
     notion: Literal["plain", "metric"] = "plain",
-    unbounded: Literal["above", "below"] | None = None,
+    unbounded: Literal["above", "below", "both"] | None = None,
 ) -> Mechanism:
     """Laplace density cut to the output cells and normalized, at the smallest private scale (002).
 
@@ -46,13 +46,15 @@ def normalized_laplace(
     the matrix itself. (For real-valued outputs the loss between answers f, g would be
     |f - g|/s + |ln N(f)/N(g)|, N the mass left by the cut; cells only average it.) notion="metric" is the
     paper's stronger promise, epsilon·|f - g|/sensitivity for all real answers in the cells. Cells with holes
-    between them are a union of intervals; `unbounded` lets the first or last cell stand for its half-line.
+    between them are a union of intervals; `unbounded` lets the first or last cell, or both, stand for its half-line.
+    With "both" the constraints are holes only (002 §4.2): the declared range is where true answers lie, and what the
+    end cells take of the tails beyond it, at most exp(-d/s)/2 on either side of an answer d inside, is no constraint.
     """
     dense(numeric(query, "normalized_laplace"))
     if notion not in ("plain", "metric"):
         raise ValueError(f"notion must be 'plain' or 'metric', got {notion!r}")
-    if unbounded not in (None, "above", "below"):
-        raise ValueError(f"unbounded must be 'above', 'below' or None, got {unbounded!r}")
+    if unbounded not in (None, "above", "below", "both"):
+        raise ValueError(f"unbounded must be 'above', 'below', 'both' or None, got {unbounded!r}")
     bound = as_epsilon(epsilon)
 
     def private(scale: float) -> bool:
@@ -61,7 +63,8 @@ def normalized_laplace(
         return _metric(query, float(bound), _spans(query, unbounded), scale)
 
     scale = smallest_scale(private, float(query.sensitivity / bound))
-    origin = Origin("normalized_laplace", {"notion": notion, "scale": repr(scale)}, NORMALIZED)
+    open_ends = {"unbounded": unbounded} if unbounded == "both" else {}
+    origin = Origin("normalized_laplace", {"notion": notion, "scale": repr(scale)} | open_ends, NORMALIZED)
     return certified(_normalized(query, scale, unbounded), query, bound, origin)
 
 
@@ -85,9 +88,9 @@ def _spans(query: Query, unbounded: str | None) -> Floats:
             merged[-1][1] = float(high)
         else:
             merged.append([float(low), float(high)])
-    if unbounded == "below":
+    if unbounded in ("below", "both"):
         merged[0][0] = -math.inf
-    if unbounded == "above":
+    if unbounded in ("above", "both"):
         merged[-1][1] = math.inf
     return np.array(merged)
 
@@ -125,9 +128,9 @@ def _slope(spans: Floats, points: Floats, scale: float) -> Floats:
 def _normalized(query: Query, scale: float, unbounded: str | None) -> Floats:
     low = seen_from_answers(query, query.outputs.lowers.floats())
     high = seen_from_answers(query, query.outputs.uppers.floats())
-    if unbounded == "below":
+    if unbounded in ("below", "both"):
         low[0] = -np.inf
-    if unbounded == "above":
+    if unbounded in ("above", "both"):
         high[-1] = np.inf
     mass = between(laplace_tail(scale), low, high)
     with np.errstate(invalid="ignore"):

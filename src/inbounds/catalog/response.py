@@ -30,7 +30,7 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     bound = as_epsilon(epsilon)
     reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
     origin = Origin("randomized_response", {}, reference)
-    if too_large(as_query(query)) and query.one_output_per_answer and not isinstance(query.neighbours, Metric | Graph):
+    if too_large(as_query(query)) and query.one_output_per_answer and not isinstance(query.neighbours, Graph | Metric):
         return Mechanism(query, bound, tight_response(len(query.answers), bound), origin)
     dense(query)
     if isinstance(query.neighbours, Graph):

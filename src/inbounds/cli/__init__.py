@@ -17,6 +17,7 @@ from inbounds.cli import verify as _verify  # noqa: F401
 from inbounds.cli import attack as _attack  # noqa: F401
 from inbounds.cli import compose as _compose  # noqa: F401
 from inbounds.cli import local as _local  # noqa: F401
+from inbounds.cli import local_estimates as _local_estimates  # noqa: F401
 from inbounds.cli import studies as _studies  # noqa: F401
 from inbounds.cli.app import app, main
 

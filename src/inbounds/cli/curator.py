@@ -29,6 +29,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Where to listen; a proxy in front speaks TLS.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="At which port.")] = 8400,
     workers: Annotated[int, typer.Option(help="Processes; several share one ledger and database.")] = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Answer questions about datasets over HTTP, from one budget for all who ask.
 
@@ -41,7 +42,7 @@ def serve(
     if demo == (settings is not None):
         raise ValueError("serve needs either a file of settings, curator.toml, or --demo")
     if demo:
-        _serve_demo(folder or Path(tempfile.mkdtemp(prefix="inbounds-")), host, port)
+        _serve_demo(folder or Path(tempfile.mkdtemp(prefix="inbounds-")), host, port, as_json)
         return
     from inbounds.curator import Curator
     from inbounds.curator.http.serve import serve as run
@@ -50,24 +51,34 @@ def serve(
     assert settings is not None
     if workers > 1:
         Curator.open(settings).close()  # what is wrong with the settings is said once
-        typer.echo(f"address: http://{host}:{port}")
+        _announce(host, port, {}, as_json)
         serve_settings(settings, host, port, workers)
         return
-    run(Curator.open(settings), host, port, lambda: typer.echo(f"address: http://{host}:{port}"))
+    run(Curator.open(settings), host, port, lambda: _announce(host, port, {}, as_json))
 
 
-def _serve_demo(folder: Path, host: str, port: int) -> None:
+def _announce(host: str, port: int, tokens: dict[str, str], as_json: bool) -> None:
+    """Where it listens, and new tokens, which are shown this once."""
+    address = f"http://{host}:{port}"
+    if as_json:
+        typer.echo(json.dumps({"address": address, "tokens": tokens}))
+        return
+    typer.echo(f"address: {address}")
+    for token in tokens.values():
+        typer.echo(f"token: {token}")
+
+
+def _serve_demo(folder: Path, host: str, port: int, as_json: bool) -> None:
     from inbounds.curator.demo import demo
     from inbounds.curator.http.serve import serve as run
 
     curator, tokens = demo(folder)
 
     def announce() -> None:
-        typer.echo(f"address: http://{host}:{port}")
-        for token in tokens.values():
-            typer.echo(f"token: {token}")
-        told = f"tokens of {' and '.join(tokens)}, shown this once" if tokens else "the tokens were shown when it began"
-        typer.echo(f"{told}; everything is kept in {folder}")
+        _announce(host, port, tokens, as_json)
+        about = f"tokens of {' and '.join(tokens)}, shown this once" if tokens else "tokens were shown when it began"
+        if not as_json:
+            typer.echo(f"{about}; everything is kept in {folder}")
 
     run(curator, host, port, announce)
 

@@ -17,10 +17,9 @@ from inbounds.local.client import Randomizer
 from inbounds.local.collector import Collector
 from inbounds.local.reconstruct import Reconstruction, reconstruct
 from inbounds.local.reconstruct.reconstruction import Method
+from inbounds.local.reports import LocalMechanism, load, reports_of
 from inbounds.local.spikes import smoother_steps, spiky
 from inbounds.local.statement import privacy
-from inbounds.mechanism import Mechanism
-from inbounds.mechanism.reading import load
 from inbounds.numbers import Floats, decimal
 from inbounds.query import Query, category, ordinal
 from inbounds.report import terminal
@@ -145,7 +144,12 @@ def reconstruct_(
     file: Annotated[Path, typer.Argument(help="Reports, one person per row: .csv or .parquet.")],
     column: Column,
     mechanism: MechanismFile,
-    method: Annotated[str, typer.Option(help="ibu (maximum likelihood), inverse or least-squares.")] = "ibu",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="ibu (maximum likelihood), held-out, shrunk, inverse or least-squares; what suits by default."
+        ),
+    ] = None,
     iterations: Annotated[
         int | None, typer.Option(help="ibu: stop after this many plain updates, which smooths the result.")
     ] = None,
@@ -157,7 +161,7 @@ def reconstruct_(
 
     Example: [bold]inbounds local reconstruct reports.csv --column age -m m.json --out ages.csv[/]
     """
-    if method not in get_args(Method):
+    if method is not None and method not in get_args(Method):
         raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
     if to is not None:
         kind = PAGE if to.suffix.lower() == ".html" else DISTRIBUTION
@@ -167,7 +171,7 @@ def reconstruct_(
     with shown("reconstructing", err) as progress:
         result = reconstruct(
             collector,
-            method=cast(Method, method),
+            method=cast(Method | None, method),
             acceleration=None if iterations is None else "none",
             iterations=iterations,
             progress=progress,
@@ -179,31 +183,33 @@ def reconstruct_(
         typer.echo(json.dumps({**result.to_json(_answer_names(law)), "hint": hint}))
         return
     _print_distribution(law, result)
+    if result.choice:
+        err.print(result.choice)
     if hint is not None:
         err.print(f"[yellow]{hint}[/]")
 
 
-def _hint(mechanism: Mechanism, result: Reconstruction) -> str | None:
+def _hint(mechanism: LocalMechanism, result: Reconstruction) -> str | None:
     if not (mechanism.query.ordered and spiky(result.distribution)):
         return None
     steps = smoother_steps(result.reports, len(result.distribution))
     return f"few reports for this many values: the maximum is spiky; --iterations {steps} stops earlier and is smoother"
 
 
-def _collected(file: Path, column: str, mechanism: Mechanism) -> Collector:
+def _collected(file: Path, column: str, mechanism: LocalMechanism) -> Collector:
     collector = Collector(mechanism)
     for batch in tables.read(file, [column]):
         values = batch[column]
-        text = mechanism.query.labels is None and values.dtype.kind not in "iuf"
+        text = reports_of(mechanism).labels is None and values.dtype.kind not in "iuf"
         collector.add(tables.numbers(values, "reports") if text else values)
     return collector
 
 
-def _answer_names(mechanism: Mechanism) -> list[str]:
+def _answer_names(mechanism: LocalMechanism) -> list[str]:
     return [str(answer) for answer in (mechanism.query.labels or mechanism.query.answers)]
 
 
-def _write_distribution(path: Path, mechanism: Mechanism, result: Reconstruction) -> None:
+def _write_distribution(path: Path, mechanism: LocalMechanism, result: Reconstruction) -> None:
     if path.suffix.lower() == ".html":
         names, title = _answer_names(mechanism), f"What {result.reports:.0f} private reports tell"
         write_text(
@@ -216,14 +222,15 @@ def _write_distribution(path: Path, mechanism: Mechanism, result: Reconstruction
         lines.writerows(zip(_answer_names(mechanism), result.distribution.tolist(), strict=True))
 
 
-def _way(mechanism: Mechanism, result: Reconstruction) -> str:
+def _way(mechanism: LocalMechanism, result: Reconstruction) -> str:
     """How the distribution was found, for a reader of the page."""
     asked = f"epsilon {decimal(mechanism.epsilon)} a person"
     return f"The distribution of the true answers behind the reports ({asked}), by {result.method}: an estimate."
 
 
-def _print_distribution(mechanism: Mechanism, result: Reconstruction) -> None:
-    names, shares = _ranges(_answer_names(mechanism), result.distribution)
+def _print_distribution(mechanism: LocalMechanism, result: Reconstruction) -> None:
+    together = _ranges if mechanism.query.ordered else _largest
+    names, shares = together(_answer_names(mechanism), result.distribution)
     bars = terminal.bar(shares)
     rows = [[name, f"{share:.4f}", bar] for name, share, bar in zip(names, shares, bars, strict=True)]
     table = terminal.columns(f"{result.reports:.0f} reports", ["answer", "probability", ""], rows)
@@ -242,3 +249,12 @@ def _ranges(names: list[str], p: Floats) -> tuple[list[str], Floats]:
     ends = [(names[k], names[min(k + width, len(names)) - 1]) for k in starts]
     ranges = [first if first == last else f"{first}..{last}" for first, last in ends]
     return ranges, np.add.reduceat(p, list(starts))
+
+
+def _largest(names: list[str], p: Floats) -> tuple[list[str], Floats]:
+    """Labels have no neighbours: those with the largest shares, and all others as one line."""
+    if len(names) <= SHOWN:
+        return names, p
+    order = np.argsort(-p, kind="stable")[: SHOWN - 1]
+    shown = [*(names[k] for k in order.tolist()), f"{len(names) - len(order)} others"]
+    return shown, np.append(p[order], max(0.0, 1 - p[order].sum()))

@@ -26,19 +26,24 @@ Cores = Annotated[int, typer.Option(help="Processes; 0 takes all cores.")]
 
 @studies.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """List every study with its id.
+    """List every study with its id, and what became of the paper's claims.
 
     Example: [bold]inbounds studies list[/]
     """
     from inbounds.studies import listed
+    from inbounds.studies.claims import claims_of, verdict_of
 
-    rows = [[s.id, s.title, "simulated" if s.simulated else "exact"] for s in listed().values()]
+    found = [(s, "simulated" if s.simulated else "exact", claims_of(s.id)) for s in listed().values()]
     if as_json:
-        settings = [{name: repr(value) for name, value in s.settings.items()} for s in listed().values()]
-        named = (dict(zip(("id", "title", "kind"), row, strict=True)) for row in rows)
-        typer.echo(json.dumps([{**row, "settings": each} for row, each in zip(named, settings, strict=True)]))
+        typer.echo(json.dumps([
+            {"id": s.id, "title": s.title, "kind": kind,
+             "settings": {name: repr(value) for name, value in s.settings.items()},
+             "verdict": verdict_of(claims) if claims else None, "claims": [claim.to_json() for claim in claims]}
+            for s, kind, claims in found
+        ]))  # fmt: skip
         return
-    out.print(terminal.columns("", ["id", "study", "result"], rows, right=3))
+    rows = [[s.id, s.title, kind, verdict_of(claims) if claims else ""] for s, kind, claims in found]
+    out.print(terminal.columns("", ["id", "study", "result", "claims"], rows, right=4))
     out.print("run one with: inbounds studies run ID --out figures")
 
 

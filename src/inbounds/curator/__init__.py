@@ -4,7 +4,7 @@ dataset (public facts) → question → answer          accounts with caps and l
 """
 
 from inbounds.curator.accounts import Account, Grant
-from inbounds.curator.answers import Cost, GivenAnswer
+from inbounds.curator.answers import AnswerCost, GivenAnswer
 from inbounds.curator.curator import Curator
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.errors import (
@@ -19,24 +19,24 @@ from inbounds.curator.errors import (
 )
 from inbounds.curator.previews import AskedPreview
 from inbounds.curator.question import Question, question_from
-from inbounds.curator.settings import Limits, Settings, read_settings, settings_from
+from inbounds.curator.settings import ServiceLimits, Settings, read_settings, settings_from
 
 __all__ = [
     "Account",
+    "AnswerCost",
     "AskedPreview",
-    "Cost",
     "Curator",
     "CuratorError",
     "Dataset",
     "GivenAnswer",
     "Grant",
     "KeyTaken",
-    "Limits",
     "NotAllowed",
     "NotFound",
     "NotKnown",
     "OverCap",
     "Question",
+    "ServiceLimits",
     "Settings",
     "TooMuch",
     "Unavailable",

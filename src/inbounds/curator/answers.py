@@ -18,7 +18,7 @@ from inbounds.tables.levels import LEVEL
 
 
 @dataclass(frozen=True)
-class Cost:
+class AnswerCost:
     """What an answer cost now: the people's budget and the account's cap; and what is left of both, in exact decimals.
 
     unit: of the people's amounts, epsilon or rho. left: None where nothing is capped.
@@ -31,9 +31,9 @@ class Cost:
     account_left: str | None
 
     @staticmethod
-    def of(record: RecordForm, mine: Given, grant: Grant, people: People, *, charged: bool) -> "Cost":
+    def of(record: RecordForm, mine: Given, grant: Grant, people: People, *, charged: bool) -> "AnswerCost":
         """charged: by this call, to the people."""
-        return Cost(
+        return AnswerCost(
             all_digits(Fraction(record["epsilon"]["spent"])) if charged else "0",
             people.plain()["left"],
             people.unit,
@@ -64,7 +64,7 @@ class GivenAnswer:
     statement: str
     values: tuple[str, ...]
     time: str
-    cost: Cost
+    cost: AnswerCost
 
     def plain(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -132,7 +132,7 @@ SUMMED = (
 )
 
 
-def viewed(mine: Given, kept: KeptTable, dataset: Dataset, cost: Cost) -> GivenAnswer:
+def viewed(mine: Given, kept: KeptTable, dataset: Dataset, cost: AnswerCost) -> GivenAnswer:
     """A stored table as an account may see it: its own level and no other, and of a sum the sums alone."""
     record, table = kept.record, kept.table.to_pydict()
     if mine.level is not None:

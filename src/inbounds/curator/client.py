@@ -12,7 +12,7 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Any
 
-from inbounds.curator.answers import Cost, GivenAnswer
+from inbounds.curator.answers import AnswerCost, GivenAnswer
 from inbounds.curator.errors import (
     CuratorError,
     KeyTaken,
@@ -182,7 +182,7 @@ class NoAnswer(CuratorError):
 
 def _answer(said: dict[str, Any]) -> GivenAnswer:
     lists = {"mechanisms": tuple(said["mechanisms"]), "values": tuple(said["values"])}
-    return GivenAnswer(**{**said, **lists, "cost": Cost(**said["cost"])})
+    return GivenAnswer(**{**said, **lists, "cost": AnswerCost(**said["cost"])})
 
 
 def _plain_question(question: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from inbounds.curator import accounts, given, repeats
 from inbounds.curator.accounts import Account, Grant, Role
-from inbounds.curator.answers import Cost, GivenAnswer, viewed
+from inbounds.curator.answers import AnswerCost, GivenAnswer, viewed
 from inbounds.curator.database import Connections
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.designing import Designer
@@ -25,8 +25,8 @@ from inbounds.curator.exposure import Exposure, exposed
 from inbounds.curator.given import Given
 from inbounds.curator.previews import AskedPreview, previewed
 from inbounds.curator.question import Question, question_from
-from inbounds.curator.repeats import Asked
-from inbounds.curator.settings import Limits, Settings, read_settings
+from inbounds.curator.repeats import AskedQuestion
+from inbounds.curator.settings import ServiceLimits, Settings, read_settings
 from inbounds.curator.sources import Sources
 from inbounds.errors import OverBudget
 from inbounds.ledger import People
@@ -70,14 +70,18 @@ class Curator:
     def __exit__(self, *reason: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """End this thread's connections, and the processes that design."""
-        self.designer.close()
+    def leave(self) -> None:
+        """End the connections of this thread, which will ask no more."""
         self._sources.close()
         self._connections.close()
 
+    def close(self) -> None:
+        """End this thread's connections, and the processes that design."""
+        self.designer.close()
+        self.leave()
+
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ServiceLimits:
         return self.settings.limits
 
     def check_sources(self) -> None:
@@ -176,17 +180,15 @@ class Curator:
 
     # --- questions ----------------------------------------------------------------------------------------
 
-    def asked(self, account: Account, name: str, question: Question | Mapping[str, Any]) -> Asked:
+    def asked(self, account: Account, name: str, question: Question | Mapping[str, Any]) -> AskedQuestion:
         """A question as it would be drawn; nothing is charged or read."""
         dataset = self.dataset(account, name)
         own = question if isinstance(question, Question) else question_from(question, dataset)
         if dataset.levels and own.epsilon not in (None, self._seen(account, dataset)):
             raise PlanError("must be left out, or that of the account's own level", ("epsilon",))
         if dataset.levels and own.wishes not in (Wishes(), GEOMETRIC):
-            raise PlanError(
-                "must not wish for a mechanism: levels are drawn as one chain of geometric noise", ("design",)
-            )
-        return Asked.of(dataset, replace(own, epsilon=None, wishes=GEOMETRIC) if dataset.levels else own)
+            raise PlanError("must not be wished for: levels are one chain of geometric noise", ("design",))
+        return AskedQuestion.of(dataset, replace(own, epsilon=None, wishes=GEOMETRIC) if dataset.levels else own)
 
     def _seen(self, account: Account, dataset: Dataset) -> Fraction | None:
         """The epsilon of the level that an account sees; an owner sees the highest."""
@@ -220,7 +222,7 @@ class Curator:
         asked = self.prepared(account, name, question)
         return self._answered(account, asked, self._reserved(account, asked, key), key)
 
-    def prepared(self, account: Account, name: str, question: Question | Mapping[str, Any]) -> Asked:
+    def prepared(self, account: Account, name: str, question: Question | Mapping[str, Any]) -> AskedQuestion:
         """A question with all that it would be drawn by; the first part of `ask`, which may take long."""
         asked = self.asked(account, name, question)
         with self._connections.store.reading() as run:
@@ -230,13 +232,13 @@ class Curator:
             self._ready(asked, anyway=asked.question.anyway)
         return asked
 
-    def _ready(self, asked: Asked, *, anyway: bool) -> Settled:
+    def _ready(self, asked: AskedQuestion, *, anyway: bool) -> Settled:
         """Everything that a question is drawn by; a `PlanError` if it cannot be drawn, before anything is charged."""
         ready = self.designer.settled(asked.plan, anyway=anyway)
         self.designer.leveled(asked.dataset, ready)
         return ready
 
-    def _check_budget(self, asked: Asked) -> None:
+    def _check_budget(self, asked: AskedQuestion) -> None:
         """Refuse early what the ledger would refuse; the ledger decides."""
         who = self.people(asked.dataset)
         units = cost(who.rule, asked.plan.epsilons)
@@ -245,7 +247,7 @@ class Curator:
             assert who.left is not None
             raise OverBudget(who.name, amount(who.rule, units), who.left, who.budget, who.unit)
 
-    def _reserved(self, account: Account, asked: Asked, key: str | None) -> Given:
+    def _reserved(self, account: Account, asked: AskedQuestion, key: str | None) -> Given:
         """One transaction: the key, which answer is given, and the account's cap."""
         digest, level = given.request_digest(asked), self._seen(account, asked.dataset)
         with self._connections.store.writing() as run:
@@ -258,7 +260,7 @@ class Curator:
                 given.note_request(run, account.name, key, digest, mine)
             return mine
 
-    def _answered(self, account: Account, asked: Asked, mine: Given, key: str | None) -> GivenAnswer:
+    def _answered(self, account: Account, asked: AskedQuestion, mine: Given, key: str | None) -> GivenAnswer:
         """The table that a reserved answer follows from, drawn now if need be, as this account may see it."""
         ledger = self._connections.ledger
         before = ledger.find(mine.key)
@@ -278,7 +280,7 @@ class Curator:
             mine = self._reserved(account, asked, key)
         return self._given(account, mine, kept, charged=before is None)
 
-    def _kept(self, asked: Asked, mine: Given) -> KeptTable:
+    def _kept(self, asked: AskedQuestion, mine: Given) -> KeptTable:
         """The stored table of the question that an answer follows from; drawn under its charge if there is none."""
         stored = asked if asked.key == mine.key else self._stored(asked.dataset, mine.key)
         booking = Booking.of(stored.plan, None, self._connections.ledger, mine.key)
@@ -292,11 +294,11 @@ class Curator:
         with self._sources:
             return drawn(booking, lambda: ready, drawing=drawing, opening=self._sources.open).kept
 
-    def _stored(self, dataset: Dataset, key: str) -> Asked:
+    def _stored(self, dataset: Dataset, key: str) -> AskedQuestion:
         """The question with this key, as it is declared now."""
         with self._connections.store.reading() as run:
             ((text,),) = run("SELECT question FROM questions WHERE key = ?", key)
-        found = Asked.of(dataset, question_from(json.loads(text), dataset))
+        found = AskedQuestion.of(dataset, question_from(json.loads(text), dataset))
         if found.key != key:
             raise NotFound("the answer must be about the dataset as it is declared now; ask again")
         return found
@@ -305,7 +307,7 @@ class Curator:
         dataset = self._known(mine.dataset)
         with self._connections.store.reading() as run:
             grant = accounts.grants_of(run, account.name).get(mine.dataset, Grant(mine.dataset))
-        paid = Cost.of(kept.record, mine, grant, self.people(dataset), charged=charged)
+        paid = AnswerCost.of(kept.record, mine, grant, self.people(dataset), charged=charged)
         return viewed(mine, kept, dataset, paid)
 
     def answer(self, account: Account, name: str) -> GivenAnswer:

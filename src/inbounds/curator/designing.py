@@ -22,7 +22,7 @@ from inbounds.errors import InboundsError
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.tables import Settled
-from inbounds.tables.answer import Asked, Designed, Memory
+from inbounds.tables.answer import Asked, Designed, DesignMemory
 from inbounds.tables.errors import PlanError
 from inbounds.tables.levels import Leveled
 from inbounds.tables.plan import Plan
@@ -50,7 +50,7 @@ class Designer:
     seconds: float = 30.0
     bytes: int = 2 << 30
     processes: int = 1
-    _memory: Memory = field(default_factory=Memory, repr=False)
+    _memory: DesignMemory = field(default_factory=DesignMemory, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _idle: "list[_Worker]" = field(default_factory=list, repr=False)
     _free: threading.Semaphore = field(init=False, repr=False)
@@ -65,7 +65,7 @@ class Designer:
             self._made_elsewhere(plan)
         with self._lock:
             if len(self._memory.made) + len(self._memory.expected) > MOST_KEPT:
-                self._memory = Memory()
+                self._memory = DesignMemory()
             memory = self._memory
         return Settled.of(Designed.of(asked, self.folder, memory=memory), self.folder, anyway=anyway)
 

@@ -41,7 +41,7 @@ class Coalition:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownAnswer:
     """What the holders of one answer know. answers: how many true answers are possible. now, drawn_for_each: expected
     absolute errors of their estimates, by the estimate's name; empty where there are too many answers."""
 
@@ -61,7 +61,7 @@ class Exposure:
     people: People
     accounts: Mapping[str, Fraction]
     coalitions: tuple[Coalition, ...]
-    questions: tuple[Known, ...]
+    questions: tuple[KnownAnswer, ...]
 
     def plain(self) -> dict[str, Any]:
         """Plain JSON values; epsilons as exact decimals in text."""
@@ -120,16 +120,16 @@ def _largest(hands: Sequence[Held], k: int) -> Coalition:
 
 def _known(
     question: Mapping[str, Any], held: Sequence[Fraction], key: str, drew: Callable[[str, Fraction], list[Mechanism]]
-) -> Known:
+) -> KnownAnswer:
     """The measures of the finest level in the holders' hands; several sizes of groups: of the largest."""
     finest, k = max(held), len(held)
     usable = [made for made in drew(key, finest) if len(made.query.answers) <= MOST_ANSWERS and made.query.ordered]
     if not usable:
-        return Known(question, finest, k, None, {}, {})
+        return KnownAnswer(question, finest, k, None, {}, {})
     made = max(usable, key=lambda one: len(one.query.answers))
     one, *more = learned(made, sorted({1, k}), runs=200)
     many = more[0] if more else one
-    return Known(question, finest, k, len(made.query.answers), _named(one), _named(many))
+    return KnownAnswer(question, finest, k, len(made.query.answers), _named(one), _named(many))
 
 
 def _named(row: Learned) -> dict[str, float]:

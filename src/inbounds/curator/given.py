@@ -8,7 +8,7 @@ from typing import Any
 
 from inbounds.curator.accounts import Account, give_back, spend
 from inbounds.curator.errors import KeyTaken
-from inbounds.curator.repeats import Asked, Found, How, Recipe
+from inbounds.curator.repeats import AskedQuestion, FoundAnswer, How, Recipe
 from inbounds.files import canonical, sha256
 from inbounds.ledger.amounts import amount
 from inbounds.ledger.people import as_name
@@ -43,7 +43,9 @@ class Given:
         return amount("sum", self.units)
 
 
-def reserve(run: Run, account: Account, found: Found, asked: Asked, level: Fraction | None, now: str) -> Given:
+def reserve(
+    run: Run, account: Account, found: FoundAnswer, asked: AskedQuestion, level: Fraction | None, now: str
+) -> Given:
     """Note that an account is given an answer, and charge its cap unless it has it already; `OverCap` if it cannot.
 
     level: the epsilon of the account's own level, where the dataset has levels.
@@ -72,7 +74,7 @@ def _has(run: Run, account: str, key: str, level: str | None) -> bool:
     return (level,) in rows
 
 
-def _note_question(run: Run, asked: Asked, now: str) -> None:
+def _note_question(run: Run, asked: AskedQuestion, now: str) -> None:
     if not run("SELECT 1 FROM questions WHERE key = ?", asked.key):
         own = asked.identity
         told = canonical({**asked.question.plain(), **_epsilon(asked)})
@@ -80,7 +82,7 @@ def _note_question(run: Run, asked: Asked, now: str) -> None:
         run("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?)", asked.key, *values)
 
 
-def _epsilon(asked: Asked) -> dict[str, str]:
+def _epsilon(asked: AskedQuestion) -> dict[str, str]:
     return {} if asked.dataset.levels else {"epsilon": str(asked.epsilon)}
 
 
@@ -120,7 +122,7 @@ def _given(
     return Given(name, account, dataset, key, json.loads(question), how, made, *rest)
 
 
-def request_digest(asked: Asked) -> str:
+def request_digest(asked: AskedQuestion) -> str:
     """What a key stands for: the question, its epsilon and how it was asked."""
     question = asked.question
     return sha256(canonical({"key": asked.key, "question": question.plain(), "anew": question.anew}))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inbounds.curator.repeats import Asked, Found, How
+from inbounds.curator.repeats import AskedQuestion, FoundAnswer, How
 from inbounds.ledger import People
 from inbounds.numbers import decimal
 from inbounds.tables import Settled
@@ -57,7 +57,7 @@ HOW: Mapping[How, str] = {
 """Where an answer would come from, in words."""
 
 
-def previewed(asked: Asked, found: Found, settled: Settled, people: People, epsilon: str) -> AskedPreview:
+def previewed(asked: AskedQuestion, found: FoundAnswer, settled: Settled, people: People, epsilon: str) -> AskedPreview:
     """epsilon: of the answer that the account would be given."""
     designed = settled.designed
     sizes = [str(size) for size in designed.asked.sizes]

@@ -27,7 +27,7 @@ cells of a stored answer."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A question as it would be drawn: its plan, its epsilon (of all levels the largest), and which question it is."""
 
     dataset: Dataset
@@ -37,11 +37,11 @@ class Asked:
     identity: Identity
 
     @staticmethod
-    def of(dataset: Dataset, question: Question) -> "Asked":
+    def of(dataset: Dataset, question: Question) -> "AskedQuestion":
         epsilon = dataset.top if dataset.levels else question.epsilon
         assert epsilon is not None
         plan = question.plan(dataset, epsilon)
-        return Asked(dataset, question, epsilon, plan, Identity.of(dataset, plan))
+        return AskedQuestion(dataset, question, epsilon, plan, Identity.of(dataset, plan))
 
     @property
     def key(self) -> str:
@@ -60,10 +60,10 @@ class Recipe(TypedDict):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundAnswer:
     """The question whose answer is given: its key in the ledger, and how the asked one follows from it."""
 
-    asked: Asked
+    asked: AskedQuestion
     how: How
     recipe: "Recipe | None" = None
 
@@ -72,7 +72,7 @@ class Found:
         return self.asked.key
 
 
-def found(run: Run, ledger: Ledger, asked: Asked) -> Found:
+def found(run: Run, ledger: Ledger, asked: AskedQuestion) -> FoundAnswer:
     """The stored answer that a question is given, or the question itself, to be drawn."""
     again = _again(run, ledger, asked)
     if again is not None:
@@ -81,32 +81,34 @@ def found(run: Run, ledger: Ledger, asked: Asked) -> Found:
         candidates = [sum_ for source in _sources(asked) for sum_ in _sums(run, ledger, asked, *source)]
         if candidates:
             return min(candidates, key=lambda one: (len(one.asked.plan.groups), one.asked.epsilon, one.key))
-    return Found(asked, "new")
+    return FoundAnswer(asked, "new")
 
 
-def _again(run: Run, ledger: Ledger, asked: Asked) -> Found | None:
+def _again(run: Run, ledger: Ledger, asked: AskedQuestion) -> FoundAnswer | None:
     """The same question at this epsilon, or at the least one above it."""
     rows = run("SELECT epsilon FROM questions WHERE base = ?", asked.identity.base)
     stronger = sorted(epsilon for (text,) in rows if (epsilon := Fraction(text)) >= asked.epsilon)
     for epsilon in stronger:
         there = replace(asked, epsilon=epsilon, plan=asked.question.plan(asked.dataset, epsilon))
         if ledger.find(there.key) is not None:
-            return Found(there, "same" if epsilon == asked.epsilon else "stronger")
+            return FoundAnswer(there, "same" if epsilon == asked.epsilon else "stronger")
     return None
 
 
-def _sums(run: Run, ledger: Ledger, asked: Asked, source: Question, stored_cells: list[str]) -> Iterator[Found]:
+def _sums(
+    run: Run, ledger: Ledger, asked: AskedQuestion, source: Question, stored_cells: list[str]
+) -> Iterator[FoundAnswer]:
     """Stored answers about finer groups, or about more cells, that add up to what is asked."""
-    family = Asked.of(asked.dataset, source).identity.family
+    family = AskedQuestion.of(asked.dataset, source).identity.family
     for (text,) in run("SELECT question FROM questions WHERE family = ?", family):
         stored = question_from(json.loads(text), asked.dataset)
-        there = Asked.of(asked.dataset, stored)
+        there = AskedQuestion.of(asked.dataset, stored)
         finer = set(stored.by) >= set(asked.question.by)
         if finer and there.epsilon >= asked.epsilon and ledger.find(there.key) is not None:
-            yield Found(there, "sum", _recipe(asked, there, stored_cells))
+            yield FoundAnswer(there, "sum", _recipe(asked, there, stored_cells))
 
 
-def _recipe(asked: Asked, there: Asked, stored: list[str]) -> Recipe:
+def _recipe(asked: AskedQuestion, there: AskedQuestion, stored: list[str]) -> Recipe:
     """Cells of the same names, or all stored ones for the only cell."""
     own, other = asked.question.statistic, there.question.statistic
     cells = asked.plan.cells(own)
@@ -114,7 +116,7 @@ def _recipe(asked: Asked, there: Asked, stored: list[str]) -> Recipe:
     return {"by": list(asked.question.by), "cells": parts, "errors": (f"{own.name}_error", f"{other.name}_error")}
 
 
-def _sources(asked: Asked) -> Iterator[tuple[Question, list[str]]]:
+def _sources(asked: AskedQuestion) -> Iterator[tuple[Question, list[str]]]:
     """Questions of some groups whose cells add up to the asked one, and which cells those are."""
     question, plan = asked.question, asked.plan
     if question.statistic.own.over_groups and not question.statistic.consistent:
@@ -123,7 +125,7 @@ def _sources(asked: Asked) -> Iterator[tuple[Question, list[str]]]:
         yield from _histograms(asked)
 
 
-def _histograms(asked: Asked) -> Iterator[tuple[Question, list[str]]]:
+def _histograms(asked: AskedQuestion) -> Iterator[tuple[Question, list[str]]]:
     """A count of records with some labels is a sum of cells of the histogram of the others of its conditions."""
     where = asked.question.statistic.where
     parts = where.parts if isinstance(where, Every) else (where,)
@@ -136,7 +138,7 @@ def _histograms(asked: Asked) -> Iterator[tuple[Question, list[str]]]:
             values = {**asked.question.plain(), "histogram": name, "where": also}
             del values["count"]
             source = question_from(values, asked.dataset)
-            columns = Asked.of(asked.dataset, source).plan.cells(source.statistic)
+            columns = AskedQuestion.of(asked.dataset, source).plan.cells(source.statistic)
             yield source, [columns[column.labels.index(label)] for label in labels]
 
 

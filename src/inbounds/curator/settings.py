@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ PARTS = ("ledger", "database", "designs", "limits", "datasets")
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServiceLimits:
     """What strangers may ask of the machine.
 
     body: bytes of a request. seconds: that a request may take; past them the answer is that it is not available now.
@@ -37,10 +38,12 @@ class Limits:
         for part in fields(self):
             value = getattr(self, part.name)
             low = 0 if part.name in ("designs", "tick") else 1e-9
-            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < 1e15:
+            if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not low <= value < 1e15:
                 raise PlanError(f"must be a positive number, got {value!r}", (part.name,))
-            if isinstance(part.default, int) and value != int(value):
+            whole = isinstance(part.default, int)
+            if whole and value != int(value):
                 raise PlanError(f"must be a whole number, got {value!r}", (part.name,))
+            object.__setattr__(self, part.name, int(value) if whole else float(value))
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Settings:
     database: str = field(repr=False)
     designs: Path
     datasets: Mapping[str, Dataset]
-    limits: Limits = field(default_factory=Limits)
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
 
 
 def read_settings(path: str | PathLike[str]) -> Settings:
@@ -74,8 +77,8 @@ def settings_from(content: Mapping[str, Any], folder: Path) -> Settings:
     if not isinstance(content.get("datasets"), Mapping) or not content["datasets"]:
         raise PlanError("must be given, each as [datasets.name]", ("datasets",))
     with at("limits"):
-        known("limits", content.get("limits", {}), tuple(part.name for part in fields(Limits)))
-        limits = Limits(**content.get("limits", {}))
+        known("limits", content.get("limits", {}), tuple(part.name for part in fields(ServiceLimits)))
+        limits = ServiceLimits(**content.get("limits", {}))
     return Settings(
         _place(content.get("ledger", "budget.db"), "ledger", folder),
         _place(content.get("database", "curator.db"), "database", folder),

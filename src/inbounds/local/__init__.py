@@ -1,5 +1,6 @@
 """Local privacy: every record is randomized before it is collected; the distribution is reconstructed afterwards.
 
+    ib.local.label_mechanism(query, epsilon) → the law that suits labels best
     ib.local.randomizer(mechanism)   → reports      on the person's side, or inside a table engine
     ib.Collector(mechanism)          → counts       in batches, merged in any order
     ib.local.estimate(collected)     → means, shares and quantiles, each with an interval
@@ -20,9 +21,18 @@ from inbounds.local.estimates import (
     mean_deviations,
     two_sample_test,
 )
+from inbounds.local.labels import (
+    LabelComparison,
+    compare_labels,
+    hadamard_response,
+    label_mechanism,
+    projective_response,
+    subset_selection,
+)
 from inbounds.local.memory import Permanent, permanent
 from inbounds.local.planner import CollectionPlan as Plan
 from inbounds.local.planner import plan
+from inbounds.local.reports import LocalMechanism, load
 from inbounds.local.statement import Statement, epsilon, privacy
 from inbounds.local.strata import Strata
 from inbounds.local.survey import Survey
@@ -31,6 +41,8 @@ from inbounds.local.survey_plan import SurveyPlan, plan_survey
 __all__ = [
     "Estimate",
     "Estimates",
+    "LabelComparison",
+    "LocalMechanism",
     "MeanDeviations",
     "Permanent",
     "Plan",
@@ -42,15 +54,21 @@ __all__ = [
     "SurveyPlan",
     "TwoSampleTest",
     "collect",
+    "compare_labels",
     "epsilon",
     "estimate",
+    "hadamard_response",
+    "label_mechanism",
+    "load",
     "mean_deviations",
     "permanent",
     "plan",
     "plan_survey",
     "privacy",
+    "projective_response",
     "randomize",
     "randomizer",
     "register",
+    "subset_selection",
     "two_sample_test",
 ]

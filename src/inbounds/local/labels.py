@@ -13,10 +13,14 @@ from inbounds.local.reports import LocalMechanism
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.labels.law import LabelDesign, tight_blocks
+from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Everyone, Query, as_query
 from inbounds.trusted.designs import Affine, Planes, Subsets, is_prime
 from inbounds.trusted.extent import MOST_BLOCKS, MOST_SUBSETS
+
+MOST_WRITTEN = 256
+"""Labels up to which randomized response is compared as a matrix, which takes longer than its two weights."""
 
 WORTH_IT = 1.002
 """A law is preferred to a simpler one if its variance is smaller by more than this factor."""
@@ -58,7 +62,8 @@ def hadamard_response(query: Query, epsilon: Number) -> LabelMechanism:
 def projective_response(query: Query, epsilon: Number) -> LabelMechanism:
     """A report names a hyperplane of a projective space whose points are the labels: some e^epsilon + 1 to choose from.
 
-    For any number of labels, with few more reports than labels; its variance is within 3.4 % of the least.
+    For any number of labels, with few more reports than labels; its variance is within 3.1 % of the least up to
+    epsilon 5.
     """
     return _best(query, epsilon, _planes, PROJECTIVE)
 
@@ -152,7 +157,7 @@ def compare_labels(query: Query, epsilon: Number) -> LabelComparison:
     'subset_selection'
     """
     bound, asked = as_epsilon(epsilon), _labels(query)
-    found = [LabelLaw(randomized_response(asked, bound))]
+    found = [LabelLaw(_response(asked, bound))]
     for candidates, origin in ((_subsets, SUBSET_SELECTION), (_halves, HADAMARD), (_planes, PROJECTIVE)):
         if next(candidates(len(asked.answers), float(bound)), None):
             found.append(LabelLaw(_best(asked, bound, candidates, origin)))
@@ -160,6 +165,14 @@ def compare_labels(query: Query, epsilon: Number) -> LabelComparison:
     first = next(law for law in found if law.variance <= WORTH_IT * least)
     rest = sorted((law for law in found if law is not first), key=lambda law: law.variance)
     return LabelComparison(asked, bound, (first, *rest))
+
+
+def _response(query: Query, epsilon: Fraction) -> Mechanism:
+    """Randomized response: as a matrix where that is small, else as its two weights."""
+    size = len(query.answers)
+    if size <= MOST_WRITTEN:
+        return randomized_response(query, epsilon)
+    return Mechanism(query, epsilon, tight_response(size, epsilon), Origin("randomized_response"))
 
 
 def _labels(query: Query) -> Query:

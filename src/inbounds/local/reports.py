@@ -1,7 +1,13 @@
 """What a mechanism on one person's value reports: one of the query's outputs, or the number of a set of labels."""
 
+import os
+
+from inbounds.files import format_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
+from inbounds.mechanism.labels.reading import load_labels
+from inbounds.mechanism.passport import LABEL_PASSPORT
+from inbounds.mechanism.reading import load as load_mechanism
 from inbounds.query import Query, category
 
 LocalMechanism = Mechanism | LabelMechanism
@@ -17,3 +23,8 @@ def as_local(mechanism: object, what: str) -> LocalMechanism:
     if not isinstance(mechanism, Mechanism | LabelMechanism):
         raise TypeError(f"{what} a Mechanism, got {type(mechanism).__name__}")
     return mechanism
+
+
+def load(path: str | os.PathLike[str]) -> LocalMechanism:
+    """Read and re-certify a passport of either kind; any doubt is a `PassportError` that says what is wrong."""
+    return load_labels(path) if format_of(path) == LABEL_PASSPORT.format else load_mechanism(path)

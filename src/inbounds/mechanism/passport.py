@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PASSPORT = Kind("passport", "inbounds mechanism", (1, 2, 3, 4))
 QUANTILE_PASSPORT = Kind("quantile passport", "inbounds quantile mechanism")
 """Of a law over records, which `mechanism.quantiles` reads and writes."""
+LABEL_PASSPORT = Kind("label passport", "inbounds label mechanism")
+"""Of a law over sets of labels, which `mechanism.labels` reads and writes."""
 
 
 def save(mechanism: "Mechanism", path: str | os.PathLike[str]) -> None:

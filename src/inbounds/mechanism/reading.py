@@ -9,7 +9,7 @@ from inbounds.files import Json, content_of, refusing
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.mechanism import Mechanism
 from inbounds.mechanism.origin import Optimality, Origin
-from inbounds.mechanism.passport import PASSPORT, QUANTILE_PASSPORT, claims, objective_value, version_of
+from inbounds.mechanism.passport import LABEL_PASSPORT, PASSPORT, QUANTILE_PASSPORT, claims, objective_value, version_of
 from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_optimality, read_query
 from inbounds.trusted.extent import MOST_CELLS, MOST_DIGITS
 
@@ -23,6 +23,8 @@ def read(content: Any) -> Mechanism:
     """A mechanism from a passport's JSON values, certified anew."""
     if isinstance(content, dict) and content.get("format") == QUANTILE_PASSPORT.format:
         raise PassportError("this is the passport of a quantile's mechanism; read it with ib.load_quantile")
+    if isinstance(content, dict) and content.get("format") == LABEL_PASSPORT.format:
+        raise PassportError("this is the passport of a mechanism for labels; read it with ib.local.load")
     mechanism = certified(content)
     with _refusing():
         follows = _same_claims(content.get("claims"), claims(mechanism))

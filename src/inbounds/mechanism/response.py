@@ -12,7 +12,7 @@ from inbounds.errors import NotADistribution, TooLarge
 from inbounds.loss import ErrorLoss, Loss
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.numbers import Floats, Ints, frozen
-from inbounds.query import Graph, Metric, Query
+from inbounds.query import Everyone, Query, Reach
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
 from inbounds.trusted.certify import check_response, times
 from inbounds.trusted.sample import ResponseSampler
@@ -37,8 +37,8 @@ class Response:
         return TOTAL - (self.size - 1) * self.other
 
     def check(self, query: Query, epsilon: Fraction) -> None:
-        stretched = isinstance(query.neighbours, Metric | Graph)
-        if self.size != len(query.answers) or not query.one_output_per_answer or stretched:
+        near = isinstance(query.neighbours, Reach | Everyone)  # at distance 1, as two weights are checked for
+        if self.size != len(query.answers) or not query.one_output_per_answer or not near:
             raise NotADistribution("two weights need one output per answer, and neighbours at distance 1")
         check_response(self.size, self.other, epsilon)
 

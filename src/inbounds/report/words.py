@@ -4,10 +4,20 @@ import math
 
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.claims import claimed
+from inbounds.mechanism.labels import LabelMechanism
 from inbounds.numbers import decimal
 from inbounds.query import Everyone, Graph, Metric, Query
 
 __all__ = ["LEGEND", "MEANING", "accuracy", "claimed", "promise", "proof", "relation", "subject"]
+
+
+def label_promise(mechanism: LabelMechanism) -> str:
+    """The guarantee of a report that names a set of labels."""
+    factor = math.exp(float(mechanism.epsilon))
+    return (
+        f"Whatever a person's label is, any report is at most {factor:.4g} times likelier than it would be with "
+        f"another of the {len(mechanism.query.answers)} labels (epsilon {decimal(mechanism.epsilon)})."
+    )
 
 
 def promise(mechanism: Mechanism) -> str:

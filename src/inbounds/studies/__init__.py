@@ -16,14 +16,21 @@ _MODULES = (
     "paper_000",
     "paper_000_curves",
     "paper_000_data",
+    "paper_000_order",
     "paper_001",
+    "paper_001_map",
+    "paper_002_drawn",
     "paper_002",
     "paper_002_scales",
+    "paper_002_open",
     "paper_003",
     "paper_003_scores",
     "paper_003_data",
+    "paper_003_ranges",
     "paper_004",
     "paper_004_collusion",
+    "paper_004_open",
+    "paper_004_vectors",
 )
 
 
@@ -44,8 +51,8 @@ def find(id: str) -> Study:  # noqa: A002 - what the command line calls it
 def matching(names: Sequence[str]) -> list[Study]:
     """Studies by id, by paper ("003"), or "all"; each once, in the order of the papers.
 
-    >>> [study.id for study in matching(["002", "000-table1"])]
-    ['000-table1', '002-fig2', '002-table2', '002-theorem1', '002-scales']
+    >>> [study.id for study in matching(["003-fig3", "000-table1"])]
+    ['000-table1', '003-fig3']
     """
 
     def meant(name: str, study: Study) -> bool:

@@ -44,6 +44,36 @@ def grid_mass(a: float, step: float, x: Floats) -> Floats:
     return np.asarray((1 - b) / (1 + b) * b ** np.abs(np.rint(x / step)))
 
 
+def whole_masses(name: str, a: float, reach: int) -> Floats:
+    """Masses of the noise rounded to whole numbers -reach..reach.
+
+    Laplace: a^(v-1/2) - a^(v+1/2) over 2; staircase: its two levels over v-1/2..v+1/2, which hold 1/2 + gamma and
+    1/2 - gamma of it; 0 takes what the others leave.
+    """
+    v = np.arange(1, reach + 1, dtype=np.float64)
+    if name == LAPLACE:
+        side = (a ** (v - 0.5) - a ** (v + 0.5)) / 2
+    elif name == GEOMETRIC:
+        side = (1 - a) / (1 + a) * a**v
+    else:
+        gamma = upper_step(a)
+        side = (1 - a) / (2 * math.sqrt(a)) * (a**v * (0.5 + gamma) + a ** (v + 1) * (0.5 - gamma))
+    return np.concatenate([side[::-1], [1 - 2 * side.sum()], side])
+
+
+def lower_median(masses: Floats, k: int) -> Floats:
+    """Masses of the lower median of k draws: Pr[median <= v] = Pr[at least ceil(k/2) of k draws are <= v].
+
+    A lattice has no middle between two values: for even k the lower of the two middle draws is taken.
+    """
+    from scipy.special import betainc
+
+    need = (k + 1) // 2
+    below = np.clip(np.cumsum(masses), 0.0, 1.0)
+    below[-1] = 1.0
+    return np.diff(betainc(need, k - need + 1, below), prepend=0.0)
+
+
 def expected_error(name: str, a: float, whole: bool) -> float:
     """(11)-(15): expected |noise|, and of noise rounded to whole numbers when the answer is a count."""
     if name == GEOMETRIC:

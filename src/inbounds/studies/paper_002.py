@@ -130,19 +130,21 @@ def _optimal_density(spans: Spans, at: float, sensitivity: float, epsilon: Numbe
 
 
 def _densities(table: Table, spans: Spans, at: float) -> "Figure":
-    figure, (axis,) = panels(1, width=6.6, height=3.6)
+    figure, axes = panels(2, across=1, width=6.6, height=2.6)
     looks: tuple[dict[str, Any], ...] = (
         {"color": GREY, "linestyle": "--"}, {"color": ORANGE}, {"color": GREEN}, {"color": BLACK, "linewidth": 1.2},
     )  # fmt: skip
     for name, appearance in zip(table.distinct("curve"), looks, strict=True):
-        rows = table.where(curve=name)
-        steps: dict[str, Any] = {"drawstyle": "steps-mid"} if name.startswith(OPTIMAL) else {}
-        axis.plot(rows.numbers("x"), rows.numbers("density"), label=name, **appearance, **steps)
-    shade_constraints(axis, spans)
-    axis.set_xlabel(f"report; the true answer is {at:g}")
-    axis.set_ylabel("density")
-    axis.set_ylim(bottom=0)
-    legend_below(figure, [axis], across=2)
+        rows, best = table.where(curve=name), name.startswith(OPTIMAL)
+        steps: dict[str, Any] = {"drawstyle": "steps-mid"} if best else {}
+        axes[best].plot(rows.numbers("x"), rows.numbers("density"), label=name, **appearance, **steps)
+    axes[1].set_xlim(axes[0].get_xlim())
+    for axis in axes:
+        shade_constraints(axis, spans)
+        axis.set_ylabel("density")
+        axis.set_ylim(bottom=0)
+    axes[1].set_xlabel(f"report; the true answer is {at:g}")
+    legend_below(figure, axes, across=2)
     return figure
 
 

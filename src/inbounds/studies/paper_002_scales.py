@@ -171,32 +171,38 @@ def _violation(table: Table, epsilon: float) -> "Figure":
 def scales(
     epsilons: Sequence[Number] = ("0.1", "1", "3"),
     ratios: Sequence[float] = (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0),
-    cells: int = 40,
+    fineness: int = 20,
     crew: Crew = ALONE,
 ) -> Result:
-    """Intervals of growing width: the least scale for both promises, and the error it costs against the optimum."""
-    jobs = [(decimal(e), ratio, cells) for e in epsilons for ratio in ratios]
+    """Intervals of growing width: the least scale for both promises, and the error it costs against the optimum.
+
+    fineness: cells in one sensitivity, the same at every range: errors are comparable only where cells are equally
+    wide. What one person can move in cells, times their width, is the effective sensitivity.
+    """
+    jobs = [(decimal(e), ratio, fineness) for e in epsilons for ratio in ratios]
     parts = crew.map(_interval_scales, jobs)
-    table = Table.of(("epsilon", "range", "mechanism", "scale", "value"), [row for part in parts for row in part])
+    columns = ("epsilon", "range", "effective_sensitivity", "mechanism", "scale", "value")
+    table = Table.of(columns, [row for part in parts for row in part])
     return Result(table, lambda: _scale_curves(table))
 
 
 def _interval_scales(job: tuple[float, float, int]) -> list[tuple[Any, ...]]:
-    epsilon, ratio, cells = job
+    epsilon, ratio, fineness = job
     spans = ((0.0, ratio),)
     metric, plain = (least_scale(spans, 1.0, epsilon, notion) * epsilon for notion in (True, False))
-    query = feasible(spans, 1.0, cells)
+    query = feasible(spans, 1.0, round(ratio * fineness))
     errors = _errors(query, epsilon)
     snapped = catalog.snapped_laplace(query, epsilon).loss("absolute")
     rows = zip((METRIC, PLAIN, OPTIMAL, "snapped Laplace"), (metric, plain, None, 1.0), (*errors, snapped), strict=True)
-    return [(epsilon, ratio, name, scale, error) for name, scale, error in rows]
+    effective = float(query.sensitivity)
+    return [(epsilon, ratio, effective, name, scale, error) for name, scale, error in rows]
 
 
 def _scale_curves(table: Table) -> "Figure":
     epsilons = table.distinct("epsilon")
-    figure, axes = panels(2 * len(epsilons), across=len(epsilons))
+    figure, axes = panels(2 * len(epsilons), across=2, width=3.6)
     for k, axis in enumerate(axes):
-        value, epsilon = ("scale", "value")[k // len(epsilons)], epsilons[k % len(epsilons)]
+        value, epsilon = ("scale", "value")[k % 2], epsilons[k // 2]
         for place, name in enumerate(table.distinct("mechanism")):
             rows = table.where(epsilon=epsilon, mechanism=name)
             if value == "scale" and name in (OPTIMAL, "snapped Laplace"):
@@ -204,8 +210,7 @@ def _scale_curves(table: Table) -> "Figure":
             axis.plot(rows.numbers("range"), rows.numbers(value), label=name, **look(name, place))
         axis.set_title(f"epsilon = {epsilon:g}")
         axis.set_xlabel("range / sensitivity")
-        if k % len(epsilons) == 0:
-            axis.set_ylabel("scale · epsilon / sensitivity" if value == "scale" else "expected absolute error")
+        axis.set_ylabel("scale · epsilon / sensitivity" if value == "scale" else "expected absolute error")
     legend_below(figure, axes, across=2)
     return figure
 
@@ -222,6 +227,6 @@ STUDIES = (
         "002-scales",
         "Plain against metric privacy: scales and errors",
         scales,
-        {"epsilons": ("1",), "ratios": (1.0, 2.0, 4.0), "cells": 20},
+        {"epsilons": ("1",), "ratios": (1.0, 2.0, 4.0), "fineness": 10},
     ),
 )

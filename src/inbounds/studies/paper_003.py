@@ -10,12 +10,12 @@ from inbounds import catalog
 from inbounds.design.routes.flowchart import choose
 from inbounds.loss import LossLike, Prior, as_loss, off_by_more_than
 from inbounds.mechanism import Mechanism
-from inbounds.numbers import Number, alpha
+from inbounds.numbers import Floats, Number, alpha
 from inbounds.properties import NAMES
 from inbounds.query import Query, count
 from inbounds.studies import paper_003_drawn as drawn
 from inbounds.studies.crew import ALONE, Crew
-from inbounds.studies.matrix import entries
+from inbounds.studies.matrix import COLUMNS, entries, matrix_rows
 from inbounds.studies.study import Result, Study
 from inbounds.studies.style import matrices
 from inbounds.studies.table import Table, decimal
@@ -149,9 +149,12 @@ def _choice(job: tuple[int, Number, tuple[str, ...]]) -> tuple[str, str, float, 
 
 
 def fig6(
-    sizes: Sequence[int] = (2, 3, 4, 5, 8, 12), alphas: Sequence[Number] = ("0.3", "2/3", "10/11", "0.99")
+    sizes: Sequence[int] = (1, 2, 3, 4, 5, 8, 12), alphas: Sequence[Number] = ("0.3", "2/3", "10/11", "0.99")
 ) -> Result:
-    """Which mechanism has which property: always, never, or depending on n and alpha."""
+    """Which mechanism has which property: always, never, or depending on n and alpha.
+
+    One person included: there GM is randomized response, and fair.
+    """
     held: dict[tuple[str, str], set[bool]] = {}
     for n in sizes:
         for a in alphas:
@@ -167,16 +170,42 @@ def fig6(
 # --- Figure 7 ---------------------------------------------------------------------------------------------
 
 
+PRINTED, ALONE_WH = "WM as printed", "weak honesty and symmetry alone"
+PRINTED_ROW = (0.195, 0.2, 0.182, 0.165, 0.182)
+"""Figure 7's WM, report 1 under truths 0..4: what can be read of the picture, beside its mirror image."""
+
+
+def printed_wm(a: float = 10 / 11) -> Floats:
+    """The printed WM: rows 1 and 3 as read, the ends in GM's ratios x·a^j, the middle from the columns' sums.
+
+    x from the middle column, in which the truth has 1/5: all that weak honesty asks for.
+    """
+    row = np.array(PRINTED_ROW)
+    x = (1 - 1 / 5 - 2 * row[2]) / (2 * a * a)
+    ends = x * a ** np.arange(5.0)
+    middle = 1 - row - row[::-1] - ends - ends[::-1]
+    return np.array([ends, row, middle, row[::-1], ends[::-1]])
+
+
 def fig7(n: int = 4, a: Number = "10/11") -> Result:
     """GM, WM and EM for a small group; the paper says alpha = 0.9, but its numbers are those of 10/11.
 
-    The measure is L0, for which GM is itself the optimum.
+    The measure is L0, for which GM is itself the optimum. The printed WM is neither row nor column monotone.
     """
+    from inbounds.design.optimal import optimal
+
+    query = count(n)
     shown = {name: m for name, m in named(n, alpha(a)).items() if name != UM}
-    table = entries(shown)
-    titles = {name: f"{name}\nmean chance of the truth {m.truth_probability().mean():.3f}" for name, m in shown.items()}
+    shown[ALONE_WH] = optimal(query, alpha(a), "zero-one", properties=("weakly_honest", "symmetric"))
+    rows = list(entries(shown).rows)
+    truth = {name: float(m.truth_probability().mean()) for name, m in shown.items()}
+    if query.shape == (len(PRINTED_ROW),) * 2:
+        rows += matrix_rows(PRINTED, printed_wm(), list(range(n + 1)), list(range(n + 1)))
+        truth[PRINTED] = float(np.diag(printed_wm()).mean())
+    table = Table.of(COLUMNS, rows)
+    titles = {name: f"{name}\nmean chance of the truth {p:.4f}" for name, p in truth.items()}
     titles[GM] = titles[GM].replace("mean", "optimal: mean")
-    return Result(table, lambda: matrices(table, across=4, titles=titles))
+    return Result(table, lambda: matrices(table, across=2, titles=titles))
 
 
 STUDIES = (
@@ -185,6 +214,6 @@ STUDIES = (
     Study("003-fig3", "Structure of the geometric mechanism", fig3),
     Study("003-fig4", "Structure of the explicit fair mechanism", fig4),
     Study("003-fig5", "Flowchart: 128 property sets, four mechanisms", fig5, {"n": 3}),
-    Study("003-fig6", "Properties of the named mechanisms", fig6, {"sizes": (2, 5)}),
+    Study("003-fig6", "Properties of the named mechanisms", fig6, {"sizes": (1, 2, 5)}),
     Study("003-fig7", "GM, WM and EM for four people", fig7),
 )

@@ -15,7 +15,7 @@ from inbounds.studies import noise
 from inbounds.studies.crew import ALONE, Crew, stream
 from inbounds.studies.noise import GEOMETRIC, LAPLACE, STAIRCASE
 from inbounds.studies.study import Result, Study
-from inbounds.studies.style import BLUE, GREY, OPTIMAL, legend_below, look, panels
+from inbounds.studies.style import BLUE, OPTIMAL, legend_below, look, panels, say_hidden
 from inbounds.studies.table import Table, decimal
 
 if TYPE_CHECKING:
@@ -50,13 +50,12 @@ def fig1(a: Number = "0.5", reach: int = 4, step: Number = "0.5", points: int = 
 def _shapes(table: Table, width: float) -> "Figure":
     figure, (axis,) = panels(1, width=6.6, height=3.5)
     furthest = table.where(mechanism=OPTIMAL).numbers("x").max()
-    for name, words, shift, colour in (
-        (GEOMETRIC, f"on a grid of {width:g}", -0.2, BLUE),
-        (OPTIMAL, f"for answers within ±{furthest:g}", 0.2, GREY),
+    for name, words, share, colour in (
+        (OPTIMAL, f"for answers within ±{furthest:g}", 0.8, "#D0D0D0"),
+        (GEOMETRIC, f"on a grid of {width:g}", 0.35, BLUE),
     ):
         rows = table.where(mechanism=name)
-        at, up = rows.numbers("x") + shift * width, rows.numbers("density")
-        axis.bar(at, up, 0.36 * width, color=colour, label=f"{name} {words}")
+        axis.bar(rows.numbers("x"), rows.numbers("density"), share * width, color=colour, label=f"{name} {words}")
     for name in (LAPLACE, STAIRCASE):
         rows = table.where(mechanism=name)
         axis.plot(rows.numbers("x"), rows.numbers("density"), **(look(name) | {"marker": ""}), label=name)
@@ -151,13 +150,18 @@ def _heuristic(
 
 
 def _told(query: str, size: int, grid: Query) -> Query:
-    """The same cells, each reported as the prior's median within it."""
+    """The same cells, each reported as the prior's median within it, and that around the prior's median as this.
+
+    So the best constant is among the mechanisms that the optimum is chosen from.
+    """
     x, p = fine_prior(query, size)
     edges = [*np.searchsorted(x, grid.outputs.lowers.floats()), len(x)]
+    centre = int(np.searchsorted(np.cumsum(p), 0.5))
     cells = []
     for (low, high, _), start, stop in zip(grid.outputs, edges[:-1], edges[1:], strict=True):
         within = np.cumsum(p[start:stop])
-        cells.append((low, high, f"{x[start + np.searchsorted(within, within[-1] / 2)]:.4f}"))
+        middle = centre if start <= centre < stop else start + int(np.searchsorted(within, within[-1] / 2))
+        cells.append((low, high, f"{x[middle]:.6f}"))
     return with_outputs(grid, cells)
 
 
@@ -205,21 +209,19 @@ def heuristic_error(query: str, a: float, size: int) -> float:
 def _tradeoffs(table: Table) -> "Figure":
     """Lines for the closed forms, markers for the simulation."""
     queries = table.distinct("query")
-    figure, axes = panels(len(queries), across=3, width=3.6, height=3.3)
+    figure, axes = panels(len(queries), across=2, width=3.6, height=3.1)
     for axis, query in zip(axes, queries, strict=True):
         for place, name in enumerate(table.where(query=query).distinct("mechanism")):
             rows = table.where(query=query, mechanism=name)
             appearance = look(name, place)
-            axis.plot(rows.numbers("alpha"), rows.numbers("theory"), **(appearance | {"marker": ""}))
+            axis.plot(rows.numbers("alpha"), rows.numbers("theory"), **(appearance | {"marker": ""}), label=name)
             if rows.numbers("standard_error").any():
-                axis.plot(rows.numbers("alpha"), rows.numbers("value"), **(appearance | {"linestyle": ""}), label=name)
-            else:
-                axis.plot([], [], **(appearance | {"marker": ""}), label=name)
+                axis.plot(rows.numbers("alpha"), rows.numbers("value"), **(appearance | {"linestyle": ""}))
         axis.set_title(query)
         axis.set_xlabel("α = exp(−epsilon)")
-    axes[0].set_ylabel("expected loss / sensitivity")
-    legend_below(figure, axes, across=3)
-    figure.suptitle("lines: closed form or exact;  markers: simulation", fontsize=9, color="#555555")
+        axis.set_ylabel("expected loss / sensitivity")
+    legend_below(figure, axes, across=2)
+    say_hidden(figure, dict(zip(queries, axes, strict=True)))
     return figure
 
 

@@ -6,6 +6,7 @@ Markers and dashes tell the lines apart in print. Everything here needs the extr
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +50,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "geometric": {"color": BLUE, "marker": "o"},
     "pre-rounded geometric": {"color": GREEN, "marker": "v"},
     "randomized response": {"color": RED, "marker": "^"},
+    "geometric on the map": {"color": BLUE, "marker": "o"},
     "geometric, in range": {"color": SKY, "marker": "s"},
     "pre-rounded geometric, in range": {"color": SKY, "marker": "", "linestyle": "-."},
     "no data: best constant": {"color": GREY, "marker": "", "linestyle": ":"},
@@ -107,10 +109,19 @@ def look(name: str, place: int = 0) -> dict[str, Any]:
     return {"color": PALETTE[place % len(PALETTE)], "marker": "osv^Dx"[place % 6]}
 
 
+PAGE = 7.6
+"""Inches that a figure may be wide: more would be shrunk on the page until its letters cannot be read."""
+
+
+def columns_of(count: int, across: int, width: float) -> int:
+    """How many of `count` panels stand side by side: at most `across`, and as many as the page holds."""
+    return max(1, min(count, across, int(PAGE / width)))
+
+
 def panels(count: int, across: int = 4, width: float = 3.2, height: float = 2.9) -> tuple["Figure", list["Axes"]]:
     """A figure with `count` equal panels, at most `across` side by side; the rest of the grid stays empty."""
     with styled() as plt:
-        columns = min(count, across)
+        columns = columns_of(count, across, width)
         rows = -(-count // columns)
         size = (max(width * columns, 6.2), height * rows + 0.5)
         figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
@@ -160,7 +171,8 @@ def curves(
     """
     names = table.distinct(panel) if panel else [None]
     lines = table.distinct(line)
-    figure, axes = panels(len(names), across, width=3.6 if min(across, len(names)) == 2 else 3.2)
+    figure, axes = panels(len(names), across, width=3.6)
+    columns = columns_of(len(names), across, 3.6)
     for k, (axis, name) in enumerate(zip(axes, names, strict=True)):
         part = table.where(**{panel: name}) if panel else table
         for place, series in enumerate(lines):
@@ -168,7 +180,7 @@ def curves(
             draw_line(axis, part.where(**{line: series}), x, value, series, look(series, place) | dotted)
         axis.set_title((titles or {}).get(name, "" if name is None else str(name)))
         axis.set_xlabel(x_label if isinstance(x_label, str) else x_label[name])
-        axis.set_ylabel(y_label if k % min(across, len(names)) == 0 else "")
+        axis.set_ylabel(y_label if k % columns == 0 else "")
         if log_y:
             axis.set_yscale("log")
         axis.margins(x=0.03)
@@ -177,7 +189,43 @@ def curves(
         for axis in axes:
             axis.set_ylim(low, high)
     legend_below(figure, axes, legend_across)
+    say_hidden(figure, {"" if name is None else str((titles or {}).get(name, name)): axis
+                        for name, axis in zip(names, axes, strict=True)})  # fmt: skip
     return figure
+
+
+HIDDEN = 0.006
+"""Share of a panel's height within which two lines count as one: less than a line is wide."""
+
+
+def say_hidden(figure: "Figure", named: Mapping[str, "Axes"]) -> None:
+    """Above the panels: which lines lie on each other from end to end, so that nobody looks for the one below."""
+    panels_of: dict[str, list[str]] = {}
+    for name, axis in named.items():
+        for group in _one_line(axis):
+            panels_of.setdefault(" = ".join(group), []).append(name)
+    found = [f"{', '.join(names)}: {lines}" if any(names) else lines for lines, names in panels_of.items()]
+    if found:
+        text = "\n".join(wrap("on one line: " + ";  ".join(found), int(figure.get_figwidth() * 15)))
+        figure.suptitle(text, fontsize=8, color="#555555")
+
+
+def _one_line(axis: "Axes") -> list[list[str]]:
+    """The labels of lines that cannot be told apart, in groups."""
+    low, high = axis.get_ylim()
+    groups: list[tuple[list[str], Floats, Floats]] = []
+    for line in axis.get_lines():
+        label, x, y = str(line.get_label()), *(np.asarray(data, dtype=np.float64) for data in line.get_data())
+        if label.startswith("_") or not len(x):
+            continue
+        level = np.log(y / low) / np.log(high / low) if axis.get_yscale() == "log" else y / (high - low)
+        for labels, there, up in groups:
+            if len(there) == len(x) and (there == x).all() and np.abs(up - level).max() < HIDDEN:
+                labels.append(label)
+                break
+        else:
+            groups.append(([label], x, level))
+    return [labels for labels, _, _ in groups if len(labels) > 1]
 
 
 def draw_line(axis: "Axes", rows: Table, x: str, value: str, name: str, appearance: Mapping[str, Any]) -> None:
@@ -189,7 +237,8 @@ def draw_line(axis: "Axes", rows: Table, x: str, value: str, name: str, appearan
     axis.plot(across, up, label=name, markevery=every, **appearance)
     if "standard_error" in rows.columns:
         error = rows.numbers("standard_error")
-        axis.errorbar(across, up, error, fmt="none", ecolor=appearance["color"], elinewidth=0.9, capsize=1.5)
+        bars = {"fmt": "none", "ecolor": appearance["color"], "elinewidth": 0.9, "capsize": 1.5, "errorevery": every}
+        axis.errorbar(across, up, error, **bars)
 
 
 def heatmap(axis: "Axes", matrix: Floats, answers: Sequence[Any], outputs: Sequence[Any], top: float) -> Any:
@@ -222,6 +271,6 @@ def matrices(table: Table, across: int = 3, titles: Mapping[str, str] | None = N
         matrix = part.numbers("probability").reshape(len(outputs), len(answers))
         image = heatmap(axis, matrix, answers, outputs, top)
         axis.set_title((titles or {}).get(name, name))
-        axis.set_ylabel("report" if k % min(across, len(names)) == 0 else "")
+        axis.set_ylabel("report" if k % columns_of(len(names), across, 3.3) == 0 else "")
     figure.colorbar(image, ax=axes, shrink=0.85, label="probability of the report")
     return figure

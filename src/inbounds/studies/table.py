@@ -38,6 +38,12 @@ class Table:
         """From any rows; numpy numbers become Python's."""
         return cls(tuple(columns), tuple(tuple(_plain(value) for value in row) for row in rows))
 
+    @classmethod
+    def read(cls, text: str) -> "Table":
+        """A table back from its CSV: what reads as a number is one, and an empty field is None."""
+        names, *rows = csv.reader(io.StringIO(text))
+        return cls(tuple(names), tuple(tuple(_read(value) for value in row) for row in rows))
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -91,6 +97,17 @@ class Table:
 def decimal(setting: Number) -> float:
     """A setting such as "10/11" as a float, for tables and axes."""
     return float(exact(setting, "setting"))
+
+
+def _read(text: str) -> Value:
+    if not text:
+        return None
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return {"True": True, "False": False}.get(text, text)
 
 
 def _plain(value: Any) -> Value:

@@ -16,6 +16,7 @@ ROOMS = (
     ("/release", "Release"),
     ("/check", "Check"),
     ("/budget", "Budget"),
+    ("/ask", "Ask"),
 )
 """The pages, in the order of the menu."""
 

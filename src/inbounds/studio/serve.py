@@ -3,15 +3,12 @@
 import socket
 import webbrowser
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import uvicorn
 
 from inbounds.studio.app import app
 from inbounds.studio.guard import ENTER, StudioGuard
 from inbounds.studio.studio import Studio
-from inbounds.studio.workspace import Workspace
 
 ADDRESS = "127.0.0.1"
 
@@ -33,11 +30,8 @@ def guard_of(port: int) -> StudioGuard:
     return StudioGuard(frozenset({f"{ADDRESS}:{port}", f"localhost:{port}"}), f"inbounds-studio-{port}")
 
 
-def run(
-    folder: str | Path, *, port: int = 0, tell: Callable[[str], None], browse: bool = True, curator: Any = None
-) -> None:
+def run(studio: Studio, *, port: int = 0, tell: Callable[[str], None], browse: bool = True) -> None:
     """Serve until interrupted. tell: is given the address, with its one-time token. browse: open it in a browser."""
-    studio = Studio(Workspace.of(folder), curator=curator)
     with listening(port) as found:
         port = found.getsockname()[1]
         guard = guard_of(port)

@@ -1,19 +1,26 @@
 """What the pages share: the folder, the processes that work for them, and a curator if there is one."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from inbounds.studio.work import Job, Work
 from inbounds.studio.workspace import Workspace
 
+if TYPE_CHECKING:
+    from inbounds.curator.curator import Curator
+
 
 @dataclass
 class Studio:
-    """A studio in a folder. curator: whom questions are asked, if any. releases: those under way, by their plan."""
+    """A studio in a folder. curator, account: who is asked, if anybody, and for whom.
+
+    current: what each tab of the browser is shown now. releases: those under way, by their plan.
+    """
 
     workspace: Workspace
     work: Work = field(default_factory=Work)
-    curator: Any = None
+    curator: "Curator | None" = None
+    account: str = ""
     current: dict[str, Job] = field(default_factory=dict)
     releases: dict[str, Job] = field(default_factory=dict)
 

@@ -24,7 +24,7 @@ KEPT = 96
 STARTED_WITH = ("inbounds.studio.explore.designs", "inbounds.studio.planning.expected")
 """What the processes have loaded before they are asked."""
 
-UNKNOWN = "this did not work, for a reason that the studio's terminal shows with --debug"
+UNKNOWN = "this did not work, for a reason whose words might quote the data; the command line shows it with --debug"
 STOPPED = "stopped"
 
 Progress = Callable[[str, int, int], None]

@@ -74,7 +74,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Memory:
+class DesignMemory:
     """Designs that were certified in this process, and what to expect of them, for whoever answers many plans."""
 
     made: dict[Request, Design] = field(default_factory=dict, repr=False)
@@ -102,10 +102,10 @@ class Designed:
 
     @classmethod
     def of(
-        cls, asked: Asked, folder: Path, progress: Progress = no_progress, memory: Memory | None = None
+        cls, asked: Asked, folder: Path, progress: Progress = no_progress, memory: DesignMemory | None = None
     ) -> "Designed":
         """Design every distinct request once; what cannot be designed is an error about its statistic."""
-        memory = memory or Memory()
+        memory = memory or DesignMemory()
         made, found = memory.made, memory.expected
         rows = [(*own, *above) for own, above in zip(asked.requests, asked.layers, strict=True)]
         distinct = len({request for row in rows for request in row})

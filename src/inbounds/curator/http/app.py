@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
+from threading import Barrier
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, FastAPI, Header, Path, Request, Response
@@ -20,7 +21,7 @@ from inbounds.curator.errors import NotKnown
 from inbounds.curator.http import forms
 from inbounds.curator.http.guard import Guard
 from inbounds.curator.http.metrics import Metrics
-from inbounds.curator.http.problems import MEDIA, Problem, problem_of
+from inbounds.curator.http.problems import MEDIA, HttpProblem, problem_of
 from inbounds.errors import InboundsError
 from inbounds.numbers import decimal
 
@@ -52,7 +53,7 @@ class Threads:
     """Where the curator's calls run: a few threads, each with its own connections."""
 
     def __init__(self, curator: Curator) -> None:
-        self.curator = curator
+        self.curator, self._closed = curator, False
         self.pool = ThreadPoolExecutor(curator.limits.threads, thread_name_prefix="curator")
         self.designing = ThreadPoolExecutor(curator.limits.designs + 1, thread_name_prefix="designing")
 
@@ -65,10 +66,20 @@ class Threads:
         return await asyncio.get_running_loop().run_in_executor(self.pool, partial(call, *given, **named))
 
     def close(self) -> None:
-        """Wait for the calls that run, then end the processes that design."""
-        self.designing.shutdown(wait=True)
-        self.pool.shutdown(wait=True)
+        """Wait for the calls that run, end every thread's connections, then the processes that design; once."""
+        if self._closed:
+            return
+        self._closed = True
+        for pool, size in ((self.designing, self.curator.limits.designs + 1), (self.pool, self.curator.limits.threads)):
+            gate = Barrier(size)  # nobody passes before each thread has come: so each leaves once
+            for left in [pool.submit(self._leave, gate) for _ in range(size)]:
+                left.result()
+            pool.shutdown(wait=True)
         self.curator.close()
+
+    def _leave(self, gate: Barrier) -> None:
+        gate.wait()
+        self.curator.leave()
 
 
 def app(curator: Curator) -> FastAPI:
@@ -207,8 +218,8 @@ ROUTES: list[tuple[str, Callable[..., Any], str, Any]] = [
     ("/v1/datasets/{name}/answers", ask, "POST", forms.AnswerForm),
     ("/v1/answers/{id}", answer, "GET", forms.AnswerForm),
     ("/v1/mechanisms/{sha256}", mechanism, "GET", None),
-    ("/v1/account", account, "GET", forms.AccountForm),
-    ("/v1/ledger", ledger, "GET", forms.LedgerForm),
+    ("/v1/account", account, "GET", forms.AccountBody),
+    ("/v1/ledger", ledger, "GET", forms.LedgerBody),
     ("/v1/datasets/{name}/exposure", exposure, "GET", forms.ExposureForm),
     ("/healthz", healthz, "GET", forms.HealthForm),
     ("/metrics", metrics, "GET", None),
@@ -218,7 +229,7 @@ ROUTES: list[tuple[str, Callable[..., Any], str, Any]] = [
 # --- errors -----------------------------------------------------------------------------------------------
 
 
-def _sent(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+def _sent(problem: HttpProblem, headers: dict[str, str] | None = None) -> Response:
     return Response(problem.body(), problem.status, headers={**problem.headers(), **(headers or {})})
 
 
@@ -237,4 +248,6 @@ async def _answer_invalid(request: Request, error: Exception) -> Response:
 async def _answer_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    return _sent(Problem(status.phrase.lower().replace(" ", "-"), status, str(error.detail)), dict(error.headers or {}))
+    return _sent(
+        HttpProblem(status.phrase.lower().replace(" ", "-"), status, str(error.detail)), dict(error.headers or {})
+    )

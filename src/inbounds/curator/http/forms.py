@@ -10,20 +10,20 @@ Name = Annotated[str, Field(max_length=200)]
 Names = Annotated[list[Name], Field(max_length=20)]
 
 
-class Form(BaseModel):
+class StrictForm(BaseModel):
     """No field that nobody reads: a misspelt wish would be silently ignored."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
-class QuantileForm(Form):
+class QuantileForm(StrictForm):
     """Which quantile of which column."""
 
     of: Name
     at: Exact
 
 
-class QuestionForm(Form):
+class QuestionForm(StrictForm):
     """One statistic of the plan's grammar: exactly one of count … mode; where, by, epsilon, and wishes."""
 
     count: Text | None = Field(None, description="The number of records that meet a condition.", examples=["age > 50"])
@@ -159,7 +159,7 @@ class GrantForm(BaseModel):
     level: str | None
 
 
-class AccountForm(BaseModel):
+class AccountBody(BaseModel):
     """An account, and the answers it was given."""
 
     name: str
@@ -183,7 +183,7 @@ class PeopleForm(BaseModel):
     delta: str | None
 
 
-class LedgerForm(BaseModel):
+class LedgerBody(BaseModel):
     """What was spent on whom; the head is to be kept elsewhere."""
 
     head: dict[str, Any]

@@ -12,8 +12,8 @@ from http import HTTPStatus
 from typing import Any
 
 from inbounds.curator.http.metrics import Metrics
-from inbounds.curator.http.problems import UNAVAILABLE, Problem
-from inbounds.curator.settings import Limits
+from inbounds.curator.http.problems import UNAVAILABLE, HttpProblem
+from inbounds.curator.settings import ServiceLimits
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -24,9 +24,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 UNTICKED = ("/healthz", "/metrics")
 """Answers that have nothing to do with data."""
 
-TOO_LARGE = Problem("too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a request must be shorter; see the limits")
-TOO_SLOW = Problem("too-slow", HTTPStatus.REQUEST_TIMEOUT, "a request must arrive sooner after it began")
-TOO_OFTEN = Problem("too-often", HTTPStatus.TOO_MANY_REQUESTS, "requests must come less often; wait a second")
+TOO_LARGE = HttpProblem("too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a request must be shorter; see the limits")
+TOO_SLOW = HttpProblem("too-slow", HTTPStatus.REQUEST_TIMEOUT, "a request must arrive sooner after it began")
+TOO_OFTEN = HttpProblem("too-often", HTTPStatus.TOO_MANY_REQUESTS, "requests must come less often; wait a second")
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Buckets:
 
 
 @dataclass
-class Response:
+class HeldResponse:
     """What a route answers, held back until its tick."""
 
     status: int = 0
@@ -68,10 +68,12 @@ class Response:
             self.body += message.get("body", b"")
 
     @staticmethod
-    def of(problem: Problem) -> "Response":
+    def of(problem: HttpProblem) -> "HeldResponse":
         body = problem.body()
         headers = [(name.encode(), value.encode()) for name, value in problem.headers().items()]
-        return Response(int(problem.status), [*headers, (b"content-length", str(len(body)).encode())], bytearray(body))
+        return HeldResponse(
+            int(problem.status), [*headers, (b"content-length", str(len(body)).encode())], bytearray(body)
+        )
 
 
 class Guard:
@@ -80,7 +82,7 @@ class Guard:
     def __init__(
         self,
         app: App,
-        limits: Limits,
+        limits: ServiceLimits,
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -101,26 +103,26 @@ class Guard:
         await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
         await send({"type": "http.response.body", "body": bytes(response.body)})
 
-    async def _response(self, scope: Scope, receive: Receive) -> Response:
+    async def _response(self, scope: Scope, receive: Receive) -> HeldResponse:
         address = (scope.get("client") or ("",))[0]
-        often = self._strangers.left(address) < 1 or not self._buckets.take(_token(scope) or address)
-        if scope["path"] not in UNTICKED and often:
-            return Response.of(TOO_OFTEN)
+        if scope["path"] not in UNTICKED and not self._buckets.take(_token(scope) or address):
+            return HeldResponse.of(TOO_OFTEN)
         body = await self._body(receive)
-        if isinstance(body, Problem):
-            return Response.of(body)
-        found = Response()
+        if isinstance(body, HttpProblem):
+            return HeldResponse.of(body)
+        found = HeldResponse()
         try:
             async with asyncio.timeout(self.limits.seconds):
                 await self.app(scope, _replayed(body), found.take)
         except Exception:  # nobody foresaw it, and its words may quote data
             self.metrics.failed()
-            return Response.of(UNAVAILABLE)
-        if found.status == HTTPStatus.UNAUTHORIZED:  # tokens that nobody has are counted by where they come from
-            self._strangers.take(address)
+            return HeldResponse.of(UNAVAILABLE)
+        # tokens that nobody has are counted by where they come from; whoever has one is never kept out by strangers
+        if found.status == HTTPStatus.UNAUTHORIZED and not self._strangers.take(address):
+            return HeldResponse.of(TOO_OFTEN)
         return found
 
-    async def _body(self, receive: Receive) -> bytes | Problem:
+    async def _body(self, receive: Receive) -> bytes | HttpProblem:
         """The whole body, if it is small and comes in time."""
         body = bytearray()
         try:

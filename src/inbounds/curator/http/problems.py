@@ -37,7 +37,7 @@ KINDS: dict[type[Exception], tuple[str, HTTPStatus]] = {
 
 
 @dataclass(frozen=True)
-class Problem:
+class HttpProblem:
     """One problem, as it is sent."""
 
     kind: str
@@ -63,15 +63,15 @@ class Problem:
 
 RETRY = {"retry-after": "1"}
 
-UNAVAILABLE = Problem("unavailable", HTTPStatus.SERVICE_UNAVAILABLE, str(Unavailable()))
+UNAVAILABLE = HttpProblem("unavailable", HTTPStatus.SERVICE_UNAVAILABLE, str(Unavailable()))
 """The one answer to everything that may go wrong after a charge, and to all that nobody foresaw."""
 
 
-def problem_of(error: Exception) -> Problem:
+def problem_of(error: Exception) -> HttpProblem:
     """An error of our own in its own words; of any other nothing is said, because it might quote data."""
     for kind, (name, status) in KINDS.items():
         if isinstance(error, kind):
-            return Problem(name, status, str(error), _members(error))
+            return HttpProblem(name, status, str(error), _members(error))
     return UNAVAILABLE
 
 

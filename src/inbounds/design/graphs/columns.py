@@ -1,7 +1,7 @@
 """The optimum on a graph as a mix of private rows: column generation with a proof at the end.
 
 A private matrix is a sum of rows from the cone, each reported as one output. A small linear program mixes the rows
-found so far so that they sum to one at every answer; its duals v price all others (`closures`, `trees`). Duals are
+found so far so that they sum to one at every answer; its duals v price all others (`closures`, `trees`). PartDuals are
 smoothed (Wentges 1997) as long as many rows still come. For the worst answer its weights are priced with them.
 """
 
@@ -31,7 +31,7 @@ MOMENT = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class GraphPart:
     """A connected part of the answers: loss with least value zero, prior weights, aim, and its graph."""
 
     loss: Floats
@@ -64,14 +64,14 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Duals:
+class PartDuals:
     """v for the sums of the columns, and the weights of the answers."""
 
     v: Floats
     weights: Floats
 
-    def mixed(self, other: "Duals", share: float) -> "Duals":
-        return Duals(share * other.v + (1 - share) * self.v, share * other.weights + (1 - share) * self.weights)
+    def mixed(self, other: "PartDuals", share: float) -> "PartDuals":
+        return PartDuals(share * other.v + (1 - share) * self.v, share * other.weights + (1 - share) * self.weights)
 
 
 class Pricing(NamedTuple):
@@ -85,23 +85,23 @@ BY_CUTS = Pricing(closures.improved, closures.multipliers)
 ON_TREES = Pricing(trees.improved, trees.multipliers)
 
 
-def generate(part: Part, deadline: float) -> tuple[Floats, float]:
+def generate(part: GraphPart, deadline: float) -> tuple[Floats, float]:
     """The best mix of rows found until the deadline, and a bound that holds whatever was found."""
     pricing = ON_TREES if part.network.is_tree else BY_CUTS
     n = part.network.size
     w = np.full(n, 1.0 / n)
     master, rows = _start(part)
-    best = Duals(np.zeros(n), part.weights)  # the loss is not negative
+    best = PartDuals(np.zeros(n), part.weights)  # the loss is not negative
     proved, smooth, came, fine = 0.0, SMOOTH, n, False
     P = part.constant
     while (mix := master.solve(max(deadline - time.monotonic(), MOMENT))) is not None:
         P = master.matrix(mix.weights)
-        duals = Duals(mix.v, mix.mu).mixed(best, smooth if came > n / FEW else 0.0)
+        duals = PartDuals(mix.v, mix.mu).mixed(best, smooth if came > n / FEW else 0.0)
         rows, gain, sure = pricing.improved(part.network, duals.weights * part.loss - duals.v, w, rows, RAISES)
         lacking = max(float(gain.max()), 0.0)
         low = (float(duals.v.sum()) - lacking) / (float(duals.weights.sum()) if part.worst else 1.0)
         if sure and low > proved:
-            proved, best = low, Duals(duals.v - lacking * w, duals.weights)
+            proved, best = low, PartDuals(duals.v - lacking * w, duals.weights)
             smooth = max(SMOOTH, smooth - 0.1)
         elif sure and came > n / FEW:
             smooth = 1 - (1 - smooth) * STEADIER
@@ -118,7 +118,7 @@ def generate(part: Part, deadline: float) -> tuple[Floats, float]:
     return P, _proved(part, pricing, best, rows)
 
 
-def _start(part: Part) -> tuple[Master, Floats]:
+def _start(part: GraphPart) -> tuple[Master, Floats]:
     """The constant row and rows around each answer, exp(-min(distance, radius)); those without a radius."""
     n, far = part.network.size, part.network.distances
     shortest = float(part.network.lengths.min())
@@ -131,13 +131,13 @@ def _start(part: Part) -> tuple[Master, Floats]:
     return master, np.resize(-far, (len(part.loss), n))
 
 
-def _cheapest(part: Part, weights: Floats, rows: Floats) -> Ints:
+def _cheapest(part: GraphPart, weights: Floats, rows: Floats) -> Ints:
     """For every row the output that it is reported as at the least cost."""
     x = np.exp(rows - rows.max(axis=1, keepdims=True))
     return np.asarray((x @ (weights * part.loss).T).argmin(axis=1))
 
 
-def _proved(part: Part, pricing: Pricing, best: Duals, rows: Floats) -> float:
+def _proved(part: GraphPart, pricing: Pricing, best: PartDuals, rows: Floats) -> float:
     """The bound of the best duals: every row that improves is found, and what v is too large by is taken off."""
     n = part.network.size
     w = np.full(n, 1.0 / n)

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 
-from inbounds.design.graphs.columns import Part
-from inbounds.design.graphs.factors import Blocks, Branches, Factors, Pairs
+from inbounds.design.graphs.columns import GraphPart
+from inbounds.design.graphs.factors import BlockBand, Branches, EdgePairs, Factors
 from inbounds.design.problem import Floats
 
 #: relative gap to stop at, most steps, how far steps stay inside, what is added to diagonals, rounds of refinement
@@ -38,7 +38,7 @@ class Iterate:
 class Newton:
     """The system at one iterate: factors of every output, scaled to a unit diagonal, and of their sum."""
 
-    def __init__(self, form: "Form", at: Iterate) -> None:
+    def __init__(self, form: "EdgeProgram", at: Iterate) -> None:
         self.form, self.at = form, at
         self.w = at.f / at.s
         diagonal = self.w @ form.squares
@@ -46,7 +46,7 @@ class Newton:
         self.scale = np.sqrt(diagonal)
         pairs = form.pairs
         beside = beside / (self.scale[:, pairs.first] * self.scale[:, pairs.second])
-        kind: type[Branches] | type[Blocks] = Branches if form.part.network.is_tree else Blocks
+        kind: type[Branches] | type[BlockBand] = Branches if form.part.network.is_tree else BlockBand
         self.factors: Factors = kind.of(pairs, np.full_like(diagonal, 1 + RIDGE), beside)
         self.total = self.factors.inverses(1 / self.scale)
         size = np.sqrt(np.diag(self.total))
@@ -79,10 +79,10 @@ class Newton:
         return y + self.solve(np.broadcast_to(dv, right.shape)), dv
 
 
-class Form:
+class EdgeProgram:
     """The program of one part in units of its cost, and its sparse operators."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: GraphPart) -> None:
         network = part.network
         self.part, self.ratios = part, network.ratios
         cost = part.prior * part.loss
@@ -93,7 +93,7 @@ class Form:
         ends = np.r_[edges, edges], np.r_[network.heads, network.tails]
         self.B = csr_array((np.r_[network.ratios, -np.ones(count)], ends), shape=(count, n))
         self.squares = csr_array((np.r_[network.ratios**2, np.ones(count)], ends), shape=(count, n))
-        self.pairs = Pairs.among(network)
+        self.pairs = EdgePairs.among(network)
         self.in_pairs = csr_array((np.ones(count), (edges, self.pairs.of)), shape=(count, len(self.pairs.first)))
         self.BT = self.B.T.tocsr()
 
@@ -119,9 +119,9 @@ class Form:
         return Iterate(x, s, (self.cost * x).sum() / s.size / s, np.zeros(len(far)))
 
 
-def solve(part: Part, deadline: float) -> tuple[Floats, float]:
+def solve(part: GraphPart, deadline: float) -> tuple[Floats, float]:
     """The best matrix and the best bound of all iterates; for average losses."""
-    form = Form(part)
+    form = EdgeProgram(part)
     at, best, low = form.start(), part.constant, 0.0
     for _ in range(STEPS):
         low = max(low, part.bound(part.prior, form.unit * at.f))
@@ -139,7 +139,7 @@ def solve(part: Part, deadline: float) -> tuple[Floats, float]:
     return best, low
 
 
-def _step(form: Form, at: Iterate) -> Iterate:
+def _step(form: EdgeProgram, at: Iterate) -> Iterate:
     newton = Newton(form, at)
     gap = float((at.s * at.f).sum())
     guess = newton.direction(np.zeros_like(at.s))

@@ -13,17 +13,17 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from inbounds.design.closed.metric import geometric_matrix
-from inbounds.design.graphs.columns import Part
+from inbounds.design.graphs.columns import GraphPart
 from inbounds.design.graphs.network import Network
 from inbounds.design.problem import Floats, Ints
 
 TILE = 64
 """Answers of a tile."""
 
-Solve = Callable[[Part, float], tuple[Floats, float, str]]
+Solve = Callable[[GraphPart, float], tuple[Floats, float, str]]
 
 
-def solve(part: Part, deadline: float, solve_tile: Solve) -> tuple[Floats, float]:
+def solve(part: GraphPart, deadline: float, solve_tile: Solve) -> tuple[Floats, float]:
     """For average losses: the remapped mechanism, and what the tiles prove until the deadline."""
     network = part.network
     both = np.minimum(network.distances, network.distances.T)
@@ -42,7 +42,7 @@ def solve(part: Part, deadline: float, solve_tile: Solve) -> tuple[Floats, float
     return remapped, low
 
 
-def _tiles(part: Part) -> Iterator[Part]:
+def _tiles(part: GraphPart) -> Iterator[GraphPart]:
     """Connected tiles, each grown from the first answer that is left, in the order in which it is reached."""
     network = part.network
     joined = csr_array((np.ones(len(network.tails)), (network.tails, network.heads)), shape=(network.size,) * 2)
@@ -55,7 +55,7 @@ def _tiles(part: Part) -> Iterator[Part]:
         yield _tile(part, tile)
 
 
-def _tile(part: Part, tile: Ints) -> Part:
+def _tile(part: GraphPart, tile: Ints) -> GraphPart:
     network = part.network
     place = np.full(network.size, -1, dtype=np.int64)
     place[tile] = np.arange(len(tile))
@@ -64,7 +64,7 @@ def _tile(part: Part, tile: Ints) -> Part:
     within = Network(len(tile), tails, heads, network.lengths[inside], network.real[inside])
     loss = part.loss[:, tile]
     needed = _undominated(loss, tile)
-    return Part(loss[needed], part.prior[tile], False, within)
+    return GraphPart(loss[needed], part.prior[tile], False, within)
 
 
 def _undominated(loss: Floats, tile: Ints) -> Ints:

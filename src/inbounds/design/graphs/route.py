@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from inbounds.design.graphs import interior, remap
-from inbounds.design.graphs.columns import Part, generate
+from inbounds.design.graphs.columns import GraphPart, generate
 from inbounds.design.graphs.network import parts
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
 
@@ -36,7 +36,7 @@ def solve(problem: Problem, max_seconds: float) -> Proposal:
     return Proposal(matrix, low, " and ".join(sorted(routes)))
 
 
-def _parts(problem: Problem) -> Iterator[tuple[Ints, Part, float]]:
+def _parts(problem: Problem) -> Iterator[tuple[Ints, GraphPart, float]]:
     """The connected parts, with the constant that was taken off their losses to make the least one zero."""
     assert problem.edges is not None
     for chosen, network in parts(problem.edges, problem.epsilon, problem.shape[1]):
@@ -44,10 +44,10 @@ def _parts(problem: Problem) -> Iterator[tuple[Ints, Part, float]]:
         floor = np.full(len(chosen), loss.min()) if problem.worst else loss.min(axis=0)
         terms = floor[:1] if problem.worst else prior * floor
         off = float(terms.sum() - 2.0**-50 * len(terms) * np.abs(terms).sum())
-        yield chosen, Part(loss - floor, prior, problem.worst, network), off
+        yield chosen, GraphPart(loss - floor, prior, problem.worst, network), off
 
 
-def _solve_part(part: Part, deadline: float) -> tuple[Floats, float, str]:
+def _solve_part(part: GraphPart, deadline: float) -> tuple[Floats, float, str]:
     """By the way that suits the part; by another as well if that leaves a gap and time is left."""
     if part.network.size == 1 or not (part.loss * part.weights).any():
         return part.constant, 0.0, "one report"
@@ -67,7 +67,7 @@ def _solve_part(part: Part, deadline: float) -> tuple[Floats, float, str]:
 WAYS = {"closures": generate, "tree rows": generate, "interior point": interior.solve}
 
 
-def _ways(part: Part) -> list[str]:
+def _ways(part: GraphPart) -> list[str]:
     """Closed sets where rows fall steeply; an interior point where they are nearly flat, where answers have many edges,
     and on large trees."""
     network = part.network

@@ -21,7 +21,7 @@ STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class TreeLevel:
     """Nodes at one depth and their parents; edges from child to parent and from parent to child."""
 
     children: Ints
@@ -30,7 +30,7 @@ class Level:
     down: Ints
 
 
-def levels(network: Network) -> list[Level]:
+def levels(network: Network) -> list[TreeLevel]:
     """From the deepest nodes to the root's children."""
     n = network.size
     joined = csr_array((np.ones(len(network.tails)), (network.tails, network.heads)), shape=(n, n))
@@ -45,11 +45,11 @@ def levels(network: Network) -> list[Level]:
         parents = parent[children].astype(np.int64)
         pairs = [*zip(children.tolist(), parents.tolist(), strict=True)]
         up, down = np.array([edge[c, p] for c, p in pairs]), np.array([edge[p, c] for c, p in pairs])
-        found.append(Level(children, parents, up, down))
+        found.append(TreeLevel(children, parents, up, down))
     return found
 
 
-def _least(network: Network, r: Floats, all_levels: list[Level]) -> Floats:
+def _least(network: Network, r: Floats, all_levels: list[TreeLevel]) -> Floats:
     """least[i, j]: the least value of r_i · x over rows of j's subtree with x_j = 1."""
     least = r.T.copy()
     for level in all_levels:
@@ -74,7 +74,7 @@ def improved(network: Network, r: Floats, w: Floats, potentials: Floats, most: i
     return h, gain, False
 
 
-def _rows(network: Network, negative: Flags, all_levels: list[Level]) -> Floats:
+def _rows(network: Network, negative: Flags, all_levels: list[TreeLevel]) -> Floats:
     h = np.zeros(negative.shape)
     for level in reversed(all_levels):
         up, down = network.lengths[level.up], network.lengths[level.down]

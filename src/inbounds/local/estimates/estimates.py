@@ -1,6 +1,6 @@
 """Means, shares and quantiles behind private reports, each with an interval."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,10 @@ import numpy as np
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.bounded import bounded, two_sided
 from inbounds.local.estimates.estimate import Estimate, frame_of
-from inbounds.local.estimates.readings import Affine, affine, reading
-from inbounds.local.estimates.resampling import resampled
+from inbounds.local.estimates.readings import AffineReading, affine, reading
+from inbounds.local.estimates.resampling import Resampled, resampled
 from inbounds.local.reconstruct import Reconstruction
-from inbounds.local.reconstruct.channel import Geometric, Response
+from inbounds.local.reconstruct.channel import Geometric, ResponseChannel
 from inbounds.numbers import Floats, Number, exact, whole
 from inbounds.query import Query
 
@@ -31,8 +31,9 @@ class Estimates:
 
     found: the reconstruction; its `distribution` is the estimate of the whole. A single share or mean is read without
     bias where the law allows it sharply (labels; means of geometric reports), so that its interval covers as it
-    says; elsewhere it is that of the distribution, and its standard error is found by resampling. level: the
-    probability with which each interval covers. runs, seed: of the resampling.
+    says; elsewhere its standard error is found by resampling, and where updates were stopped by held-out reports it
+    is that of a distribution less smooth (`resampling`). level: the probability with which each interval covers.
+    runs, seed: of the resampling.
     """
 
     found: Reconstruction
@@ -69,7 +70,7 @@ class Estimates:
         read = reading(self.found.problem.channel, values) if self._inverted else None
         low, high = float(values[0]), float(values[-1])
         if read is None:
-            value, error = float(self.distribution @ values), float((self._draws @ values).std(ddof=1))
+            value, error = self._measured(lambda p: float(p @ values))
         else:
             value, error = self._sum(read)
         reach = two_sided(self.level) * error
@@ -84,7 +85,7 @@ class Estimates:
         weights = chosen.astype(np.float64)
         read = reading(self.found.problem.channel, weights) if self._affine is not None else None
         if read is None:
-            value, error = float(self.distribution @ weights), float((self._draws @ weights).std(ddof=1))
+            value, error = self._measured(lambda p: float(p @ weights))
             return self._within_one(name, value, error)
         value, error = self._sum(read)
         low, high = bounded(np.array([value]), lambda m: np.full_like(m, error), self.level)
@@ -95,21 +96,18 @@ class Estimates:
         """The share of every answer, in their order. Read one by one, they need not sum to one."""
         names = [f"share of {answer}" for answer in self.answers]
         if self._affine is None:
-            errors = self._draws.std(axis=0, ddof=1).tolist()
-            each = zip(names, self.distribution.tolist(), errors, strict=True)
+            behind = self._resampled
+            errors = behind.draws.std(axis=0, ddof=1).tolist()
+            each = zip(names, behind.distribution.tolist(), errors, strict=True)
             return [self._within_one(name, value, error) for name, value, error in each]
         return self._read_shares(self._affine, names)
 
     def quantile(self, at: Number) -> Estimate:
-        """The value below which a part `at` of the people lies, between the answers by straight lines.
-
-        Its interval holds the values at which the share of people below is not told from `at`.
-        """
+        """The value below which a part `at` of the people lies, between the answers by straight lines."""
         part, values = float(exact(at, "at")), self._numbers("a quantile")
         if not 0 < part < 1:
             raise ValueError(f"at must be between 0 and 1, got {at!r}; 0.5 is the median")
-        value = _quantile(self.distribution, values, part)
-        error = float(np.std([_quantile(p, values, part) for p in self._draws], ddof=1))
+        value, error = self._measured(lambda p: _quantile(p, values, part))
         reach = two_sided(self.level) * error
         low, high = max(float(values[0]), value - reach), min(float(values[-1]), value + reach)
         name = "median" if part == 0.5 else f"{part:g} quantile"
@@ -157,17 +155,22 @@ class Estimates:
     # --- inside -------------------------------------------------------------------------------------------
 
     @cached_property
-    def _draws(self) -> Floats:
+    def _resampled(self) -> Resampled:
         return resampled(self.found, self.runs, self.seed)
 
+    def _measured(self, measure: Callable[[Floats], float]) -> tuple[float, float]:
+        """A number of the distribution behind intervals, and its standard error."""
+        behind = self._resampled
+        return measure(behind.distribution), float(np.std([measure(p) for p in behind.draws], ddof=1))
+
     @cached_property
-    def _affine(self) -> Affine | None:
+    def _affine(self) -> AffineReading | None:
         return affine(self.found.problem.channel, self.found.problem.q)
 
     @property
     def _inverted(self) -> bool:
         """Whether a mean read without bias is as sharp as one by the likelihood: the noise is that of the reports."""
-        return isinstance(self.found.problem.channel, Geometric | Response)
+        return isinstance(self.found.problem.channel, Geometric | ResponseChannel)
 
     def _sum(self, read: Floats) -> tuple[float, float]:
         """Σ q u and its standard error."""
@@ -175,7 +178,7 @@ class Estimates:
         value = float(q @ read)
         return value, float(np.sqrt(max(float(q @ (read - value) ** 2), 0.0) / max(n - 1, 1)))
 
-    def _read_shares(self, law: Affine, names: list[str]) -> list[Estimate]:
+    def _read_shares(self, law: AffineReading, names: list[str]) -> list[Estimate]:
         raw, n = law.shares, self.found.reports
         low, high = bounded(raw, lambda shares: law.deviations(shares, n), self.level)
         errors, values = law.deviations(np.clip(raw, 0, 1), n), np.clip(raw, 0, 1)

@@ -6,15 +6,14 @@ Integers are decimal text. Fields may be added, never redefined. Reading (`readi
 import os
 from typing import TYPE_CHECKING
 
-from inbounds.files import Json, Kind, write
+from inbounds.files import Json, write
 from inbounds.mechanism.labels.law import Blocks
+from inbounds.mechanism.passport import LABEL_PASSPORT
 from inbounds.mechanism.spelling import query_json
 from inbounds.trusted.designs import Affine, Planes, Subsets
 
 if TYPE_CHECKING:
     from inbounds.mechanism.labels.mechanism import LabelMechanism
-
-LABEL_PASSPORT = Kind("label passport", "inbounds label mechanism")
 
 
 def save(mechanism: "LabelMechanism", path: str | os.PathLike[str]) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 from inbounds.files import Json, content_of, refusing
 from inbounds.mechanism.labels.law import Blocks
 from inbounds.mechanism.labels.mechanism import LabelMechanism
-from inbounds.mechanism.labels.passport import LABEL_PASSPORT
 from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.passport import LABEL_PASSPORT
 from inbounds.mechanism.spelling import read_fraction, read_line, read_query, whole_numbers
 from inbounds.trusted.designs import Affine, Planes, Subsets
 

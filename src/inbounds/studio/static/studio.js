@@ -52,10 +52,13 @@ const bodyOf = (form) => new URLSearchParams(new FormData(form));
 let waiting = 0;
 function later(work, wait) { clearTimeout(waiting); waiting = setTimeout(work, wait); }
 
+// Attributes by name: a field called "action" or "dataset" would stand in the place of the form's own.
+const posts = (form) => form.getAttribute("method") === "post";
+
 async function look(form) {
-  const place = document.querySelector(form.dataset.live);
-  if (form.method === "post") return fill(place, form.dataset.url, { method: "POST", body: bodyOf(form) });
-  const found = await fill(place, `${form.action}?${bodyOf(form)}`);
+  const place = document.querySelector(form.getAttribute("data-live"));
+  if (posts(form)) return fill(place, form.getAttribute("data-url"), { method: "POST", body: bodyOf(form) });
+  const found = await fill(place, `${form.getAttribute("action")}?${bodyOf(form)}`);
   if (found?.url) history.replaceState(null, "", found.url);
   return found;
 }
@@ -69,17 +72,17 @@ function follow(slider) {
 document.addEventListener("input", (event) => {
   const form = event.target.form;
   if (event.target.dataset.with) follow(event.target);
-  if (form?.dataset.live) later(() => look(form), form.method === "post" ? 350 : 90);
+  if (form?.hasAttribute("data-live")) later(() => look(form), posts(form) ? 350 : 90);
 });
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.dataset.live && form.method === "get") { event.preventDefault(); look(form); }
-  if ("stop" in form.dataset) {
+  if (form.hasAttribute("data-live") && !posts(form)) { event.preventDefault(); look(form); }
+  if (form.hasAttribute("data-stop")) {
     event.preventDefault();
-    ask(form.action, { method: "POST" }).then(() => { form.closest(".working").textContent = "Stopped."; });
+    ask(form.getAttribute("action"), { method: "POST" }).then(() => { form.closest(".working").textContent = "Stopped."; });
   }
-  if ("once" in form.dataset) form.querySelectorAll("button").forEach((button) => { setTimeout(() => { button.disabled = true; }); });
+  if (form.hasAttribute("data-once")) form.querySelectorAll("button").forEach((button) => { setTimeout(() => { button.disabled = true; }); });
 });
 
 // --- reading a published value -------------------------------------------------------------------------------------

@@ -94,9 +94,9 @@ function nearLogarithm(m) {
   const z = fixed(m.minus(ONE).over(m.plus(ONE)));
   const square = (z * z) >> FINE;
   let [power, sum] = [z, 0n];
-  for (let k = 1n; power !== 0n && power !== -1n; k += 2n) {
+  for (let k = 1n; power !== 0n; k += 2n) {
     sum += power / k;
-    power = (power * square) >> FINE;
+    power = (power * square) / (1n << FINE); // towards zero, so that it gets there
   }
   return 2n * sum;
 }

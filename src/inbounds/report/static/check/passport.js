@@ -25,8 +25,10 @@ function checkOrigin(content) {
 }
 
 function checkPassport(content, report) {
-  const version = openEnvelope(content, [1n, 2n, 3n, 4n], report);
-  if (version > 2n) throw new Unjudged("this page knows passports of the versions 1 and 2; use inbounds verify");
+  if (content.get("version") === 3n)
+    throw new Unjudged("this page has no verdict on the two weights of randomized response; use inbounds verify");
+  if (content.get("version") === 4n) throw new Unjudged("this page has no verdict on answers on a graph; use inbounds verify");
+  const version = openEnvelope(content, [1n, 2n], report);
   const part = field(content, "law");
   insist(part instanceof Map && part.size === 1, "the law must be a matrix or a noise table");
   const rows = part.has("matrix") ? readMatrix(part.get("matrix")) : null;

@@ -1,0 +1,99 @@
+"""local estimate, local test: what reports in a file say, with intervals, and whether two strata differ."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from inbounds.cli.app import AsJson, err, out
+from inbounds.cli.local import Column, MechanismFile, local
+from inbounds.local import tables
+from inbounds.local.collector import Collector
+from inbounds.local.estimates import Estimates, estimate, two_sample_test
+from inbounds.local.reports import LocalMechanism, load, reports_of
+from inbounds.local.strata import Strata
+from inbounds.report import terminal
+from inbounds.report.progress import shown
+
+MOST_LINES = 60
+"""Lines on the terminal; --json has all."""
+
+ReportsFile = Annotated[Path, typer.Argument(help="Reports, one person per row: .csv or .parquet.")]
+
+
+@local.command("estimate")
+def estimate_(
+    file: ReportsFile,
+    column: Column,
+    mechanism: MechanismFile,
+    by: Annotated[str | None, typer.Option(help="A column of strata, each estimated by itself.")] = None,
+    level: Annotated[float, typer.Option(help="How likely each interval covers.")] = 0.9,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate mean, median and quartiles of numbers, or the shares of labels, each with an interval.
+
+    Example: [bold]inbounds local estimate reports.csv --column age -m m.json --by city[/]
+    """
+    strata = _strata(file, column, load(mechanism), by)
+    with shown("estimating", err):
+        found = {name: estimate(collector, level=level) for name, collector in strata.items()}
+    if as_json:
+        typer.echo(json.dumps([row for name, part in found.items() for row in _rows(name, part)]))
+        return
+    heads = ["stratum", "quantity", "estimate", f"{100 * level:.3g} % interval"]
+    lines = [
+        [row["stratum"], row["quantity"], f"{row['estimate']:.4g}", f"{row['lower']:.4g} to {row['upper']:.4g}"]
+        for name, part in found.items()
+        for row in _rows(name, part)
+    ]
+    total = sum(collector.total for collector in strata.values())
+    out.print(terminal.columns(f"{total} reports", heads, lines[:MOST_LINES]))
+    if len(lines) > MOST_LINES:
+        out.print(f"and {len(lines) - MOST_LINES} more; --json has all")
+
+
+@local.command("test")
+def compared(
+    file: ReportsFile,
+    column: Column,
+    mechanism: MechanismFile,
+    by: Annotated[str, typer.Option(help="A column of strata, such as weeks.")],
+    between: Annotated[str, typer.Option(help="The two strata to compare, separated by a comma.")],
+    as_json: AsJson = False,
+) -> None:
+    """Test whether the people of two strata differ: a permutation test, exact whatever the law of the reports.
+
+    Example: [bold]inbounds local test reports.csv --column age -m m.json --by week --between 46,47[/]
+    """
+    names = [name.strip() for name in between.split(",")]
+    if len(names) != 2:
+        raise ValueError(f"--between must name two strata, such as 46,47; got {between!r}")
+    strata = _strata(file, column, load(mechanism), by)
+    with shown("testing", err):
+        found = two_sample_test(strata[names[0]], strata[names[1]])
+    if as_json:
+        typer.echo(json.dumps(found.to_json()))
+        return
+    out.print(f"{names[0]} and {names[1]}: {found}")
+
+
+def _rows(stratum: str, part: Estimates) -> list[dict[str, Any]]:
+    return [{"stratum": stratum, "reports": part.reports, **each.to_json()} for each in part.summary()]
+
+
+def _strata(file: Path, column: str, mechanism: LocalMechanism, by: str | None) -> Strata:
+    """The reports of a file by stratum, all of them as one where there is none; batch by batch."""
+    found: defaultdict[str, Collector] = defaultdict(lambda: Collector(mechanism))
+    numbers = reports_of(mechanism).labels is None
+    for batch in tables.read(file, [column, *([by] if by else [])]):
+        values = batch[column]
+        reports = tables.numbers(values, "reports") if numbers and values.dtype.kind not in "iuf" else values
+        keys = batch[by].astype(str) if by else np.full(len(reports), "all")
+        for key in np.unique(keys).tolist():
+            found[key].add(reports[keys == key])
+    if not found:
+        raise ValueError(f"{file.name} must have at least one row")
+    return Strata.of([by or "stratum"], found)

@@ -1,0 +1,95 @@
+"""curator.toml: what it says is what is served, and what is wrong with it is said with its line."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from curator.pupils import write_pupils
+from inbounds.cli import app
+from inbounds.curator import Curator, ServiceLimits, read_settings
+from inbounds.tables.errors import PlanError
+
+OPERATE = Path(__file__).parents[2] / "docs" / "operate.md"
+
+SETTINGS = """\
+[limits]
+tick = 0.05
+designs = 0
+
+[datasets.pupils]
+edition = "2026-11"
+source = { path = "pupils.parquet" }
+people = { name = "pupils" }
+groups = { by = ["school"], keys = ["north", "south"], maximum = 25 }
+
+[datasets.pupils.columns.likes]
+labels = ["yes", "no", "none"]
+
+[datasets.pupils.levels]
+public = 0.25
+inner = "1/2"
+"""
+
+
+@pytest.fixture
+def file(folder: Path) -> Path:
+    write_pupils(folder / "pupils.parquet")
+    found = folder / "curator.toml"
+    found.write_text(SETTINGS)
+    return found
+
+
+def test_a_file_of_settings_is_read_whole(file):
+    found = read_settings(file)
+    assert (found.limits.tick, found.limits.designs) == (0.05, 0)
+    assert found.limits.rate == ServiceLimits().rate
+    assert list(found.datasets["pupils"].levels.items()) == [("inner", 1 / 2), ("public", 1 / 4)]
+    with Curator(found) as curator:
+        curator.check_sources()
+
+
+def test_the_settings_that_are_documented_are_read(folder):
+    """The example of docs/operate.md, with its limits, which are said to be the usual ones."""
+    text = re.search(r"```toml\n(# curator.toml\n.*?)```", OPERATE.read_text(), re.DOTALL)
+    (folder / "curator.toml").write_text(text[1])
+    found = read_settings(folder / "curator.toml")
+    assert found.limits == ServiceLimits()
+    assert list(found.datasets) == ["survey"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("tick = 0.05", "tick = -1", r"curator\.toml, line 2: limits\.tick must be a positive number"),
+        ("tick = 0.05", "tack = 1", r"line 2: limits\.tack is not a field"),
+        ('edition = "2026-11"', "", r"datasets\.pupils\.edition must be given"),
+        ('people = { name = "pupils" }', "", r"datasets\.pupils\.people\.name must be given"),
+        ("designs = 0", "threads = 1.5", r"limits\.threads must be a whole number"),
+        ("public = 0.25", 'public = "1/2"', r"levels must be different epsilons"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(file, old, new, words):
+    file.write_text(SETTINGS.replace(old, new))
+    with pytest.raises(PlanError, match=words):
+        read_settings(file)
+
+
+def test_accounts_are_added_listed_and_revoked_on_the_command_line(file):
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(app, ["curator", "account", *words])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    token = run("add", str(file), "ana", "--dataset", "pupils=2@inner").removeprefix("token: ").strip()
+    with Curator.open(file) as curator:
+        grant = curator.account(token).grants["pupils"]
+        assert (grant.cap, grant.level) == (2, "inner")
+    run("add", str(file), "head", "--owner", "--json")
+    listed = json.loads(run("list", str(file), "--json"))["accounts"]
+    assert [(one["name"], one["role"]) for one in listed] == [("ana", "analyst"), ("head", "owner")]
+    assert "epsilon 0 of 2, level inner" in run("list", str(file))
+    run("revoke", str(file), "ana")
+    assert "revoked" in run("list", str(file))

@@ -1,0 +1,456 @@
+"""Laws whose reports name sets of labels, and randomized response by its two weights: certificates by brute force,
+samplers by counting the randomness, estimators against dense linear algebra."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import inbounds as ib
+from inbounds.errors import NotADistribution, PassportError, PrivacyViolation
+from inbounds.local.labels import LabelLaw
+from inbounds.local.reconstruct import Reconstruction
+from inbounds.local.reconstruct.incidence import held, holding
+from inbounds.local.reconstruct.shrinkage import shrunk
+from inbounds.mechanism.labels import Blocks, LabelMechanism
+from inbounds.mechanism.labels.law import tight_blocks
+from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.response import Response, tight_response
+from inbounds.numbers import as_epsilon
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.trusted.certify import block_weights, check_blocks, check_response
+from inbounds.trusted.designs import Affine, Planes, Subsets
+from inbounds.trusted.sample import BlockSampler, ResponseSampler
+
+DESIGNS = [
+    Subsets(2, 1),
+    Subsets(5, 2),
+    Subsets(7, 3),
+    Affine(4, 5, 2),
+    Affine(7, 7, 3),
+    Affine(8, 11, 10),
+    Planes(3, 2, 2),
+    Planes(11, 2, 4),
+    Planes(13, 3, 3),
+    Planes(20, 3, 4),
+    Planes(31, 5, 3),
+]
+EPSILONS = [as_epsilon("0.3"), as_epsilon(1), as_epsilon(4)]
+
+
+def member(design) -> np.ndarray:
+    """Labels × blocks, one by one."""
+    blocks = np.arange(design.blocks)
+    return np.array([design.holds(blocks, np.full(design.blocks, j)) for j in range(design.labels)])
+
+
+def weights_over_2_to_124(law: Blocks) -> dict[tuple[int, int], int]:
+    """The weight of every block under every label, by counting the draws of each index: quotient, or one more."""
+    design, found = law.design, {}
+    for inside, sets in ((True, design.holding), (False, design.blocks - design.holding)):
+        share = law.inside if inside else TOTAL - law.inside
+        index = np.arange(sets)
+        for label in range(design.labels):
+            places = design.places(np.full(sets, label), np.full(sets, inside), index).tolist()
+            for k, block in enumerate(places):
+                draws = TOTAL // sets + (k < TOTAL % sets)
+                assert (block, label) not in found
+                found[block, label] = share * draws
+    return found
+
+
+# --- designs ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+def test_every_label_lies_in_as_many_blocks_as_the_design_says_and_any_two_share_as_many(design):
+    held_by = member(design)
+    assert (held_by.sum(axis=1) == design.holding).all()
+    together = held_by.astype(int) @ held_by.T
+    assert set(together[~np.eye(design.labels, dtype=bool)].tolist()) == {design.shared}
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+def test_indices_and_blocks_are_one_to_one_inside_and_outside(design):
+    held_by = member(design)
+    for label in range(design.labels):
+        for inside, sets in ((True, design.holding), (False, design.blocks - design.holding)):
+            places = design.places(np.full(sets, label), np.full(sets, inside), np.arange(sets))
+            assert sorted(places.tolist()) == np.flatnonzero(held_by[label] == inside).tolist()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Subsets(5, 5),
+        lambda: Subsets(40, 20),
+        lambda: Affine(5, 9, 2),
+        lambda: Affine(8, 7, 2),
+        lambda: Affine(5, 5, 0),
+        lambda: Affine(5000, 5003, 2),
+        lambda: Planes(5, 4, 2),
+        lambda: Planes(8, 2, 3),
+        lambda: Planes(5, 10**19, 60),
+    ],
+)
+def test_a_design_that_is_none_is_refused(make):
+    with pytest.raises(NotADistribution):
+        make()
+
+
+# --- certificates -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+def test_every_block_keeps_the_ratio_under_any_two_labels_in_whole_numbers(design, epsilon):
+    law = tight_blocks(design, epsilon)
+    check_blocks(design.blocks, design.holding, law.inside, epsilon)
+    weights = weights_over_2_to_124(law)
+    assert len(weights) == design.blocks * design.labels
+    p = ratio_below(epsilon, Fraction(1))
+    for block in range(design.blocks):
+        row = [weights[block, label] for label in range(design.labels)]
+        assert max(row) << EXP_BITS <= p * min(row)
+    for label in range(design.labels):
+        assert sum(weights[block, label] for block in range(design.blocks)) == TOTAL**2
+    least, most = block_weights(design.blocks, design.holding, law.inside)
+    assert least <= min(weights.values()) <= max(weights.values()) <= most
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+def test_one_unit_more_inside_is_refused(design, epsilon):
+    law = tight_blocks(design, epsilon)
+    with pytest.raises(PrivacyViolation):
+        check_blocks(design.blocks, design.holding, law.inside + 1, epsilon)
+
+
+@pytest.mark.parametrize(("blocks", "holding_", "inside"), [(5, 0, 1), (5, 5, 1), (5, 2, 0), (5, 2, TOTAL), (0, 0, 1)])
+def test_blocks_without_two_sides_are_refused(blocks, holding_, inside):
+    with pytest.raises(NotADistribution):
+        check_blocks(blocks, holding_, inside, Fraction(1))
+
+
+@pytest.mark.parametrize("size", [2, 3, 7, 4097, 10**6])
+@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+def test_two_weights_are_the_tightest_and_the_next_ones_are_refused(size, epsilon):
+    law, p = tight_response(size, epsilon), ratio_below(epsilon, Fraction(1))
+    check_response(size, law.other, epsilon)
+    assert law.own << EXP_BITS <= p * law.other
+    with pytest.raises(PrivacyViolation):
+        check_response(size, law.other - 1, epsilon)
+
+
+@pytest.mark.parametrize(("size", "other"), [(1, 5), (5, 0), (5, TOTAL // 5 + 1), (5, -1)])
+def test_weights_that_are_no_response_are_refused(size, other):
+    with pytest.raises(NotADistribution):
+        check_response(size, other, Fraction(1))
+
+
+def test_a_law_needs_a_query_that_it_is_for():
+    law, origin = tight_blocks(Subsets(5, 2), Fraction(1)), Origin("x")
+    with pytest.raises(NotADistribution):
+        LabelMechanism(ib.category(6), Fraction(1), law, origin)
+    with pytest.raises(NotADistribution):
+        LabelMechanism(ib.ordinal(0, 4), Fraction(1), law, origin)
+    with pytest.raises(NotADistribution):
+        ib.Mechanism(ib.ordinal(0, 4), Fraction(1), tight_response(5, Fraction(1)), origin)
+    with pytest.raises(PrivacyViolation):
+        LabelMechanism(ib.category(5), Fraction(1, 2), law, origin)
+
+
+# --- samplers ---------------------------------------------------------------------------------------------
+
+
+def test_a_response_owns_exactly_its_weights_among_the_draws():
+    """Every border between two outputs, one draw on each side of it."""
+    law = tight_response(5, Fraction(1))
+    sampler, left = ResponseSampler(5, law.other), TOTAL - 5 * law.other
+    borders = [left + k * law.other for k in range(6)]
+    for answer in range(5):
+        drawn = np.array([0, left - 1, *borders[:-1], *(border - 1 for border in borders[1:])], dtype=np.uint64)
+        found = sampler.outputs(np.full(len(drawn), answer), drawn)
+        assert found.tolist() == [answer, answer, *range(5), *range(5)]
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+def test_a_block_is_drawn_by_its_index_whatever_the_multiple(design):
+    """The coin's border, and draws that differ by multiples of the number of sets."""
+    law = tight_blocks(design, Fraction(1))
+    for coin, inside, sets in (
+        (law.inside - 1, True, design.holding),
+        (law.inside, False, design.blocks - design.holding),
+    ):
+        index = np.arange(min(sets, 40))
+        labels = index % design.labels
+        for times in (0, 1, TOTAL // sets - 1):
+            draws = np.concatenate([np.full(len(index), coin), index + times * sets]).astype(np.uint64)
+            found = BlockSampler(design, law.inside).outputs(labels, draws)
+            assert (found == design.places(labels, np.full(len(index), inside), index)).all()
+
+
+def test_reports_of_a_million_labels_are_drawn_without_a_matrix():
+    """The share of sets that hold the truth; 20,000 draws are within six standard deviations (2e-9)."""
+    rng = np.random.default_rng(5)
+    for epsilon in ("0.5", 4):
+        mechanism = ib.local.projective_response(ib.category(10**6), epsilon)
+        truth = rng.integers(0, 10**6, 20_000)
+        held_truth = mechanism.law.design.holds(mechanism.simulate(truth, rng), truth).mean()
+        hit = float(mechanism.law.hit)
+        assert abs(held_truth - hit) < 6 * math.sqrt(hit * (1 - hit) / 20_000)
+    assert 0 <= mechanism.sample(999_999) < mechanism.outputs
+
+
+# --- randomized response as a law ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", [ib.category(7), ib.extreme(2, 9), ib.category(["a", "b", "c"])], ids=str)
+def test_two_weights_measure_like_their_matrix(query):
+    epsilon = as_epsilon("0.7")
+    compact = ib.Mechanism(query, epsilon, tight_response(len(query.answers), epsilon), Origin("x"))
+    written = ib.Mechanism(query, epsilon, Matrix(compact.weights), Origin("x"))
+    losses = ("absolute", "squared", "zero-one") if query.ordered else ("zero-one",)
+    for loss in losses:
+        assert np.allclose(compact.loss_per_answer(loss), written.loss_per_answer(loss))
+        grid = float(compact.law.average(loss))
+        assert math.isclose(grid, written.loss(loss), rel_tol=1e-12)
+    for measure in (*(("bias", "variance", "end_probability") if query.ordered else ()), "truth_probability"):
+        assert np.allclose(getattr(compact, measure)(), getattr(written, measure)())
+    assert compact.effective_epsilon() == written.effective_epsilon()
+    assert compact.properties() == written.properties()
+    first = query.reported[0]
+    assert np.allclose(compact.posterior(first), written.posterior(first))
+
+
+def test_a_million_labels_are_designed_saved_and_read(tmp_path):
+    best = ib.optimal(ib.category(10**6), 4, loss="zero-one")
+    assert isinstance(best.law, Response)
+    assert best.optimality.gap < 1e-9
+    best.save(tmp_path / "m.json")
+    assert ib.load(tmp_path / "m.json") == best
+    assert ib.verify(tmp_path / "m.json").valid
+    assert '"version": 3' in (tmp_path / "m.json").read_text()
+
+
+def test_randomized_response_is_a_matrix_while_it_is_small_enough():
+    assert isinstance(ib.catalog.randomized_response(ib.category(300), 1).law, Matrix)
+    named = ib.category([f"label {k}" for k in range(5000)])
+    assert isinstance(ib.catalog.randomized_response(named, 1).law, Response)
+
+
+# --- passports --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ib.local.subset_selection(ib.category(["a", "b", "c", "d", "e"]), "0.5"),
+        ib.local.subset_selection(ib.category(100), 1),
+        ib.local.hadamard_response(ib.category(100), 1),
+        ib.local.projective_response(ib.category(10**5), 3),
+    ],
+    ids=str,
+)
+def test_a_label_passport_is_certified_anew_and_refused_when_changed(mechanism, tmp_path):
+    path = tmp_path / "m.json"
+    mechanism.save(path)
+    assert ib.local.load(path) == mechanism
+    verdict = ib.verify(path)
+    assert verdict.valid
+    assert verdict.to_json()["epsilon"] == str(mechanism.epsilon)
+    with pytest.raises(PassportError, match="mechanism for labels"):
+        ib.load(path)
+    from inbounds.files import content_of, digest, write
+
+    content = content_of(path, "passport")
+    ((name, law),) = content["law"].items()
+    content["law"] = {name: {**law, "inside": str(int(law["inside"]) + 1)}}
+    content["sha256"] = digest(content)
+    write(content, path)
+    with pytest.raises(PassportError, match="not private"):
+        ib.local.load(path)
+    assert not ib.verify(path).valid
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        {},
+        {"planes": {"order": "9999991", "dimension": "40", "inside": "5"}},
+        {"planes": {"order": "3", "inside": "5"}},
+        {"affine": {"modulus": "5", "size": "2", "inside": "5", "more": "1"}},
+        {"subsets": {"size": "2", "inside": "-5"}},
+        {"circles": {"size": "2", "inside": "5"}},
+    ],
+)
+def test_a_malformed_law_is_a_passport_error(law, tmp_path):
+    from inbounds.files import content_of, digest, write
+
+    path = tmp_path / "m.json"
+    ib.local.subset_selection(ib.category(5), 1).save(path)
+    content = {**content_of(path, "passport"), "law": law}
+    content["sha256"] = digest(content)
+    write(content, path)
+    with pytest.raises(PassportError):
+        ib.local.load(path)
+
+
+# --- estimates --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+def test_fast_transforms_are_the_incidence_matrix(design):
+    rng, dense = np.random.default_rng(0), member(design).astype(float)
+    counts, shares = rng.integers(0, 9, design.blocks).astype(float), rng.random(design.labels)
+    assert np.allclose(holding(design, counts), dense @ counts)
+    assert np.allclose(held(design, shares), dense.T @ shares)
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=str)
+def test_the_estimate_is_unbiased_and_has_the_stated_variance(design):
+    """E and Var over all reports, from the dense law."""
+    law = tight_blocks(design, Fraction(1))
+    dense = member(design)
+    inside, outside = float(law.hit) / design.holding, (1 - float(law.hit)) / (design.blocks - design.holding)
+    matrix = np.where(dense.T, inside, outside)
+    mechanism = LabelMechanism(ib.category(design.labels), Fraction(1), law, Origin("x"))
+    shares = np.random.default_rng(1).dirichlet(np.ones(design.labels))
+    likely = matrix @ shares
+    assert np.allclose(ib.reconstruct(likely, mechanism, method="inverse", given="counts").raw, shares)
+    lift = float(law.hit - law.chance)
+    single = (dense - float(law.chance)) / lift
+    spread = single**2 @ likely - (single @ likely) ** 2
+    stated = [float(law.variance(Fraction(float(share)))) for share in shares]
+    assert np.allclose(spread, stated)
+
+
+@pytest.mark.parametrize(("labels", "epsilon"), [(5, 2), (30, 1), (300, "0.5"), (6000, 1)])
+def test_the_chosen_law_is_within_three_percent_of_theorys_best(labels, epsilon):
+    """For a rare label among many no law is below 4e^eps / (e^eps - 1)^2; fewer labels than that have less."""
+    found = ib.local.compare_labels(ib.category(labels), epsilon)
+    e = math.exp(float(as_epsilon(epsilon)))
+    assert found.best.of_share(Fraction(0)) <= 1.03 * 4 * e / (e - 1) ** 2
+    assert found.best.variance <= 1.002 * min(law.variance for law in found.laws)
+    assert found.best.name in found.why
+
+
+def test_randomized_response_stays_best_for_few_labels_and_a_large_epsilon():
+    names = {k: ib.local.label_mechanism(ib.category(k), 4).origin.name for k in (2, 5, 30, 1000)}
+    assert names[2] == names[5] == names[30] == "randomized_response"
+    assert names[1000] == "subset_selection"
+    assert ib.local.label_mechanism(ib.category(10**5), 1).origin.name == "projective_response"
+
+
+def test_the_variance_of_randomized_response_is_that_of_its_sets_of_one():
+    query, epsilon = ib.category(7), as_epsilon(1)
+    response = LabelLaw(ib.catalog.randomized_response(query, epsilon))
+    singles = LabelMechanism(query, epsilon, tight_blocks(Subsets(7, 1), epsilon), Origin("x"))
+    assert math.isclose(response.variance, LabelLaw(singles).variance, rel_tol=1e-9)
+
+
+@pytest.mark.parametrize("labels", [12, 60, 5000])
+def test_a_collection_of_sets_estimates_shares(labels):
+    """Kept and merged like any other; large shares within six standard deviations (2e-9), all are a distribution."""
+    mechanism = ib.local.label_mechanism(ib.category(labels), 1)
+    assert isinstance(mechanism, LabelMechanism)
+    rng = np.random.default_rng(2)
+    shares = np.r_[0.5, 0.3, np.full(labels - 2, 0.2 / (labels - 2))]
+    reports = mechanism.simulate(rng.choice(labels, 40_000, p=shares), rng)
+    both = ib.Collector(mechanism).add(reports[:15_000]) + ib.Collector(mechanism).add(reports[15_000:])
+    for method in (None, "inverse"):
+        found: Reconstruction = ib.reconstruct(both, method=method)
+        assert math.isclose(found.distribution.sum(), 1, rel_tol=1e-9)
+        assert (found.distribution >= 0).all()
+        off = np.abs(found.distribution[:2] - shares[:2])
+        assert (off < 6 * np.sqrt([mechanism.variance(0.5, 40_000)] * 2)).all()
+    assert found.method == "inverse"
+    assert ib.reconstruct(both).method == "shrunk"
+    assert ib.reconstruct(both).choice
+
+
+def test_the_maximum_of_the_likelihood_is_there_for_sets_too():
+    mechanism = ib.local.subset_selection(ib.category(7), 1)
+    rng = np.random.default_rng(3)
+    counts = np.bincount(mechanism.simulate(rng.integers(0, 3, 5000), rng), minlength=mechanism.outputs)
+    found = ib.reconstruct(counts, mechanism, method="ibu", given="counts")
+    dense = member(mechanism.law.design)
+    inside, outside = (
+        float(mechanism.law.hit) / mechanism.law.design.holding,
+        (1 - float(mechanism.law.hit)) / (mechanism.law.design.blocks - mechanism.law.design.holding),
+    )
+    plain = ib.reconstruct(counts, np.where(dense.T, inside, outside), given="counts", method="ibu")
+    assert np.allclose(found.distribution, plain.distribution, atol=1e-4)
+    assert found.residual <= 1e-9
+
+
+def test_shrinking_beats_projecting_where_labels_are_alike_and_where_few_hold_all():
+    """Fixed seed: undetected labels are alike, not zero; detected ones keep their own estimates."""
+    rng, labels, reports, hit, chance = np.random.default_rng(4), 2000, 100_000, 0.5, 0.27
+    from inbounds.local.reconstruct.linear import onto_simplex
+
+    for shares in (np.full(labels, 1 / labels), np.r_[0.4, 0.35, 0.25, np.zeros(labels - 3)]):
+        seen = rng.binomial(reports, chance + (hit - chance) * shares).astype(float)
+        estimate = shrunk(seen, reports, hit, chance)
+        projected = onto_simplex((seen / reports - chance) / (hit - chance))
+        assert np.abs(estimate - shares).sum() < 0.75 * np.abs(projected - shares).sum()
+
+
+def test_frequencies_do_not_say_how_many_reports_there_are():
+    mechanism = ib.local.subset_selection(ib.category(7), 1)
+    frequencies = np.full(mechanism.outputs, 1 / mechanism.outputs)
+    assert ib.reconstruct(frequencies, mechanism, given="counts").method == "inverse"
+    with pytest.raises(ValueError, match="needs counts"):
+        ib.reconstruct(frequencies, mechanism, given="counts", method="shrunk")
+    with pytest.raises(ValueError, match="sets of labels"):
+        ib.reconstruct([6, 4], ib.catalog.randomized_response(ib.category(2), 1), method="shrunk")
+
+
+# --- stopping ---------------------------------------------------------------------------------------------
+
+
+def test_smooth_values_stop_early_and_heaped_ones_reach_the_maximum():
+    """Geometric noise, fixed seeds: the held-out half tells one from the other, and says so."""
+    mechanism = ib.catalog.truncated_geometric(ib.ordinal(0, 60), "0.2")
+    rng, places = np.random.default_rng(6), np.arange(61)
+    bell = np.exp(-(((places - 30) / 9) ** 2) / 2)
+    heaped = np.isin(places, [4, 18, 33, 51]).astype(float)
+    for shape, early in ((bell, True), (heaped, False)):
+        truth = shape / shape.sum()
+        collected = ib.Collector(mechanism).add(mechanism.simulate(rng.choice(61, 200_000, p=truth), rng))
+        chosen, greatest = ib.reconstruct(collected), ib.reconstruct(collected, method="ibu")
+        error, spiky = (ib.distance.total_variation(found.distribution, truth) for found in (chosen, greatest))
+        assert ("stopped after" in chosen.choice) == early
+        assert error < 0.5 * spiky if early else error <= 1.001 * spiky
+
+
+def test_the_choice_is_the_same_for_the_same_reports():
+    mechanism = ib.catalog.truncated_geometric(ib.ordinal(0, 20), "0.3")
+    counts = mechanism.simulate(np.random.default_rng(7).integers(5, 12, 3000), np.random.default_rng(8))
+    first, second = (ib.reconstruct(counts, mechanism, given="reports") for _ in range(2))
+    assert (first.distribution == second.distribution).all()
+
+
+# --- engines ----------------------------------------------------------------------------------------------
+
+
+def test_pandas_polars_arrow_and_duckdb_carry_reports_of_sets():
+    duckdb, pandas = pytest.importorskip("duckdb"), pytest.importorskip("pandas")
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    mechanism = ib.local.subset_selection(ib.category([f"l{k}" for k in range(40)]), 1)
+    names = [f"l{k % 40}" for k in range(500)]
+    tables = [pandas.DataFrame({"x": names}), polars.DataFrame({"x": names}), pyarrow.table({"x": names})]
+    for table in tables:
+        private = ib.local.randomize(table, "x", mechanism)
+        assert ib.local.collect(private, "x", mechanism).total == 500
+    connection = duckdb.connect()
+    connection.register("people", tables[2])
+    ib.local.register(connection, "private_x", mechanism)
+    connection.execute("create table reports as select private_x(x) as x from people")
+    assert ib.local.collect(connection.table("reports"), "x", mechanism).total == 500
+    arrow = ib.local.randomize(connection.table("people"), "x", mechanism).read_all()
+    assert ib.local.collect(arrow, "x", mechanism).total == 500
+    with pytest.raises(ValueError, match="reports must be"):
+        ib.Collector(mechanism).add([mechanism.outputs])
