@@ -1,7 +1,9 @@
 """Values as they show themselves: one line of text, HTML without scripts, frames, pictures."""
 
+import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from hashlib import sha256
 
 import pandas
 import polars
@@ -164,3 +166,21 @@ def test_long_tables_are_cut_and_say_so():
 def test_columns_of_text_line_up():
     lines = text_table(["a", "b"], [["x", 1.0], ["long", 23]]).splitlines()
     assert {len(line) for line in lines} == {len("long  23")}
+
+
+def test_metadata_beside_a_csv_file_says_columns_epsilon_errors_and_digests(released, tmp_path):
+    with pytest.raises(ValueError, match="write it first"):
+        released.write_metadata()
+    done = released.write(tmp_path / "out.csv")
+    found = json.loads(done.write_metadata().read_text(encoding="utf-8"))
+    titles = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()[0].split(",")
+    assert [column["titles"] for column in found["tableSchema"]["columns"]] == titles
+    assert [column["datatype"] for column in found["tableSchema"]["columns"]] == ["string", "number", "number"]
+    assert (found["url"], found["tableSchema"]["primaryKey"]) == ("out.csv", ["school"])
+    (privacy,) = found["notes"]
+    assert privacy["epsilon"] == "2"
+    assert privacy["table_sha256"] == sha256((tmp_path / "out.csv").read_bytes()).hexdigest()
+    assert privacy["record_sha256"] == json.loads((tmp_path / privacy["record"]).read_text())["sha256"]
+    assert privacy["expected_errors"][0]["expected_error"] == done.record["mechanisms"][0]["expected_error"]
+    with pytest.raises(ValueError, match="must not exist yet"):
+        done.write_metadata()

@@ -6,6 +6,7 @@ Nothing is read from the data before the plan, the schema and every mechanism ar
 data decides what happens afterwards: every declared group is answered, in declared order.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from inbounds.report.notebook import SHOWN_ROWS, text_table
 from inbounds.tables.answer import Answers, Asked, Designed, Mechanisms, answers, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
+from inbounds.tables.csvw import metadata, metadata_path
 from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
 from inbounds.tables.engine import Opened, Truths, open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
@@ -133,6 +135,15 @@ class Release:
         inputs = self.plan.inputs
         full = written(self.table, self.record, Path(path), overwrite=overwrite, inputs=inputs)
         return replace(self, record=full, path=Path(path))
+
+    def write_metadata(self, *, overwrite: bool = False) -> Path:
+        """Write `<table>.csv-metadata.json` beside the CSV file: columns, epsilon, expected errors, digests (CSVW)."""
+        if self.path is None or self.path.suffix.lower() != ".csv":
+            raise ValueError(f"path must be a CSV file that was written, got {self.path}; write it first")
+        target = metadata_path(self.path)
+        check_report(target, overwrite=overwrite, inputs=(*self.plan.inputs, *_own(self.path)))
+        write_text(target, json.dumps(metadata(self.record, self.table), indent=1, ensure_ascii=False) + "\n")
+        return target
 
     def report(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write one HTML page for the auditor: promise, account, expected errors, the table, digests."""
