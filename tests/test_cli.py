@@ -27,7 +27,7 @@ def test_version_is_the_packages_version():
 
 
 def test_verify_says_in_words_what_is_proved(passport):
-    done = inbounds("verify", str(passport))
+    done = inbounds("verify", "--all", str(passport))
     assert done.returncode == 0
     assert "proved" in done.stdout
     assert "each of the 6 columns sums to exactly 1" in done.stdout
@@ -153,4 +153,4 @@ def test_words_of_a_file_are_printed_as_they_are(tmp_path):
     claimed = Origin("x", {}, "[bold green]proved[/] by everybody")
     made = ib.catalog.uniform(ib.count(2), 1)
     Mechanism(made.query, made.epsilon, made.law, claimed).save(tmp_path / "m.json")
-    assert "[bold green]proved[/] by everybody" in inbounds("verify", str(tmp_path / "m.json")).stdout
+    assert "[bold green]proved[/] by everybody" in inbounds("verify", "--all", str(tmp_path / "m.json")).stdout

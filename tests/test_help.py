@@ -106,6 +106,8 @@ def test_the_first_page_says_what_exit_codes_mean():
         ("inbounds design ", {"count", "total", "mean", "extreme", "interval", "ordinal", "category"}),
         ("inbounds design count --lo", {"--loss", "--low"}),
         ("inbounds design count --aim ", {"average", "worst"}),
+        ("inbounds design count --require row", {"row_honest", "row_monotone"}),
+        ("inbounds design count --require fair,sy", {"fair,symmetric"}),
         ("inbounds local ", {"plan", "randomize", "reconstruct", "estimate", "test"}),
     ],
 )

@@ -46,6 +46,11 @@ def test_the_names_that_others_rely_on_are_public():
         assert hasattr(made, name)
 
 
+def test_the_citation_names_this_version():
+    cited = (Path(__file__).parents[1] / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {ib.__version__}\n" in cited
+
+
 def test_star_import_brings_exactly_the_public_names():
     scope: dict[str, object] = {}
     exec("from inbounds import *", scope)

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from inbounds.tables import release
     from inbounds.verdicts import verify
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _LOADED_ON_USE = {
     "Collector": "inbounds.local.collector",

@@ -1,5 +1,6 @@
 """Libraries that only some need, imported when they are first used."""
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -12,3 +13,13 @@ def library(name: str, extra: str) -> Any:
         raise ImportError(
             f"{name.partition('.')[0]} is needed here: pip install 'inbounds[{extra}]'", name=name
         ) from missing
+
+
+def pandas_frame(content: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
+    """Rows, or columns by name, as a pandas DataFrame."""
+    return library("pandas", "frames").DataFrame(content)
+
+
+def polars_frame(content: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
+    """Rows, or columns by name, as a Polars DataFrame; all rows say which type a column has."""
+    return library("polars", "frames").DataFrame(content, infer_schema_length=None)

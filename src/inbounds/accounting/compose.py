@@ -15,6 +15,7 @@ import numpy as np
 
 from inbounds.accounting.pairs import any_question, same_question
 from inbounds.accounting.tilted import LONGEST, TiltedPlan
+from inbounds.errors import used_like
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Floats, Number, exact, printed_above, whole
 from inbounds.query import Metric, Query
@@ -117,6 +118,7 @@ class Composition:
         return affordable(self)
 
 
+@used_like("ib.compose(mechanism, times=10)")
 def compose(
     mechanisms: Mechanism | Sequence[Mechanism], times: int | Sequence[int] = 1, *, same_question: bool = False
 ) -> Composition:

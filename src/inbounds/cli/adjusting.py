@@ -8,12 +8,12 @@ import typer
 from inbounds.cli.app import out
 from inbounds.errors import PassportError
 from inbounds.files import format_of
-from inbounds.tables.adding.form import HOW
 from inbounds.verdicts import RELEASE
 
 
 def print_adjusted(file: Path, as_json: bool) -> None:
     """Whether the table follows from its reports, and the totals; exit code 1 if it does not."""
+    from inbounds.tables.adding.form import HOW
     from inbounds.tables.recompute import recomputed
 
     if format_of(file) != RELEASE:

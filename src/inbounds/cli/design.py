@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -17,6 +17,7 @@ from inbounds.loss import LOSS_NAMES, limit_named, loss_named
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.passport import objective_value, summary
 from inbounds.numbers import decimal
+from inbounds.properties import NAMES as PROPERTY_NAMES
 from inbounds.query import Query
 from inbounds.report import terminal, words
 
@@ -25,14 +26,36 @@ PATIENCE = 2.0
 """Seconds of silence before long work shows that it is alive."""
 
 LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSS_NAMES)}.", autocompletion=lambda: LOSS_NAMES)]
-Require = Annotated[str, typer.Option(help="Properties, separated by commas: fair,column_monotone,…")]
+
+
+def _listed(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """Completion of the last of several names that are separated by commas."""
+
+    def completed(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
+
+    return completed
+
+
+Require = Annotated[
+    str,
+    typer.Option(
+        help="Properties, separated by commas: fair,column_monotone,…", autocompletion=_listed(PROPERTY_NAMES)
+    ),
+]
 AtMost = Annotated[
     list[str] | None,
     typer.Option(
         "--at-most", help="Another loss and its limit: off-by-more-than-2=0.05, 'average squared=4'. Repeat it."
     ),
 ]
-Then = Annotated[str, typer.Option(help="Losses to minimize next among the best, separated by commas.")]
+Then = Annotated[
+    str,
+    typer.Option(
+        help="Losses to minimize next among the best, separated by commas.", autocompletion=_listed(LOSS_NAMES)
+    ),
+]
 Aim = Annotated[
     str, typer.Option(help="average (over the prior) or worst (answer).", autocompletion=lambda: ("average", "worst"))
 ]
@@ -84,7 +107,7 @@ def design(
         typer.echo(json.dumps(summary(mechanism)))
         return
     out.print(f"[bold]{words.subject(query)}[/], epsilon {decimal(mechanism.epsilon)}\n")
-    out.print(terminal.heatmap(mechanism, "probability of the report (down) for each true answer (across)"))
+    out.print(terminal.heatmap(mechanism))
     out.print(f"\n{words.promise(mechanism)}")
     describe(mechanism, bound="proved")
     print_saved(to)

@@ -26,9 +26,13 @@ from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.reading import load
 from inbounds.read.compare import usual
 from inbounds.report import html
+from inbounds.report.layout import thinned
 from inbounds.verdicts import RELEASE
 
 LEVEL = 0.9
+FEW = 15
+"""Published values that are shown unasked; of more, an even selection."""
+
 FINEST = 400
 """Decimals of a typed number that matter; floats end before."""
 
@@ -49,6 +53,7 @@ def read(
     level: Level = LEVEL,
     prior: PriorFile = None,
     adjust: Adjust = False,
+    every: Annotated[bool, typer.Option("--all", help="Every published value, not an even selection.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a published value means for the true answer.
@@ -79,8 +84,11 @@ def read(
         out.print("[yellow]these cells were made to add up after the draw; this is about cells as they were drawn[/]")
     before = "the given prior" if prior else f"every {unit} equally likely beforehand"
     out.print(f"[dim]{before}; best guess; and what the range still holds if a tenth of that belief is wrong[/]")
-    for row in rows:
+    listed = rows if every else [rows[k] for k in thinned(len(rows), FEW)]
+    for row in listed:
         out.print(f"{row}; best guess {row.best_guess}; at least {100 * row.at_least:.0f} %")
+    if len(listed) < len(rows):
+        out.print(f"[dim]{len(listed)} of {len(rows)} published values; --all shows them all[/]")
 
 
 @app.command(rich_help_panel=MECHANISMS, former={"--to": "--out"})

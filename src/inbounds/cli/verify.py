@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,9 @@ from inbounds.report import check, words
 from inbounds.verdicts import Verdict
 from inbounds.verdicts import verify as verified
 
+FEW = 8
+"""Sentences that are shown unasked."""
+
 
 @app.command(rich_help_panel=MECHANISMS)
 def verify(
@@ -34,6 +38,7 @@ def verify(
     ] = None,
     page: Annotated[Path | None, out_option("Write a page that checks the file again in any browser, offline.")] = None,
     overwrite: Overwrite = False,
+    every: Annotated[bool, typer.Option("--all", help="Every step of the proof, claims and measures.")] = False,
 ) -> None:
     """Check mechanism files, release records or records of several answers from scratch; say what is proved.
 
@@ -52,7 +57,7 @@ def verify(
     if page is not None:
         _write_page(files, page, second, overwrite)
     if len(files) == 1:
-        _print_one(verified(files[0], second=second), as_json)
+        _print_one(verified(files[0], second=second), as_json, every)
         return
     verdicts = [_verdict(file, second) for file in files]
     if as_json:
@@ -73,21 +78,29 @@ def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bo
     write_text(page, check.page(document, verified(files[0], second=second).to_json(), name=files[0].name))
 
 
-def _print_one(verdict: Verdict, as_json: bool) -> None:
-    """One file: everything that can be said about it."""
+def _print_one(verdict: Verdict, as_json: bool, every: bool) -> None:
+    """One file: what is proved, and on request all that can be said about it."""
     if as_json:
         typer.echo(json.dumps(verdict.to_json()))
         raise typer.Exit(0 if verdict.valid else 1)
     if not verdict.valid:
         raise PassportError(verdict.reason)
     if not isinstance(verdict.mechanism, Mechanism):
-        typer.echo(visible(str(verdict)))
-        for sentence in verdict.proved if verdict.mechanism is not None else ():
-            typer.echo(visible(f"  • {sentence}"))
+        typer.echo(visible(str(verdict) if verdict.mechanism is not None else f"checked {verdict.path}:"))
+        _print_sentences(verdict.proved, every)
     else:
-        _explain(verdict.path, verdict.mechanism)
+        _explain(verdict.path, verdict.mechanism, every)
     if verdict.seconded:
         out.print(f"\n[bold green]seconded[/] {escape(verdict.seconded)} finds the same of query, epsilon and weights")
+
+
+def _print_sentences(sentences: Sequence[str], every: bool) -> None:
+    """A line for each, the first ones unasked."""
+    shown = sentences if every else sentences[:FEW]
+    for sentence in shown:
+        typer.echo(visible(f"  • {sentence}"))
+    if len(shown) < len(sentences):
+        typer.echo(f"  {len(sentences) - len(shown)} more: --all")
 
 
 def _verdict(file: Path, second: str | None) -> Verdict:
@@ -104,11 +117,14 @@ def _line(verdict: Verdict) -> str:
     return f"[bold {'green' if verdict.valid else 'red'}]{first}[/] {escape(rest)}"
 
 
-def _explain(file: Path, mechanism: Mechanism) -> None:
+def _explain(file: Path, mechanism: Mechanism, every: bool) -> None:
     out.print(
         f"[bold green]proved[/] {file}: {escape(words.subject(mechanism.query))}, epsilon {decimal(mechanism.epsilon)}"
     )
     out.print(f"\n{escape(words.promise(mechanism))}")
+    if not every:
+        out.print(f"[bold]sha256[/] {mechanism.sha256}\n[dim]--all: the steps of the proof, claims and measures[/]")
+        return
     out.print(f"Here {words.relation(mechanism.query)}.\n\n[bold]What was checked[/], in integers only:")
     for step in words.proof(mechanism):
         out.print(f"  • {step}")

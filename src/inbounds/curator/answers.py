@@ -3,15 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from html import escape
 from typing import Any
 
 from inbounds.curator.accounts import Grant
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.given import Given
 from inbounds.curator.repeats import How, added_up
+from inbounds.extras import pandas_frame, polars_frame
 from inbounds.ledger import People
 from inbounds.numbers import all_digits, decimal
+from inbounds.report.notebook import cell_text, shown, text_table
 from inbounds.tables.booking import KeptTable
 from inbounds.tables.forms import RecordForm
 from inbounds.tables.levels import LEVEL
@@ -84,17 +85,19 @@ class GivenAnswer:
 
     def to_pandas(self) -> Any:
         """The table as a pandas frame."""
-        from inbounds.extras import library
+        return pandas_frame(dict(self.table))
 
-        return library("pandas", "frames").DataFrame(dict(self.table))
+    def to_polars(self) -> Any:
+        """The table as a Polars frame."""
+        return polars_frame(dict(self.table))
 
     def __str__(self) -> str:
         """The table, and what it cost, for a terminal."""
-        rows = [tuple(self.table), *zip(*self.table.values(), strict=True)]
-        texts = [[_shown(value) for value in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in texts]
-        return "\n".join([*lines, "", self.price])
+        return f"{text_table(list(self.table), zip(*self.table.values(), strict=True))}\n\n{self.price}"
+
+    def __repr__(self) -> str:
+        rows = len(next(iter(self.table.values()), ()))
+        return f"<GivenAnswer {self.id} about {self.dataset}: {rows} rows, epsilon {self.epsilon}; {self.price}>"
 
     @property
     def price(self) -> str:
@@ -105,11 +108,10 @@ class GivenAnswer:
         return f"{cost.unit} {cost.people} of the people's budget{left}{mine} ({HOW[self.how]})"
 
     def _repr_html_(self) -> str:
-        """The table, for a notebook."""
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.table)
-        rows = zip(*self.table.values(), strict=True)
-        body = "".join("<tr>" + "".join(f"<td>{escape(_shown(value))}</td>" for value in row) + "</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape(self.price)}</p>"
+        """The table and what it cost, for a notebook."""
+        rows = [[cell_text(value) for value in row] for row in zip(*self.table.values(), strict=True)]
+        title = f"{self.dataset}, epsilon {self.epsilon}"
+        return shown(title, head=list(self.table), rows=rows, notes=[*self.values, self.price])
 
 
 HOW: Mapping[How, str] = {
@@ -119,11 +121,6 @@ HOW: Mapping[How, str] = {
     "sum": "added up from cells that were there",
 }
 """Where an answer comes from, in words."""
-
-
-def _shown(value: Any) -> str:
-    """A cell for people: six digits of a number that is not whole."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 SUMMED = (

@@ -15,7 +15,7 @@ from inbounds.design.problem import Edges, Problem, Proposal
 from inbounds.design.rounding import rounded
 from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
 from inbounds.design.solver.threads import one_thread
-from inbounds.errors import TooLarge, meant
+from inbounds.errors import TooLarge, meant, used_like
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, Restriction, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism.law import Law, Matrix, geometric_noise, noise_steps
@@ -53,6 +53,7 @@ LARGEST = 1e150
 """Losses up to this size can be multiplied and summed."""
 
 
+@used_like("ib.optimal(ib.count(20), epsilon=0.5)")
 def optimal(
     query: Query,
     epsilon: Number,
@@ -86,8 +87,9 @@ def optimal(
     >>> round(optimal(count(4), 0.5).optimality.value, 6)
     0.94078
     """
+    as_query(query, epsilon=epsilon)
     bound, aims = as_epsilon(epsilon), [as_loss(each) for each in (loss, *then)]
-    asked = frozenset(listed(properties, ordered=as_query(query).ordered))
+    asked = frozenset(listed(properties, ordered=query.ordered))
     limits = checked(subject_to)
     if aim not in ("average", "worst"):
         raise ValueError(f"aim must be 'average' or 'worst', got {aim!r}{meant(aim, ('average', 'worst'))}")

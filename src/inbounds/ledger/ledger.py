@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from inbounds.errors import LedgerError, OverBudget
+from inbounds.extras import pandas_frame, polars_frame
 from inbounds.files import canonical, format_of, sha256
 from inbounds.ledger import rows
 from inbounds.ledger.amounts import MOST, UNITS, Rule, amount
@@ -102,6 +103,24 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({self.place!r})"
+
+    def __str__(self) -> str:
+        """Its place, and what was spent on whom, a line for each people."""
+        return "\n".join([repr(self), *map(str, self.people())])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: who, what was spent on them, what is left, and the head to compare with."""
+        from inbounds.ledger.picture import notebook_view
+
+        return notebook_view(self.place, self.head(), self.people())
+
+    def to_pandas(self) -> Any:
+        """A pandas frame with a row for each people; amounts as exact decimals in text."""
+        return pandas_frame([who.plain() for who in self.people()])
+
+    def to_polars(self) -> Any:
+        """A Polars frame with a row for each people; amounts as exact decimals in text."""
+        return polars_frame([who.plain() for who in self.people()])
 
     # --- people -------------------------------------------------------------------------------------------
 

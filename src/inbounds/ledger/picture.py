@@ -13,9 +13,12 @@ from inbounds.ledger.people import People
 from inbounds.numbers import all_digits
 from inbounds.report import svg
 from inbounds.report.layout import rendered, thinned
+from inbounds.report.notebook import shown
 
 SHOWN = 200
 """Entries on the page; the ledger and its export hold all of them."""
+
+COLUMNS = ("people", "spent", "budget", "left", "in units of", "rule")
 
 POINTS = 60
 """Moments of a picture; of more entries an even selection, the last among them."""
@@ -26,11 +29,19 @@ def page(place: str, head: Head, people: Sequence[People], entries: Iterable[Ent
     return rendered("ledger.html", {"title": "What was spent", "place": place, **view(head, people, entries)})
 
 
+def notebook_view(place: str, head: Head, people: Sequence[People]) -> str:
+    """What a notebook shows of a ledger."""
+    rows = [_row(who) for who in people]
+    note = f"{head.entries} entries, head {head.sha256}"
+    return shown(f"Ledger {place}", head=COLUMNS, rows=rows, notes=[note])
+
+
 def view(head: Head, people: Sequence[People], entries: Iterable[Entry]) -> dict[str, Any]:
     """What a page shows of a ledger: its head, its people with a picture each, the last entries."""
     listed = list(entries)
     return {
         "head": head,
+        "columns": COLUMNS,
         "people": [_row(who) for who in people],
         "parts": [_part(who, spending(who, listed)) for who in people],
         "entries": [_entry(entry, people) for entry in listed[-SHOWN:]],

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.errors import TooLarge
+from inbounds.errors import TooLarge, used_like
 from inbounds.mechanism.law import Law, Noise, noise_steps
 from inbounds.mechanism.response import Response
 from inbounds.numbers import exact, float_above
@@ -55,6 +55,7 @@ class Audit:
         )
 
 
+@used_like("ib.audit(matrix, ib.count(20))")
 def audit(matrix: ArrayLike, query: Query) -> Audit:
     """The least epsilon for which P[output, answer] is private under the query's neighbourhood.
 
@@ -66,8 +67,9 @@ def audit(matrix: ArrayLike, query: Query) -> Audit:
     >>> audit([[0.75, 0.25], [0.25, 0.75]], count(1)).ratio
     3.0
     """
+    as_query(query, matrix=matrix)
     values = _numbers(matrix)
-    if values.shape != as_query(query).shape:
+    if values.shape != query.shape:
         raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {values.shape}")
     if (values < 0).any():
         raise ValueError("matrix entries must be finite and not negative")

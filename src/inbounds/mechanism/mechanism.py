@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.errors import PrivacyViolation
+from inbounds.errors import PrivacyViolation, used_like
+from inbounds.extras import pandas_frame, polars_frame
 from inbounds.loss import LossLike
 from inbounds.mechanism import bayes, passport
 from inbounds.mechanism import measures as utility
@@ -31,6 +32,8 @@ from inbounds.trusted.sample import Draws, entropy, report, simulated
 
 if TYPE_CHECKING:
     from os import PathLike
+
+    from matplotlib.figure import Figure
 
 PROPERTY_UNITS = 1 << (TOTAL_BITS - 40)
 """A property that is violated by at most 2**-40 of probability counts as held; `Holding.exact` says more."""
@@ -55,10 +58,22 @@ class Holding:
     def __bool__(self) -> bool:
         return self.units <= PROPERTY_UNITS
 
+    @property
+    def verdict(self) -> str:
+        """yes, almost, or no."""
+        return "yes" if self.exact else "almost" if self else "no"
+
     def __str__(self) -> str:
         if self.exact:
             return "exactly"
         return f"within {self.units} units of 2^-62" if self else "no"
+
+    def __repr__(self) -> str:
+        """<yes, exactly>, <almost, within 5 units of 2^-62>, or <no, off by 0.141>."""
+        return f"<{self.verdict}, {self if self else f'off by {self.units / TOTAL:.3g}'}>"
+
+    def _repr_html_(self) -> str:
+        return f"<b>{self.verdict}</b>, {repr(self)[1:-1].partition(', ')[2]}"
 
 
 @dataclass(frozen=True)
@@ -202,6 +217,22 @@ class Mechanism:
 
         return card(self)
 
+    def plot(self) -> "Figure":
+        """The heatmap as a figure (extra `figures`): true answers across, reports up."""
+        from inbounds.report.figures import heatmaps
+
+        return heatmaps([self])
+
+    def to_pandas(self) -> Any:
+        """The probabilities as a pandas frame: a row for each report, a column for each true answer."""
+        frame = pandas_frame(dict(zip(map(str, bayes.answer_values(self.query).tolist()), self.matrix.T, strict=True)))
+        return frame.set_axis(self.query.reported.tolist(), axis="index").rename_axis("report")
+
+    def to_polars(self) -> Any:
+        """The probabilities as a Polars frame: a row for each report (column "report"), a column for each answer."""
+        columns = zip(map(str, bayes.answer_values(self.query).tolist()), self.matrix.T, strict=True)
+        return polars_frame({"report": self.query.reported.tolist(), **dict(columns)})
+
     @property
     def claimed(self) -> tuple[str, ...]:
         """What the mechanism's passport says and no reader has checked, sentence by sentence."""
@@ -221,6 +252,7 @@ class Mechanism:
         return str(passport.passport(self)["sha256"])
 
 
+@used_like("ib.certify(matrix, ib.count(20), epsilon=0.5)")
 def certify(
     matrix: ArrayLike, query: Query, epsilon: Number, *, tolerance: float = TOLERANCE, origin: Origin | None = None
 ) -> Mechanism:
@@ -265,7 +297,7 @@ def near(matrix: Floats, query: Query, epsilon: Fraction, *, even: bool = False)
 
 def _proposed(matrix: ArrayLike, query: Query) -> Floats:
     """The matrix as floats, with the right shape, finite, non-negative, columns summing to one."""
-    refuse_beyond_limit(as_query(query))
+    refuse_beyond_limit(as_query(query, matrix=matrix))
     floats = np.asarray(matrix, dtype=np.float64)
     if floats.shape != query.shape:
         raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {floats.shape}")

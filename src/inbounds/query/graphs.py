@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from inbounds.errors import used_like
 from inbounds.numbers import Floats, Number, exact, whole
 from inbounds.query.cells import Cells
 from inbounds.query.neighbours import Graph
@@ -109,6 +110,7 @@ def tree(parents: Mapping[str, Any]) -> Query:
     return Query("tree", found.answers, found.outputs, found.neighbours, labels=found.labels)
 
 
+@used_like("ib.pair_of_counts(5, 5)")
 def pair_of_counts(first: int, second: int, *, exclusive: bool = False) -> Query:
     """Two counts at once, 0..first and 0..second: one person changes each of them by at most one.
 
@@ -124,6 +126,7 @@ def pair_of_counts(first: int, second: int, *, exclusive: bool = False) -> Query
     return _moved("pair of counts", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
 
 
+@used_like("ib.histogram_of(10, 3)")
 def histogram_of(people: int, bins: int) -> Query:
     """How many of `people` people are in each of `bins` bins, all at once: the counts sum to the number of people.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from inbounds.errors import used_like
 from inbounds.numbers import Ints, Number, exact, whole
 from inbounds.query.cells import Cells, bounds
 from inbounds.query.neighbours import Everyone
@@ -135,6 +136,7 @@ class Quantile:
         return named.get(self.at, f"{self.at}-quantile")
 
 
+@used_like("ib.quantile(0.9, 0, 100, size=30)")
 def quantile(
     at: Number,
     low: Number,
@@ -180,6 +182,7 @@ def quantile(
     )
 
 
+@used_like("ib.median(1, 5, size=25)")
 def median(low: Number, high: Number, **facts: Any) -> Quantile:
     """The lower median: `quantile` at 1/2, with the same facts.
 

@@ -326,8 +326,15 @@ class Query:
         return f"<{self.kind}: {what}{extra}; neighbours: {self.neighbours}>"
 
 
-def as_query(query: object) -> Query:
-    """The query itself; anything else is refused in words that say how one is made."""
+def as_query(query: object, **others: object) -> Query:
+    """The query itself; anything else is refused in words that say how one is made.
+
+    others: arguments beside it, by name, one of which may have changed places with it.
+    """
     if not isinstance(query, Query):
-        raise TypeError(f"query must be a question such as ib.count(20) or ib.mean(10, 1, 5), got {query!r:.60}")
+        swapped = [name for name, other in others.items() if isinstance(other, Query)]
+        way_out = f"; {swapped[0]} holds one, so the two are swapped" if swapped else ""
+        raise TypeError(
+            f"query must be a question such as ib.count(20) or ib.mean(10, 1, 5), got {query!r:.60}{way_out}"
+        )
     return query

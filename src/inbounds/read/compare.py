@@ -6,17 +6,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inbounds.catalog.registry import REGISTRY, Family, families
-from inbounds.errors import InboundsError, TooLarge, meant
-from inbounds.extras import library
+from inbounds.errors import InboundsError, TooLarge, meant, used_like
+from inbounds.extras import pandas_frame, polars_frame
 from inbounds.loss import Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Graph, Query
+from inbounds.query import Graph, Query, as_query
 from inbounds.read.latex import latex_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "CODES",
@@ -42,6 +45,9 @@ TIE = 1e-9
 
 NOTHING = 1e-12
 """Measures below this are rounding errors of zero."""
+
+MOST_DRAWN = 8
+"""Mechanisms in one picture: those with the least loss."""
 
 CODES = {
     "row_honest": "RH",
@@ -125,11 +131,11 @@ class Comparison:
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame, one row per mechanism."""
-        return library("pandas", "frames").DataFrame(self.records())
+        return pandas_frame(self.records())
 
     def to_polars(self) -> Any:
         """A Polars DataFrame, one row per mechanism."""
-        return library("polars", "frames").DataFrame(self.records())
+        return polars_frame(self.records())
 
     def to_csv(self) -> str:
         """CSV with a line of column names; floats keep every digit, what was not computed stays empty."""
@@ -174,6 +180,19 @@ class Comparison:
             for line in table
         )
 
+    def __repr__(self) -> str:
+        query, best = self.rows[0].mechanism.query, ", ".join(self.best())
+        return f"<Comparison of {len(self.rows)} mechanisms for {query!r}; least {self.losses[0]} loss: {best}>"
+
+    def plot(self) -> "Figure":
+        """Expected loss for every true answer (extra `figures`); of labels, the heatmaps of the best."""
+        from inbounds.report.figures import error_per_answer, heatmaps
+
+        rows = self.sorted().rows[:MOST_DRAWN]
+        if rows[0].mechanism.query.ordered:
+            return error_per_answer({row.name: row.mechanism for row in rows})
+        return heatmaps([row.mechanism for row in rows[:3]], [row.name for row in rows[:3]])
+
     def _repr_html_(self) -> str:
         from inbounds.report.html import comparison_table
 
@@ -186,6 +205,7 @@ class Comparison:
         return column
 
 
+@used_like("ib.compare(ib.count(20), epsilon=0.5)")
 def compare(
     what: Query | Sequence[Mechanism] | Mapping[str, Mechanism],
     epsilon: Number | None = None,
@@ -206,6 +226,8 @@ def compare(
     ('optimal', 'variant_1')
     """
     left_out: dict[str, str] = {}
+    if not isinstance(what, Query | Mapping | Iterable):
+        as_query(what, epsilon=epsilon)
     if isinstance(what, Query):
         if epsilon is None:
             raise ValueError("epsilon must be given to compare all mechanisms that fit a query")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from inbounds.catalog.registry import Family, families
-from inbounds.errors import Infeasible, meant
+from inbounds.errors import Infeasible, meant, used_like
 from inbounds.loss import Loss, LossLike, Prior, Restriction, as_loss, off_by_more_than
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import EPSILON_RANGE, Number, as_epsilon, exact
@@ -125,6 +125,7 @@ class Kept:
 # --- the smallest epsilon ---------------------------------------------------------------------------------
 
 
+@used_like("ib.epsilon_for(ib.count(20), ib.promise.within(2, 0.9))")
 def epsilon_for(
     query: Query, promise: Promise, family: str | Family = "optimal", *, subject_to: Sequence[Restriction] = ()
 ) -> Kept:
@@ -142,7 +143,7 @@ def epsilon_for(
     >>> print(kept)
     epsilon 1.3863: within ±1 with probability 0.9 for every true answer, by truncated_geometric
     """
-    search = _Search(as_query(query), promise, _family(family, promise, subject_to))
+    search = _Search(as_query(query, promise=promise), promise, _family(family, promise, subject_to))
     low, high = _bracket(search)
     found = search.smallest(low, high)
     if family != "optimal":

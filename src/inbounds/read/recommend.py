@@ -3,14 +3,18 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from inbounds.errors import used_like
 from inbounds.loss import AtMost, LossLike, Prior, as_loss
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number
 from inbounds.properties import listed
 from inbounds.query import Query, as_query
 from inbounds.read.compare import TIE, Comparison, Row, compare, fitting, usual
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -25,11 +29,25 @@ class Recommendation:
     def __str__(self) -> str:
         return self.reason
 
+    def __repr__(self) -> str:
+        return f"<Recommendation: {self.reason}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the reason over the mechanism."""
+        from inbounds.report.html import recommendation_card
+
+        return recommendation_card(self.reason, self.mechanism)
+
+    def plot(self) -> "Figure":
+        """The heatmap of what is recommended (extra `figures`)."""
+        return self.mechanism.plot()
+
     def to_json(self) -> dict[str, str]:
         """Plain JSON values."""
         return {"mechanism": self.name, "reason": self.reason}
 
 
+@used_like("ib.recommend(ib.count(20), 0.5, needs=['fair'])")
 def recommend(
     query: Query,
     epsilon: Number,
@@ -51,7 +69,7 @@ def recommend(
     """
     from inbounds.design.optimal import optimal
 
-    asked = listed(needs, ordered=as_query(query).ordered)
+    asked = listed(needs, ordered=as_query(query, epsilon=epsilon).ordered)
     chosen = as_loss(loss) if loss is not None else as_loss(usual(query)[0])
     made, left_out = fitting(query, epsilon, chosen)
     limits = tuple(subject_to)

@@ -17,6 +17,7 @@ from inbounds.query import Query, on_map
 from inbounds.query.places import map_axes
 from inbounds.read.compare import OPTIMUM, Family, by_short_name, families_named
 from inbounds.report.layout import thinned
+from inbounds.report.plots import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,6 +154,33 @@ def _with_borders(places: Floats) -> list[float]:
     """The outer borders of cells around evenly spaced places."""
     half = (places[1] - places[0]) / 2 if len(places) > 1 else 0.5
     return [float(places[0] - half), float(places[-1] + half)]
+
+
+def shares(names: Sequence[str], values: Floats) -> "Figure":
+    """A distribution as bars."""
+    figure = blank_figure(6.4, 3.6)
+    axis = figure.subplots()
+    axis.bar(range(len(names)), values, color="#9DB8CF", edgecolor="#08306B", width=0.9)
+    _name_ticks(axis.set_xticks, names)
+    axis.set(xlabel="true answer", ylabel="share")
+    return plain(figure)
+
+
+def dots(panels: Sequence[tuple[str, Sequence[Interval], str]]) -> "Figure":
+    """Published numbers as dots within lines: a panel for each column, with what its lines mean."""
+    if not panels:
+        raise ValueError("dots needs at least one column of numbers")
+    figure = blank_figure(4.2 * len(panels) + 0.6, 1.2 + 0.24 * max(len(rows) for _, rows, _ in panels))
+    for axis, (column, rows, meaning) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        places = range(len(rows))
+        axis.hlines(places, [row.low for row in rows], [row.high for row in rows], color="#08306B", lw=1.6)
+        axis.plot([row.value for row in rows], places, "o", color="#D55E00", markersize=5)
+        axis.set_yticks(places, [row.name for row in rows])
+        axis.invert_yaxis()
+        axis.set(xlabel=column)
+        axis.set_title(fill(meaning, 44), fontsize=8)
+        axis.grid(axis="x", alpha=0.3)
+    return plain(figure)
 
 
 MOST_LABELS = 30

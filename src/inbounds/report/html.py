@@ -15,7 +15,7 @@ from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import decimal
 from inbounds.read.compare import Comparison, Row, shown, usual
-from inbounds.report import plots, svg, words
+from inbounds.report import notebook, plots, svg, words
 from inbounds.report.layout import Cell, rendered, thinned
 from inbounds.report.maps import map_picture
 
@@ -55,6 +55,11 @@ def card(mechanism: Mechanism) -> str:
         "size": f"{outputs} × {answers}",
     }
     return rendered("card.html", values)
+
+
+def recommendation_card(reason: str, mechanism: Mechanism) -> str:
+    """What a notebook shows for a recommendation: why, and the mechanism."""
+    return notebook.shown(reason) + card(mechanism)
 
 
 def comparison_table(comparison: Comparison) -> str:

@@ -1,12 +1,17 @@
 """Tables and heatmaps for the terminal."""
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from rich.table import Table
 from rich.text import Text
 
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.bayes import answer_values
 from inbounds.numbers import Floats
 from inbounds.read.compare import Comparison
+from inbounds.report.svg import colour
 
 WIDEST = 41
 """Matrices with more answers than this are not drawn in the terminal."""
@@ -14,34 +19,69 @@ WIDEST = 41
 NUMBER_WIDTH = 11
 """Characters for one column of numbers."""
 
-SHADES = " ░▒▓█"
-RAMP = ("#f7fbff", "#d6e6f4", "#abd0e6", "#6aaed6", "#3787c0", "#105ba4", "#08306b")
-"""Light to dark blue: readable with any colour vision, and as greys."""
+NUMBERS_UP_TO, WIDE_CELLS_UP_TO = 11, 30
+"""Answers up to which cells hold their numbers, and up to which they are two characters wide."""
+
+SHADES = " ·░▒▓█"
+"""Nothing for zero alone; above it equal steps up to the largest probability."""
 
 
-def heatmap(mechanism: Mechanism, title: str = "") -> Table | Text:
-    """P[output, answer] as shaded cells, true answers across, reported values down."""
+def heatmap(mechanism: Mechanism, title: str = "") -> Text:
+    """P[output, answer] as on the pages: true answers across, published values up, with axes and a scale."""
     outputs, answers = mechanism.query.shape
     if max(outputs, answers) > WIDEST:
         return Text(f"({outputs} × {answers}: too large to draw here)", style="dim")
-    matrix = mechanism.matrix
-    small = answers <= 11
-    table = Table(title=title or None, box=None, padding=(0, 0 if not small else 1), title_justify="left")
-    table.add_column("report", justify="right", style="dim")
-    spoken = [str(v) for v in (mechanism.query.labels or mechanism.query.answers)]
-    for answer in spoken:
-        table.add_column(answer if small else "", justify="right", style="dim")
-    for i, row in enumerate(matrix):
-        label = str(mechanism.query.reported[i])
-        table.add_row(label, *(_cell(p, matrix.max(), small) for p in row))
-    return table
+    matrix, names = mechanism.matrix, [_value(v) for v in answer_values(mechanism.query).tolist()]
+    reports = [_value(v) for v in mechanism.query.reported.tolist()]
+    top, left = float(matrix.max()), max(map(len, reports)) + 1
+    width = 7 if answers <= NUMBERS_UP_TO else 2 if answers <= WIDE_CELLS_UP_TO else 1
+    lines = [Text(title)] if title else []
+    lines.append(Text("published", style="dim"))
+    for i in reversed(range(outputs)):
+        lines.append(Text.assemble((f"{reports[i]:>{left}} ", "dim"), *_row(matrix[i], top, width)))
+    below = (_ticks(names, width), "true answer")
+    lines += [Text(" " * (left + 1) + text, style="dim") for text in below]
+    lines.append(Text(scale(top, numbers=width == 7), style="dim"))
+    return Text("\n", no_wrap=True).join(lines)
 
 
-def _cell(probability: float, top: float, number: bool) -> Text:
-    level = min(len(RAMP) - 1, int(probability / top * len(RAMP)))
-    ink = "black" if level < 4 else "white"
-    text = f" {probability:.3f} " if number else SHADES[min(4, int(probability / top * 5))] * 2
-    return Text(text, style=f"{ink} on {RAMP[level]}" if number else f"{RAMP[max(level, 2)]}")
+def _row(row: Floats, top: float, width: int) -> list[tuple[str, str]]:
+    if width == 7:
+        return [(f" {p:.3f} ", f"{'white' if p > 0.3 * top else 'black'} on {colour(p / top)}") for p in row.tolist()]
+    return [(shade(p, top) * width, "") for p in row.tolist()]
+
+
+def shade(probability: float, top: float) -> str:
+    """A cell without its number; a blank is a zero.
+
+    >>> [shade(p, 0.5) for p in (0.0, 0.01, 0.15, 0.5)]
+    [' ', '·', '░', '█']
+    """
+    steps = len(SHADES) - 1
+    return SHADES[min(steps, math.ceil(steps * probability / top * (1 - 1e-12)))]
+
+
+def scale(top: float, *, numbers: bool) -> str:
+    """What the shades mean."""
+    if numbers:
+        return f"probability of the published value, darker up to {top:.3g}"
+    steps = len(SHADES) - 1
+    each = "  ".join(f"{SHADES[k]} ≤ {top * k / steps:.3g}" for k in range(1, steps + 1))
+    return f"probability: blank 0  {each}"
+
+
+def _ticks(names: Sequence[str], width: int) -> str:
+    """Names under their columns, as many as have room."""
+    line = ""
+    for j, name in enumerate(names):
+        start = j * width + max(0, width - len(name)) // 2
+        if start >= len(line) + bool(line):
+            line = line.ljust(start) + name
+    return line
+
+
+def _value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def properties(mechanism: Mechanism) -> Table:

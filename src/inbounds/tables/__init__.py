@@ -6,18 +6,23 @@ Nothing is read from the data before the plan, the schema and every mechanism ar
 data decides what happens afterwards: every declared group is answered, in declared order.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 
+from inbounds.errors import used_like
+from inbounds.extras import library
 from inbounds.files import write_text
+from inbounds.report.notebook import SHOWN_ROWS, text_table
 from inbounds.tables.answer import Answers, Asked, Designed, Mechanisms, answers, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
+from inbounds.tables.csvw import metadata, metadata_path
 from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
 from inbounds.tables.engine import Opened, Truths, open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
@@ -36,6 +41,9 @@ from inbounds.tables.totals import totals
 from inbounds.tables.worth import NoBetter, check_worth, no_better
 from inbounds.tables.write import check_report, check_target, record_path, same_release
 from inbounds.tables.write import write as written
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "AggregationFailed",
@@ -65,7 +73,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Release:
-    """A released table and its record. `table` is a PyArrow table: `.table.to_pandas()` for a frame.
+    """A released table and its record. `table` is a PyArrow table; `frame` is of the kind that was released from.
 
     mechanisms: what each number was drawn by, for every statistic's name and group size.
     stored: the table is that of an earlier release with the same plan and edition, and cost nothing now.
@@ -86,6 +94,39 @@ class Release:
         rows = f"{self.table.num_rows} rows, epsilon {number(self.plan.spent)}"
         return f"Release({where}, {rows}, {booked}{again})"
 
+    @property
+    def frame(self) -> Any:
+        """The table as the kind of frame that was given: pandas for pandas, Polars for Polars, else PyArrow."""
+        given = type(self.plan.source.frame).__module__.partition(".")[0]
+        return self.to_pandas() if given == "pandas" else self.to_polars() if given == "polars" else self.table
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas frame."""
+        library("pandas", "frames")
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """The table as a Polars frame."""
+        return library("polars", "frames").from_arrow(self.table)
+
+    def plot(self) -> "Figure":
+        """Published numbers as dots with their intervals or expected errors (extra `figures`)."""
+        from inbounds.tables.pictures import figure
+
+        return figure(self.record, self.table)
+
+    def __str__(self) -> str:
+        """The first rows, and what they cost."""
+        head, rows = self.table.column_names, self.table.slice(0, SHOWN_ROWS).to_pylist()
+        cut = f"\n{SHOWN_ROWS} of {self.table.num_rows} rows" if self.table.num_rows > SHOWN_ROWS else ""
+        return f"{text_table(head, [list(row.values()) for row in rows])}{cut}\n\n{self!r}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the promise and the table."""
+        from inbounds.tables.report import notebook_view
+
+        return notebook_view(self.record, self.table, repr(self))
+
     def write(self, path: str | PathLike[str], *, overwrite: bool = False) -> "Release":
         """Write the table (.csv, .parquet or .json) with its record beside it, both or neither.
 
@@ -94,6 +135,15 @@ class Release:
         inputs = self.plan.inputs
         full = written(self.table, self.record, Path(path), overwrite=overwrite, inputs=inputs)
         return replace(self, record=full, path=Path(path))
+
+    def write_metadata(self, *, overwrite: bool = False) -> Path:
+        """Write `<table>.csv-metadata.json` beside the CSV file: columns, epsilon, expected errors, digests (CSVW)."""
+        if self.path is None or self.path.suffix.lower() != ".csv":
+            raise ValueError(f"path must be a CSV file that was written, got {self.path}; write it first")
+        target = metadata_path(self.path)
+        check_report(target, overwrite=overwrite, inputs=(*self.plan.inputs, *_own(self.path)))
+        write_text(target, json.dumps(metadata(self.record, self.table), indent=1, ensure_ascii=False) + "\n")
+        return target
 
     def report(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write one HTML page for the auditor: promise, account, expected errors, the table, digests."""
@@ -140,6 +190,7 @@ class Preview:
         return {**self.record, "expected_error_by_size": errors}
 
 
+@used_like("ib.release('plan.toml'), or ib.release(plan, frame)")
 def release(
     plan: PlanLike,
     frame: Any = None,
@@ -190,7 +241,7 @@ def release(
     elif mechanisms is not None:
         designed = _designed(wanted, cache, mechanisms, progress)
     if not kept.drawn:
-        warn(f"the stored table of {kept.record['time']} is returned, at no cost; {ANEW}", StoredTable, stacklevel=2)
+        warn(f"the stored table of {kept.record['time']} is returned, at no cost; {ANEW}", StoredTable, stacklevel=3)
     made = {} if designed is None else mechanisms_of(designed)
     result = Release(wanted, kept.table, kept.record, mechanisms=made, stored=not kept.drawn)
     if target is None or (result.stored and same_release(kept.record, target)):
@@ -256,6 +307,7 @@ def drawn(
     return Drawn(booking.keep(arrow(found.columns), record), ready)
 
 
+@used_like("ib.release.preview('plan.toml')")
 def preview(
     plan: PlanLike,
     frame: Any = None,

@@ -3,15 +3,22 @@
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from inbounds.mechanism.spelling import read_query
 from inbounds.numbers import decimal
 from inbounds.report.plots import MOST_ROWS, Interval, intervals
 from inbounds.tables.forms import RecordForm, StatisticForm
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 MOST_PLOTS = 12
 """Columns that are drawn; the table holds all of them."""
+
+MOST_PANELS = 4
+"""Columns that are drawn beside each other in a figure."""
 
 OF_ONE_COLUMN = frozenset({"mean", "min", "max", "median", "quantile"})
 """Kinds whose numbers lie between the bounds of their column."""
@@ -22,19 +29,29 @@ TWO_ERRORS = 2
 
 def dot_plots(record: RecordForm, table: Any) -> list[dict[str, str]]:
     """One plot for every published column of numbers, with what its lines mean; the first groups of many."""
-    keys = _keys(record, table)
     found = []
+    for column, rows, meaning in islice(_plotted(record, table), MOST_PLOTS):
+        found.append({"picture": intervals(rows, column, ""), "meaning": meaning})
+    return found
+
+
+def figure(record: RecordForm, table: Any) -> "Figure":
+    """As `dot_plots`, one figure for all (extra `figures`)."""
+    from inbounds.report.figures import dots
+
+    return dots(list(islice(_plotted(record, table), MOST_PANELS)))
+
+
+def _plotted(record: RecordForm, table: Any) -> Iterator[tuple[str, list[Interval], str]]:
+    """Every published column of numbers, its first groups as intervals, and what those mean."""
+    keys = _keys(record, table)
     for statistic, column in _columns(record, table):
         values = table[column].slice(0, MOST_ROWS).to_pylist()
         ends = _ends(record, statistic, column, table)
-        if ends is None or not all(isinstance(value, int | float) for value in values):
-            continue
-        lows, highs, meaning = ends
-        rows = [
-            Interval(*row) for row in zip(keys, map(float, lows), map(float, values), map(float, highs), strict=True)
-        ]
-        found.append({"picture": intervals(rows, column, ""), "meaning": meaning})
-    return found[:MOST_PLOTS]
+        if ends is not None and all(isinstance(value, int | float) for value in values):
+            lows, highs, meaning = ends
+            rows = zip(keys, map(float, lows), map(float, values), map(float, highs), strict=True)
+            yield column, [Interval(*row) for row in rows], meaning
 
 
 def total_plot(sums: Sequence[tuple[str, float, float]]) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 from inbounds.report import svg
 from inbounds.report.layout import codes, rendered, thinned
+from inbounds.report.notebook import shown
 from inbounds.tables.booking import standing
 from inbounds.tables.forms import AccountForm, MechanismForm, RecordForm
 from inbounds.tables.pictures import dot_plots, total_plot
@@ -51,6 +52,14 @@ def page(record: RecordForm, released: Any = None) -> str:
         "versions": ", ".join(f"{name} {value}" for name, value in record["versions"].items()),
     }
     return rendered("release.html", shown)
+
+
+def notebook_view(record: RecordForm, released: Any, facts: str) -> str:
+    """What a notebook shows of a release: how much it promises, the table, and the errors that all rows share."""
+    found = _released(released, record["account"])
+    same = [f"{name} {value} in every row" for name, value in found["constant"]]
+    title = f"A private table at epsilon {record['epsilon']['spent']}: {found['count']} rows"
+    return shown(title, head=found["head"], rows=found["rows"], notes=[*same, record["statement"], facts])
 
 
 def _totals(record: RecordForm, released: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """An estimate: a number read from private reports, with the interval that it is known within."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -59,10 +58,3 @@ class Estimate:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.value:.4g} ({100 * self.level:.3g} % interval {self.lower:.4g} to {self.upper:.4g})"
-
-
-def frame_of(rows: Sequence[dict[str, Any]]) -> Any:
-    """Rows as a pandas DataFrame."""
-    from inbounds.extras import library
-
-    return library("pandas", "frames").DataFrame(list(rows))

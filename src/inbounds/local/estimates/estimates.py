@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from inbounds.extras import pandas_frame
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.bounded import bounded, two_sided
-from inbounds.local.estimates.estimate import Estimate, frame_of
+from inbounds.local.estimates.estimate import Estimate
 from inbounds.local.estimates.readings import AffineReading, affine, reading
 from inbounds.local.estimates.resampling import Resampled, resampled
 from inbounds.local.reconstruct import Reconstruction
@@ -132,7 +133,7 @@ class Estimates:
 
     def to_pandas(self) -> Any:
         """`rows` as a pandas DataFrame."""
-        return frame_of(self.rows())
+        return pandas_frame(self.rows())
 
     def plot(self) -> "Figure":
         """The shares with their intervals (extra `figures`)."""

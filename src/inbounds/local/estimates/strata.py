@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
+from inbounds.extras import pandas_frame
 from inbounds.local.collector import Collector
-from inbounds.local.estimates.estimate import Estimate, frame_of
+from inbounds.local.estimates.estimate import Estimate
 from inbounds.local.estimates.estimates import Estimates, query_of, reconstruction_of
 from inbounds.local.reconstruct import Reconstruction
 from inbounds.local.strata import Strata
@@ -42,7 +43,7 @@ class StrataEstimates(Mapping[Any, Estimates]):
 
     def to_pandas(self, what: Callable[[Estimates], Estimate] | None = None) -> Any:
         """`rows` as a pandas DataFrame."""
-        return frame_of(self.rows(what))
+        return pandas_frame(self.rows(what))
 
     def plot(self) -> "Figure":
         """The shares of all strata with their intervals (extra `figures`)."""

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.errors import NotConverged
+from inbounds.errors import NotConverged, used_like
+from inbounds.extras import pandas_frame, polars_frame
 from inbounds.local.reconstruct import ibu, uncertainty
 from inbounds.local.reconstruct.channel import Geometric, Merged
 from inbounds.local.reconstruct.convolved import Convolved
@@ -20,7 +21,14 @@ from inbounds.local.reconstruct.shrinkage import shrunk
 from inbounds.local.reconstruct.stopping import held_out_steps, whole_counts
 from inbounds.local.reconstruct.uncertainty import Intervals
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.bayes import answer_values
 from inbounds.numbers import Floats
+from inbounds.report import svg
+from inbounds.report.layout import thinned
+from inbounds.report.notebook import SHOWN_ROWS, cell_text, shown, text_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Method = Literal["ibu", "held-out", "shrunk", "inverse", "least-squares"]
 Acceleration = Literal["newton", "squarem", "none"]
@@ -30,6 +38,9 @@ LIMIT = 200_000
 
 WARM_UP = 20
 """Plain updates before the first Newton step: they find the region, Newton steps find the point."""
+
+MOST_BARS = 200
+"""Answers that are drawn as bars in a notebook."""
 
 KEPT_MAXIMUM = "the maximum of the likelihood, which explains held-out reports at least as well as fewer updates"
 
@@ -96,6 +107,47 @@ class Reconstruction:
         """The distribution that the same method and stopping give for other counts of the same outputs."""
         return again(self, counts)
 
+    @property
+    def answers(self) -> list[Any]:
+        """The true values in their order, as the query calls them; positions where a plain matrix was given."""
+        query = self.problem.query
+        return list(range(len(self.distribution))) if query is None else answer_values(query).tolist()
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Every answer with its share."""
+        return {"answer": self.answers, "share": self.distribution.tolist()}
+
+    def to_pandas(self) -> Any:
+        """A pandas frame with a row for each answer and its share."""
+        return pandas_frame(self.columns())
+
+    def to_polars(self) -> Any:
+        """A Polars frame with a row for each answer and its share."""
+        return polars_frame(self.columns())
+
+    def plot(self) -> "Figure":
+        """The distribution as bars (extra `figures`)."""
+        from inbounds.report.figures import shares
+
+        return shares([cell_text(answer) for answer in self.answers], self.distribution)
+
+    def __str__(self) -> str:
+        """What it is, and the largest shares."""
+        order = np.argsort(-self.distribution, kind="stable")[:SHOWN_ROWS]
+        rows = [[self.answers[k], f"{100 * self.distribution[k]:.2f} %"] for k in sorted(order.tolist())]
+        return f"{self!r}\n{text_table(['answer', 'share'], rows)}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the distribution as bars, and what is proved about it."""
+        names = [cell_text(answer) for answer in self.answers]
+        drawn = thinned(len(names), MOST_BARS)
+        pictures = [svg.bars(self.distribution, names, "true answer", "share")] if len(drawn) == len(names) else []
+        notes = [f"{self.method}, {self.iterations} steps, residual {self.residual:.2g}", self.choice]
+        notes += [] if self.converged else ["The iteration was stopped before it converged."]
+        title = f"The distribution of {len(names)} answers behind {self.reports:.12g} reports"
+        rows = [[names[k], f"{100 * self.distribution[k]:.2f} %"] for k in drawn]
+        return shown(title, pictures=pictures, head=["answer", "share"], rows=rows, notes=filter(None, notes))
+
     def __repr__(self) -> str:
         state = "" if self.converged else "not converged, "
         return (
@@ -104,6 +156,7 @@ class Reconstruction:
         )
 
 
+@used_like("ib.reconstruct(reports, mechanism)")
 def reconstruct(
     reports: Any,
     mechanism: Mechanism | ArrayLike | None = None,
@@ -141,6 +194,8 @@ def reconstruct(
     >>> reconstruct([600, 400], m).distribution.round(3).tolist()
     [0.7, 0.3]
     """
+    if isinstance(reports, Mechanism):
+        raise TypeError("reports must be reports, their counts or a Collector, got a Mechanism; it comes after them")
     told = method or ("ibu" if acceleration or iterations or start is not None else None)
     _check_options(told or "ibu", acceleration, tolerance, iterations)
     problem = ReconstructionProblem.of(reports, mechanism, start, given)

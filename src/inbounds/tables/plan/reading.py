@@ -54,6 +54,9 @@ def as_plan(plan: PlanLike, frame: Any = None, person: str | None = None) -> Pla
         return replace(plan, source=Source(frame=frame), reads=reads) if frame is not None else plan
     if isinstance(plan, Mapping):
         return replace(plan_from(plan, frame=frame), reads=named_source(plan, Path()))
+    if not isinstance(plan, str | os.PathLike):
+        kind = type(plan).__name__
+        raise TypeError(f"plan must be a Plan, a TOML file or the values of one, got {kind}; the frame comes after it")
     return read_plan(plan, frame=frame)
 
 

@@ -1,0 +1,30 @@
+"""The code of the page for R, where R is."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[1] / "docs" / "r.md"
+BLOCKS = re.findall(r"```r\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+
+
+def test_the_page_has_both_ways():
+    assert len(BLOCKS) == 2
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=["reticulate", "command line"])
+def test_the_code_runs_under_r(block, tmp_path):
+    rscript = shutil.which("Rscript")
+    if rscript is None:
+        pytest.skip("R is not installed here: Rscript is not on the path")
+    needs = "library(reticulate)" in block
+    if needs and subprocess.run([rscript, "-e", "library(reticulate)"], capture_output=True, check=False).returncode:
+        pytest.skip("reticulate is not installed in this R")
+    (tmp_path / "page.R").write_text(block, encoding="utf-8")
+    found = {"RETICULATE_PYTHON": sys.executable, "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"}
+    done = subprocess.run([rscript, "page.R"], cwd=tmp_path, env=found, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
