@@ -1,7 +1,7 @@
 """The notebooks of the gallery: run, and what they show written into them. `python docs/notebooks.py [NAME …]`
 
-A cell's last line, if it is an expression, is shown as a notebook shows it: figures as PNG, frames as tables, the rest as
-text. A cell that draws with operating-system entropy, and whose output so differs from run to run, is tagged `drawn`.
+A cell's last line, if it is an expression, is shown as a notebook shows it: figures as PNG, frames as tables, the rest
+as text. A cell that draws with operating-system entropy, and whose output so differs from run to run, is tagged `drawn`.
 Nothing but the package and what it is used with is needed: no kernel, no server.
 """
 
@@ -54,8 +54,8 @@ def _shown(code: str, place: str, scope: dict[str, Any]) -> list[dict[str, Any]]
     body = ast.parse(code, place).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) and not code.rstrip().endswith(";") else None
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(ast.Module(body, []), place, "exec"), scope)
-        value = None if last is None else eval(compile(ast.Expression(last.value), place, "eval"), scope)  # type: ignore[attr-defined]
+        exec(compile(ast.Module(body, []), place, "exec"), scope)  # noqa: S102 - the notebooks are ours
+        value = None if last is None else eval(compile(ast.Expression(last.value), place, "eval"), scope)  # noqa: S307
     text = printed.getvalue()
     stream = [{"name": "stdout", "output_type": "stream", "text": text.splitlines(keepends=True)}] if text else []
     return stream + ([] if value is None else [_result(value)])

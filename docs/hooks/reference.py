@@ -1,16 +1,18 @@
 """For the site: a page for every object, under the name that people import; and the version in the header.
 
-What `inbounds.__all__` names gets a page in the section of its module. Objects one meets without importing them, such as
-what a call returns, are listed in `MORE`.
+What `inbounds.__all__` names gets a page in the section of its module. Objects one meets without importing them, such
+as what a call returns, are listed in `MORE`.
 """
 
+import importlib
 import inspect
 import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import inbounds as ib
 from mkdocs.structure.files import File, Files
+
+import inbounds as ib
 
 SECTIONS = {
     "Queries": ("inbounds.query",),
@@ -70,8 +72,6 @@ def documented() -> list[Documented]:
 
 
 def _found(path: str) -> Any:
-    import importlib
-
     try:
         return importlib.import_module(f"inbounds.{path}")
     except ModuleNotFoundError:
