@@ -95,6 +95,7 @@ def test_what_needs_a_map_or_a_graph_says_so():
 
 def test_compare_ranks_what_serves_a_map():
     found = ib.compare(ib.grid(3, 3), 1)
-    assert {row.name for row in found.rows} >= {"variant_1", "metric_geometric", "planar_laplace", "exponential"}
+    wanted = {"optimal", "variant_1", "metric_geometric", "planar_laplace", "exponential"}
+    assert {row.name for row in found.rows} >= wanted
     best = min(found.rows, key=lambda row: row.values["distance"])
-    assert best.name == "variant_1"
+    assert best.name in ("optimal", "variant_1")  # they are one where no property binds

@@ -10,7 +10,7 @@ from graphs.cases import random_graph, random_tree
 from graphs.test_graph_optimal import full_program
 from inbounds.design.graphs import interior, route
 from inbounds.design.graphs.columns import GraphPart, generate
-from inbounds.design.graphs.factors import Blocks, Branches, EdgePairs
+from inbounds.design.graphs.factors import BlockBand, Branches, EdgePairs
 from inbounds.design.graphs.network import FAR, parts
 from inbounds.design.problem import Edges
 
@@ -47,7 +47,7 @@ def test_factors_solve_every_system_and_sum_up_their_inverses(seed):
     right, scale = rng.normal(size=diagonal.shape), rng.uniform(0.5, 2, diagonal.shape)
     expected = np.array([np.linalg.solve(a, b) for a, b in zip(A, right, strict=True)])
     inverses = sum(np.linalg.inv(a) * np.outer(s, s) for a, s in zip(A, scale, strict=True))
-    for kind in (Branches, Blocks) if network.is_tree else (Blocks,):
+    for kind in (Branches, BlockBand) if network.is_tree else (BlockBand,):
         factors = kind.of(pairs, diagonal, beside)
         assert factors.solve(right) == pytest.approx(expected, rel=1e-8, abs=1e-10)
         assert factors.inverses(scale) == pytest.approx(inverses, rel=1e-8, abs=1e-10)

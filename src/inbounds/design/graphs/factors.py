@@ -1,7 +1,7 @@
 """Many linear systems with the same graph, factored at once: one for every output of an interior point.
 
 Each matrix A_i has an entry for every answer and for every two answers that share an edge. `Branches` eliminates a
-tree from its leaves; `Blocks` anything else, as a band of blocks in an order that keeps it narrow (Cuthill and McKee
+tree from its leaves; `BlockBand` anything else, as a band of blocks in an order that keeps it narrow (Cuthill and McKee
 1969). Both solve A_i y = right for all i, and sum up all inverses without holding any of them.
 """
 
@@ -88,7 +88,7 @@ class Branches:
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class BlockBand:
     """A band of blocks: left[k] = pivot[k]^-1 A[k, k+1], inverted[k] = pivot[k]^-1, for blocks k in turn."""
 
     place: Ints
@@ -97,7 +97,7 @@ class Blocks:
     width: int = field(default=0)
 
     @classmethod
-    def of(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "Blocks":
+    def of(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "BlockBand":
         m, n = diagonal.shape
         ends = np.r_[pairs.first, pairs.second], np.r_[pairs.second, pairs.first]
         joined = csr_array((np.ones(2 * len(pairs.first)), ends), shape=(n, n))
@@ -156,4 +156,4 @@ class Blocks:
         return total[np.ix_(self.place, self.place)]
 
 
-Factors = Branches | Blocks
+Factors = Branches | BlockBand

@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 
 from inbounds.design.graphs.columns import GraphPart
-from inbounds.design.graphs.factors import Blocks, Branches, EdgePairs, Factors
+from inbounds.design.graphs.factors import BlockBand, Branches, EdgePairs, Factors
 from inbounds.design.problem import Floats
 
 #: relative gap to stop at, most steps, how far steps stay inside, what is added to diagonals, rounds of refinement
@@ -46,7 +46,7 @@ class Newton:
         self.scale = np.sqrt(diagonal)
         pairs = form.pairs
         beside = beside / (self.scale[:, pairs.first] * self.scale[:, pairs.second])
-        kind: type[Branches] | type[Blocks] = Branches if form.part.network.is_tree else Blocks
+        kind: type[Branches] | type[BlockBand] = Branches if form.part.network.is_tree else BlockBand
         self.factors: Factors = kind.of(pairs, np.full_like(diagonal, 1 + RIDGE), beside)
         self.total = self.factors.inverses(1 / self.scale)
         size = np.sqrt(np.diag(self.total))
