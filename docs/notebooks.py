@@ -1,8 +1,8 @@
 """The notebooks of the gallery: run, and what they show written into them. `python docs/notebooks.py [NAME …]`
 
 A cell's last line, if it is an expression, is shown as a notebook shows it: figures as PNG, frames as tables, the rest
-as text. A cell that draws with operating-system entropy, and whose output so differs from run to run, is tagged `drawn`.
-Nothing but the package and what it is used with is needed: no kernel, no server.
+as text. A cell that draws with operating-system entropy, and whose output so differs from run to run, is tagged
+`drawn`. Nothing but the package and what it is used with is needed: no kernel, no server.
 """
 
 import ast

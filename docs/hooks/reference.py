@@ -94,8 +94,9 @@ def on_config(config: Any) -> None:
     place["Reference"] = ["reference.md", {"Commands": "commands.md"}, *({name: pages[name]} for name in pages)]
     project = tomllib.loads(Path(config.config_file_path).with_name("pyproject.toml").read_text("utf-8"))["project"]
     config.repo_url = project.get("urls", {}).get("Repository")
-    config.repo_name = f"{config.site_name} {ib.__version__}"
-    config.copyright = f"{config.repo_name} · {project['license']}"
+    config.repo_name = "repository"
+    config.site_name = f"{config.site_name} {ib.__version__}"
+    config.copyright = f"{config.site_name} · {project['license']}"
 
 
 def on_files(files: Files, config: Any) -> Files:
