@@ -163,6 +163,13 @@ def test_files_of_every_version_are_proved(checker):
     assert {verdict for verdict, _, _ in checker.judged(file.read_bytes() for file in files)} == {"proved"}
 
 
+def test_the_page_gives_no_verdict_on_two_weights_and_graphs(checker):
+    found = checker.judged(cases.beyond_other_checkers())
+    assert len(found) == 6
+    assert {(verdict, promise) for verdict, promise, _ in found} == {("unjudged", False)}
+    assert all("no verdict" in reason for _, _, reason in found)
+
+
 @pytest.mark.parametrize("number", [40, pytest.param(1000, marks=pytest.mark.slow)])
 def test_the_ratio_allowed_is_the_true_one_and_that_of_python_is_hardly_below(number, checker):
     rng = random.Random(number)

@@ -250,6 +250,16 @@ def _small_honest() -> list[Mechanism]:
     return [made for made in honest_mechanisms() if made.query.shape[1] < 10**5]
 
 
+def beyond_other_checkers() -> Iterator[Json]:
+    """Passports of versions 3 (two weights) and 4 (a graph): honest, and with a smaller epsilon than they keep."""
+    large = ib.catalog.randomized_response(ib.extreme(0, 9999), 1)
+    for made in (large, ib.catalog.metric_geometric(ib.grid(3, 3), 1), ib.catalog.exponential(ib.tree({"b": "a"}), 1)):
+        honest = passports.passport(made)
+        lie = {name: part for name, part in honest.items() if name not in {"format", "version", "sha256"}}
+        yield honest
+        yield passports.PASSPORT.sealed(lie | {"epsilon": "1/10"}, honest["version"])
+
+
 def written(folder: Path, contents: Iterator[Any]) -> list[Path]:
     """The contents in files of their own."""
     made = []

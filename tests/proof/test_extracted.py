@@ -5,6 +5,7 @@
 
 import json
 import random
+import subprocess
 from fractions import Fraction
 from itertools import islice, pairwise
 from pathlib import Path
@@ -351,6 +352,18 @@ def test_verify_asks_the_second_checker_about_a_quantile(tmp_path):
     found = [ib.verify(file, second=str(PROGRAM)) for file in files]
     assert {verdict.seconded for verdict in found} == {str(PROGRAM)}
     assert {verdict.valid for verdict in found} == {True, False}
+
+
+def test_the_second_checker_gives_no_verdict_on_two_weights_and_graphs(tmp_path):
+    files = cases.written(tmp_path, cases.beyond_other_checkers())
+    assert {content_of(file, "passport")["version"] for file in files} == {3, 4}
+    assert [judged(file) for file in files] == [True, False] * 3
+    for file in files:
+        done = subprocess.run([PROGRAM, file], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr.startswith("no verdict")
+    with pytest.raises(ValueError, match="no verdict"):
+        ib.verify(files[0], second=str(PROGRAM))
 
 
 def test_verify_refuses_where_the_checkers_do_not_agree(passport, monkeypatch, capsys):

@@ -1,8 +1,9 @@
 """The optimum on a graph as a mix of private rows: column generation with a proof at the end.
 
 A private matrix is a sum of rows from the cone, each reported as one output. A small linear program mixes the rows
-found so far so that they sum to one at every answer; its duals v price all others (`closures`, `trees`). PartDuals are
-smoothed (Wentges 1997) as long as many rows still come. For the worst answer its weights are priced with them.
+found so far so that they sum to one at every answer; its duals v price all others (`closures`, `trees`). They are
+smoothed (Wentges 1997) as long as many rows still come, and so long only outputs that gained are priced again. For the
+worst answer its weights are priced with them.
 """
 
 import time
@@ -18,12 +19,12 @@ from inbounds.design.graphs.network import Network
 from inbounds.design.problem import Floats, Ints
 from inbounds.design.solver.master import Master
 
-#: relative gap at which the search ends; share of the old duals in new ones, while more than n / FEW rows come
-CLOSED, SMOOTH, FEW = 1e-10, 0.5, 40
-#: what the share of new duals is multiplied by where they prove nothing better
-STEADIER = 0.7
-#: closed sets raised for an output in one round; at the end, all that improve
-RAISES, ALL = 20, 1000
+#: relative gap at which the search ends, and share of the value that a row must gain to be taken
+CLOSED, LEAST = 1e-10, 1e-12
+#: share of the old duals in new ones, and only outputs that gained are priced, while more than outputs / FEW rows come
+SMOOTH, FEW = 0.5, 100
+#: closed sets raised for an output in one round: few, as the duals still move; all that improve when none comes
+RAISES, ALL = 4, 1000
 #: radii, in shortest edges, of the rows that the search starts from
 RADII = (1.0, 2.0, 3.0)
 #: seconds that the first program gets even when no time is left
@@ -54,6 +55,11 @@ class GraphPart:
     def value(self, P: Floats) -> float:
         losses = (self.loss * P).sum(axis=0)
         return float(losses.max() if self.worst else self.prior @ losses)
+
+    def lowered(self, duals: "PartDuals", lacking: float) -> tuple[float, "PartDuals"]:
+        """What duals prove that are too large by `lacking`, spread over all answers, and they without it."""
+        v = duals.v - lacking / self.network.size
+        return float(v.sum()) / (float(duals.weights.sum()) if self.worst else 1.0), PartDuals(v, duals.weights)
 
     def bound(self, weights: Floats, f: Floats) -> float:
         """The worst answer loses at least the average under any weights."""
@@ -88,34 +94,41 @@ ON_TREES = Pricing(trees.improved, trees.multipliers)
 def generate(part: GraphPart, deadline: float) -> tuple[Floats, float]:
     """The best mix of rows found until the deadline, and a bound that holds whatever was found."""
     pricing = ON_TREES if part.network.is_tree else BY_CUTS
-    n = part.network.size
-    w = np.full(n, 1.0 / n)
     master, rows = _start(part)
-    best = PartDuals(np.zeros(n), part.weights)  # the loss is not negative
-    proved, smooth, came, fine = 0.0, SMOOTH, n, False
-    P = part.constant
+    every = np.arange(len(part.loss))
+    live, smooth, most, fine = every, SMOOTH, RAISES, False
+    last = best = PartDuals(np.zeros(part.network.size), part.weights)  # the loss is not negative
+    proved, P = 0.0, part.constant
     while (mix := master.solve(max(deadline - time.monotonic(), MOMENT))) is not None:
         P = master.matrix(mix.weights)
-        duals = PartDuals(mix.v, mix.mu).mixed(best, smooth if came > n / FEW else 0.0)
-        rows, gain, sure = pricing.improved(part.network, duals.weights * part.loss - duals.v, w, rows, RAISES)
-        lacking = max(float(gain.max()), 0.0)
-        low = (float(duals.v.sum()) - lacking) / (float(duals.weights.sum()) if part.worst else 1.0)
-        if sure and low > proved:
-            proved, best = low, PartDuals(duals.v - lacking * w, duals.weights)
-            smooth = max(SMOOTH, smooth - 0.1)
-        elif sure and came > n / FEW:
-            smooth = 1 - (1 - smooth) * STEADIER
-        came = master.add(rows.T, _cheapest(part, duals.weights, rows))
-        if mix.value - proved <= CLOSED * abs(mix.value) or time.monotonic() > deadline:
+        last = PartDuals(mix.v, mix.mu).mixed(last, smooth if last.v.any() else 0.0)
+        gain, sure = _raise(part, pricing, last, rows, live, most)
+        better = live[gain > LEAST * mix.value]
+        came = master.add(rows[better].T, _cheapest(part, last.weights, rows[better]))
+        if len(live) == len(every):
+            low, lowered = part.lowered(last, max(float(gain.max()), 0.0))
+            proved, best = max((proved, best), (low, lowered), key=lambda pair: pair[0])
+        if time.monotonic() > deadline or (sure and mix.value - proved <= CLOSED * mix.value):
             break
-        if not came and not fine:
+        if not came and len(live) == len(every) and sure and not smooth:
+            if fine:
+                break
             fine = True
             master.refine()
-        elif not came:
-            if smooth == 0:
-                break
-            smooth = smooth / 2 if smooth > 0.1 else 0.0
+        settled = came <= len(every) / FEW
+        smooth, most = (0.0, RAISES if came else ALL) if settled else (smooth, RAISES)
+        live = every if settled else better
     return P, _proved(part, pricing, best, rows)
+
+
+def _raise(
+    part: GraphPart, pricing: Pricing, duals: PartDuals, rows: Floats, live: Ints, most: int
+) -> tuple[Floats, bool]:
+    """Raise the rows of the outputs `live` in place: what each gains, and whether no more can be gained."""
+    n = part.network.size
+    r = (duals.weights * part.loss - duals.v)[live]
+    rows[live], gain, sure = pricing.improved(part.network, r, np.full(n, 1.0 / n), rows[live], most)
+    return gain, sure
 
 
 def _start(part: GraphPart) -> tuple[Master, Floats]:
