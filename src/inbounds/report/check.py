@@ -33,7 +33,8 @@ def page(
 
     document: the file to check, as it is; without it the page waits for one. verdict: what Python found of it, as
     `Verdict.to_json` says it. name: what to call the file. server: an address of the same origin that takes a file's
-    bytes by POST and answers with such a verdict. home: where a link back leads.
+    bytes by POST and answers with such a verdict, or with valid null where it has none; tables that come along follow
+    the file in the same body, and the header X-Sizes says how many bytes each part has. home: where a link back leads.
     """
     values: dict[str, Any] = {
         "title": f"Check of {name}" if name else "Check a file",

@@ -1,17 +1,27 @@
 """The routes of Check: the server's verdict on a file, beside the one that the visitor's own browser finds."""
 
+import re
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
-from inbounds.files import Json
+from inbounds.errors import PassportError
+from inbounds.files import Json, content_of
 from inbounds.report import check
 from inbounds.studio.pages import page
 from inbounds.studio.studio import Studio
-from inbounds.verdicts import verify
+from inbounds.verdicts import RELEASE, verify
+
+MOST_FILES = 16
+"""Files that are judged at once: a document, and those that came along."""
+
+PLAIN_NAME = re.compile(r"(?!\.)[^/\\\0]{1,200}")
+"""A file's name that leads nowhere else."""
 
 
 def router(studio: Studio) -> APIRouter:
@@ -34,7 +44,8 @@ def router(studio: Studio) -> APIRouter:
 
     @routes.post("/check/verdict")
     async def verdict(request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(_judged, await request.body()))
+        document, *tables = parts_of_body(await request.body(), request.headers.get("x-sizes", ""))
+        return JSONResponse(await run_in_threadpool(_judged, document, tables))
 
     return routes
 
@@ -46,9 +57,43 @@ def _checked(document: bytes | None, verdict: Json | None, name: str) -> Respons
     return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": policy})
 
 
-def _judged(document: bytes) -> Json:
+def parts_of_body(body: bytes, sizes: str) -> list[bytes]:
+    """The files in a body: one after another, each as long as the header says; without it the body is one file."""
+    lengths = [int(size) for size in sizes.split() if size.isdecimal()] or [len(body)]
+    if sum(lengths) != len(body) or len(lengths) > MOST_FILES:
+        raise ValueError(f"x-sizes must be at most {MOST_FILES} lengths that add up to the body's, got {sizes!r}")
+    ends = list(accumulate(lengths))
+    return [body[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+
+def _judged(document: bytes, tables: list[bytes]) -> Json:
     """The verdict on a document that was dropped into the page; it is kept for no longer than that."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "document.json"
         file.write_bytes(document)
-        return verify(file).to_json()
+        name, found = _table_named(file), _verdict(file)
+        if not tables and found["valid"] is False and found["reason"] == f"the table {name} is not beside its record":
+            return {"valid": None, "reason": f"a record is checked with its table: drop {name} together with it"}
+        for table in tables if name else ():  # files that came along: the table is the one that the record knows
+            (Path(folder) / name).write_bytes(table)
+            found = _verdict(file)
+            if found["valid"]:
+                break
+        return found
+
+
+def _verdict(file: Path) -> Json:
+    """What is found of a file, which is not named by its place on this machine."""
+    found = verify(file).to_json()
+    return found if found["valid"] else {**found, "reason": str(found["reason"]).replace(str(file), "the file")}
+
+
+def _table_named(file: Path) -> str:
+    """The table beside a release record, where that is a plain name; whether the record holds is not asked."""
+    try:
+        content: Any = content_of(file, "release record")
+        name = content["table"]["file"] if content["format"] == RELEASE else ""
+    except (PassportError, ValueError, LookupError, TypeError):
+        return ""
+    plain = isinstance(name, str) and PLAIN_NAME.fullmatch(name) is not None
+    return name if plain and name != file.name else ""

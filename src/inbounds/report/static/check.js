@@ -53,11 +53,12 @@ function browserBox(report) {
 function serverBox(who, said) {
   if (said === null) return null;
   const sentence = said.valid ? said.promise || said.checked || "the same file, proved" : said.reason;
-  return boxOf(who, said.valid ? PROVED : REFUSED, String(sentence));
+  const verdict = said.valid === null ? UNJUDGED : said.valid ? PROVED : REFUSED;
+  return boxOf(who, verdict, String(sentence));
 }
 
 function agreement(report, said) {
-  if (said === null || report.verdict === UNJUDGED) return null;
+  if (said === null || said.valid === null || report.verdict === UNJUDGED) return null;
   if (said.valid === (report.verdict === PROVED)) return element("p", { class: "agree" }, "Both checkers agree.");
   const needsTable = report.kind === "release record" && report.verdict === PROVED;
   const why = needsTable ? " The other one also asks for the released table beside the record." : "";
@@ -216,17 +217,21 @@ async function judgeBytes(bytes, name, tables, said) {
   place("result").replaceChildren(element("p", { class: "sub" }, `Checking ${name || "the text"} …`));
   await new Promise((ready) => setTimeout(ready));
   const report = reportOn(bytes, tables);
-  const asked = said ?? (await serverVerdict(bytes));
+  const asked = said ?? (await serverVerdict(bytes, tables));
   show(report, name, asked, document.body.dataset.server === undefined ? "inbounds verify found" : "The server finds");
   place("found")?.focus({ preventScroll: true });
 }
 
-/** What the server that sent this page finds of the same bytes; null where there is none. */
-async function serverVerdict(bytes) {
+/** What the server that sent this page finds of the same bytes; null where there is none.
+ *  Tables follow the file in one body: a header says how long each part is. */
+async function serverVerdict(bytes, tables) {
   const address = document.body.dataset.server;
   if (address === undefined) return null;
   try {
-    const answer = await fetch(address, { method: "POST", body: bytes, headers: { "Content-Type": "application/json" } });
+    const parts = [bytes, ...tables];
+    const headers = { "Content-Type": "application/json" };
+    if (tables.length > 0) headers["X-Sizes"] = parts.map((part) => part.length).join(" ");
+    const answer = await fetch(address, { method: "POST", body: new Blob(parts), headers });
     return answer.ok ? await answer.json() : null;
   } catch {
     return null;
