@@ -14,13 +14,16 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, exp_below
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, Edge, exp_below
 from inbounds.trusted.certify import (
     _all_within_ratio,
+    check_blocks,
+    check_edges,
     check_groups,
     check_matrix,
     check_noise,
     check_product,
+    check_response,
     check_states,
 )
 
@@ -219,3 +222,39 @@ def test_a_column_that_misses_its_total_says_by_how_much(missing):
     weights = np.array([[TOTAL // 2, TOTAL // 2], [TOTAL // 2, TOTAL // 2 - missing]])
     with pytest.raises(ib.NotADistribution, match=rf"column 1 must sum to 2\*\*62, it misses by {missing}$"):
         check_matrix(weights, [], Fraction(1))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_edges_are_judged_by_the_worst_of_them_in_its_own_direction(seed):
+    rng = np.random.default_rng(seed)
+    outputs, answers = int(rng.integers(2, 5)), int(rng.integers(3, 7))
+    weights = random_weights(rng, outputs, answers)
+    pairs = [tuple(map(int, rng.choice(answers, 2, replace=False))) for _ in range(5)]
+    edges = [Edge(tail, head, Fraction(int(rng.integers(1, 5)), 2)) for tail, head in pairs]
+    rows = weights.tolist()
+    least = max(log(max(Fraction(row[e.tail], row[e.head]) for row in rows)) / e.length for e in edges)
+    assert_border(lambda epsilon: check_edges(weights, edges, epsilon), least)
+
+
+def test_an_edge_that_breaks_is_named_with_its_output():
+    weights = np.array([[TOTAL // 4, TOTAL // 4], [TOTAL // 2, TOTAL // 8], [TOTAL // 4, TOTAL // 8 * 5]])
+    with pytest.raises(ib.PrivacyViolation) as caught:
+        check_edges(weights, [Edge(0, 1, Fraction(1))], Fraction(1))
+    assert (caught.value.output, caught.value.answers, caught.value.ratio) == (1, (0, 1), 4)
+    assert caught.value.allowed == pytest.approx(math.e)
+    check_edges(np.array([[TOTAL]]), [], Fraction(1))
+
+
+def test_a_response_may_be_even_or_have_other_answers_of_one_unit():
+    check_response(2, TOTAL // 2, Fraction(1, 10**9))
+    check_response(2, 1, Fraction(64))
+    with pytest.raises(ib.PrivacyViolation) as caught:
+        check_response(2, TOTAL // 8, Fraction(1))
+    assert (caught.value.output, caught.value.answers, caught.value.ratio) == (0, (0, 1), 7)
+
+
+def test_sets_may_be_as_many_as_the_units_of_a_draw():
+    check_blocks(TOTAL, TOTAL // 2, TOTAL // 2, Fraction(1, 10**9))
+    with pytest.raises(ib.PrivacyViolation) as caught:
+        check_blocks(4, 2, TOTAL // 8 * 7, Fraction(1))
+    assert (caught.value.output, caught.value.answers, caught.value.ratio) == (0, (0, 1), 7)
