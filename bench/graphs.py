@@ -157,13 +157,29 @@ def _continuous(size: int, fine: int = 21, reach: int = 60) -> np.ndarray:
     return P
 
 
+def reconstructed(size: int = 60, reports: int = 10**6) -> list[str]:
+    """The distribution on a large map from many reports: the default estimate, and the maximum of the likelihood."""
+    town = ib.grid(size, size, metric="manhattan")
+    mechanism = ib.catalog.planar_laplace(town, 1)
+    truth, rng = skewed(town), np.random.default_rng(0)
+    counts = rng.multinomial(reports, mechanism.matrix @ truth)
+    rows = []
+    for name, method in (("stopped by held-out reports (default)", None), ("maximum of the likelihood", "ibu")):
+        found, seconds = timed(lambda method=method: ib.reconstruct(counts, mechanism, given="counts", method=method))
+        off = ib.distance.kantorovich(found.distribution, truth, town)
+        rows.append(f"| {name} | {seconds:.1f} | {off:.3f} | {found.residual:.1e} |")
+        print(rows[-1], flush=True)
+    raw = ib.distance.kantorovich(counts, truth, town)
+    return [*rows, f"| the reports as they are | | {raw:.3f} | |"]
+
+
 def main() -> None:
     ib.optimal(ib.grid(2, 2), 1, "euclidean")  # libraries are loaded on first use
     head = "| | processor seconds | average loss | gap |\n|---|---:|---:|---:|"
     tables = {epsilon: beside_solvers(epsilon) for epsilon in (1.0, 0.3)}
     for rows in tables.values():
         print(*rows, sep="\n", flush=True)
-    largest, lost = large(), worth()
+    largest, lost, mapped = large(), worth(), reconstructed()
     text = [
         "# Graphs",
         "",
@@ -191,6 +207,16 @@ def main() -> None:
         "| | loss | loss with the best guess |",
         "|---|---:|---:|",
         *lost,
+        "",
+        "## Reconstructing a map",
+        "",
+        "10^6 reports by planar Laplace noise at epsilon 1 on a map of 60 × 60 cells, by Fourier transforms. The",
+        "distance is Kantorovich's from the distribution that was drawn from, in cells; the residual bounds what the",
+        "log-likelihood per report can still gain.",
+        "",
+        "| | processor seconds | distance | residual |",
+        "|---|---:|---:|---:|",
+        *mapped,
         "",
     ]
     PAGE.write_text("\n".join(text))

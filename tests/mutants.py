@@ -77,7 +77,13 @@ TARGETS = {
         "inbounds.tables.booking": ["tests/ledger/test_ledger_release.py"],
     },
     "checkers": {
-        "inbounds.trusted.certify": ["tests/test_certify_border.py", "tests/test_certify.py", *WITHOUT_LONG],
+        "inbounds.trusted.certify": [
+            "tests/test_certify_border.py",
+            "tests/test_certify.py",
+            "tests/test_labels.py",
+            "tests/graphs/test_check_edges.py",
+            *WITHOUT_LONG,
+        ],
         "inbounds.trusted.bounds": ["tests/test_exact.py", "tests/test_certify.py", *WITHOUT_LONG],
     },
 }

@@ -337,7 +337,8 @@ def test_plan_randomize_and_reconstruct_follow_each_other_on_the_command_line(pe
     assert len(written) == 300
     assert set(written[0]) == {"age"}
     assert all(0 <= int(row["age"]) <= 100 for row in written)
-    found = json.loads(run("reconstruct", reports, "--column", "age", "-m", passport, "--out", ages, "--json"))
+    words = ("--column", "age", "-m", passport, "--out", ages, "--method", "ibu", "--json")
+    found = json.loads(run("reconstruct", reports, *words))
     assert found["reports"] == 300
     assert found["residual"] <= 1e-9
     assert sum(found["distribution"].values()) == pytest.approx(1)

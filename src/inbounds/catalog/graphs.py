@@ -9,6 +9,7 @@ from inbounds.design.closed.metric import geometric_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.numbers import Floats, Ints, Number, as_epsilon
 from inbounds.query import Graph, Query, as_query
+from inbounds.query.places import map_axes
 
 LEAST = 45.0
 """exp(-45) is below 2^-62: noise further out has no weight."""
@@ -84,12 +85,8 @@ def _edges(query: Query, epsilon: float) -> tuple[Ints, Ints, Floats]:
 
 def _map(query: Query) -> tuple[int, int, float]:
     """Rows, columns and step of a full map of square cells, in reading order; anything else is refused."""
-    at, message = query.coordinates, "planar_laplace needs a map of square cells, such as ib.grid(10, 10)"
-    if at is None or at.shape[1] != 2:
-        raise ValueError(message)
-    xs, ys = np.unique(at[:, 0]), np.unique(at[:, 1])
-    steps = np.concatenate([np.diff(xs), np.diff(ys)])
-    whole = np.stack(np.meshgrid(xs, ys, indexing="ij"), axis=-1).reshape(-1, 2)
-    if not np.array_equal(at, whole) or not np.allclose(steps, steps[0], rtol=1e-9):
-        raise ValueError(message)
-    return len(xs), len(ys), float(steps[0])
+    axes = map_axes(query.coordinates)
+    steps = np.zeros(0) if axes is None else np.concatenate([np.diff(axis) for axis in axes])
+    if axes is None or not len(steps) or not np.allclose(steps, steps[0], rtol=1e-9):
+        raise ValueError("planar_laplace needs a map of square cells, such as ib.grid(10, 10)")
+    return len(axes[0]), len(axes[1]), float(steps[0])

@@ -212,7 +212,9 @@ def _answer_names(mechanism: LocalMechanism) -> list[str]:
 def _write_distribution(path: Path, mechanism: LocalMechanism, result: Reconstruction) -> None:
     if path.suffix.lower() == ".html":
         names, title = _answer_names(mechanism), f"What {result.reports:.0f} private reports tell"
-        write_text(path, distribution_page(names, result.distribution, title, [_way(mechanism, result)]))
+        write_text(
+            path, distribution_page(names, result.distribution, title, [_way(mechanism, result)], mechanism.query)
+        )
         return
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)

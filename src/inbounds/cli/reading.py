@@ -24,6 +24,7 @@ from inbounds.files import format_of, write_text
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.reading import load
+from inbounds.read.compare import usual
 from inbounds.report import html
 from inbounds.verdicts import RELEASE
 
@@ -66,8 +67,7 @@ def read(
     if isinstance(mechanism, QuantileMechanism):
         readings, unit = mechanism.expecting(weights_if(prior)).readings(level), "value of a record"
     else:
-        loss = "absolute" if mechanism.query.ordered else "zero-one"
-        readings, unit = mechanism.readings(level, weights_if(prior), loss), "true answer"
+        readings, unit = mechanism.readings(level, weights_if(prior), usual(mechanism.query)[0]), "true answer"
     rows = [row for row in readings if row.chance > 0]
     if output is not None:
         published = _published(output, [row.output for row in rows], mechanism)

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from inbounds.local.reports import LocalMechanism, as_local
 from inbounds.local.statement import Statement, privacy
 from inbounds.mechanism.labels import LabelMechanism
+from inbounds.numbers import Ints
+from inbounds.query.places import PlaceTuples, places_at
+from inbounds.trusted.door import is_text
 from inbounds.trusted.incoming import kind_of, read
 from inbounds.trusted.sample import BLOCK, entropy, report
 
@@ -48,18 +51,35 @@ class Randomizer:
         if kind is not None:
             return mapped(kind, values, self.array)
         found = self.array(read(values))
+        if found.ndim == 1 and self._by_coordinates(found):
+            return tuple(found.tolist())
         return found.item() if found.ndim == 0 else found
 
     def array(self, values: NDArray[Any]) -> NDArray[Any]:
-        """As a call, from array to array; block by block, so that the work stays in the processor's cache."""
+        """As a call, from array to array; block by block, so that the work stays in the processor's cache.
+
+        Coordinates, along the last axis, are answered by coordinates.
+        """
+        if self._by_coordinates(values):
+            return np.asarray(places_at(self._places, self._drawn(self.mechanism.query.index(values))))
         flat, reported = np.ascontiguousarray(values).ravel(), self._reported
         found = np.empty(flat.shape, dtype=np.int64 if reported is None else reported.dtype)
         for start in range(0, len(flat), BLOCK):
             block = slice(start, start + BLOCK)
             positions = self.mechanism.query.index(flat[block], clip=self.outside == "clamp")
-            outputs = report(self.mechanism.law.sampler, positions, entropy)
+            outputs = self._drawn(positions)
             found[block] = outputs if reported is None else reported.take(outputs)
         return found.reshape(np.shape(values))
+
+    def _drawn(self, positions: Ints) -> Ints:
+        return report(self.mechanism.law.sampler, positions, entropy)
+
+    @property
+    def _places(self) -> PlaceTuples:
+        return self.mechanism.query.places or ()
+
+    def _by_coordinates(self, values: NDArray[Any]) -> bool:
+        return self.mechanism.query.places is not None and not is_text(values)
 
     @cached_property
     def _reported(self) -> NDArray[Any] | None:

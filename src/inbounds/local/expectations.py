@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.catalog import randomized_response, truncated_geometric
+from inbounds.catalog import metric_geometric, randomized_response, truncated_geometric
 from inbounds.local.distance import kantorovich
 from inbounds.local.labels import compare_labels, hadamard_response, projective_response, subset_selection
 from inbounds.local.reconstruct.batches import updated
@@ -21,8 +21,8 @@ from inbounds.local.reconstruct.shrinkage import shrunk
 from inbounds.local.reconstruct.stopping import held_out_steps
 from inbounds.local.reports import LocalMechanism
 from inbounds.local.statement import spoken_ratio
-from inbounds.numbers import Floats, Number
-from inbounds.query import Everyone, Metric, Query, with_neighbours
+from inbounds.numbers import Floats, Number, exact
+from inbounds.query import Everyone, Graph, Metric, Query, category, with_neighbours
 
 LARGEST_LOG = 700
 """Logarithms from here on are left as they are: e^710 is beyond floats."""
@@ -59,7 +59,7 @@ class Expected:
     @property
     def promise(self) -> str:
         """The epsilon, and what it is for."""
-        return f"{float(self.epsilon):.4g} {'per unit' if self.mechanism == 'geometric' else 'for any two'}"
+        return f"{float(self.epsilon):.4g} {'per unit' if 'geometric' in self.mechanism else 'for any two'}"
 
     @property
     def worst_ratio(self) -> float:
@@ -92,10 +92,19 @@ class Expected:
 def promises(query: Query, level: PrivacyLevel) -> list[Expected]:
     """The laws that are worth a plan: for numbers two, for labels the one of least variance and randomized response."""
     plain = Expected("randomized_response", level.any_two, level.any_two)
+    if isinstance(query.neighbours, Graph):
+        assert level.per_unit is not None
+        return [Expected("metric_geometric", level.per_unit, level.per_unit * diameter(query)), plain]
     if level.per_unit is not None:
         return [Expected("geometric", level.per_unit, level.per_unit * query.answers.span), plain]
     best = compare_labels(query, level.any_two).best.name
     return [plain] if best == plain.mechanism else [replace(plain, mechanism=best), plain]
+
+
+def diameter(query: Query) -> Fraction:
+    """The longest of all shortest paths of a graph, not below it."""
+    assert isinstance(query.neighbours, Graph)
+    return exact(float(query.neighbours.distances(len(query.answers)).max()) * (1 + 1e-12), "distance")
 
 
 def made(query: Query, option: Expected) -> LocalMechanism:
@@ -103,6 +112,10 @@ def made(query: Query, option: Expected) -> LocalMechanism:
     match option.mechanism:
         case "geometric":
             return truncated_geometric(per_unit(query), option.epsilon)
+        case "metric_geometric":
+            return metric_geometric(query, option.epsilon)
+        case "randomized_response" if isinstance(query.neighbours, Graph):
+            return randomized_response(category(query.labels or ()), option.epsilon)
         case "randomized_response":
             return randomized_response(with_neighbours(query, Everyone()), option.epsilon)
     return LABEL_LAWS[option.mechanism](query, option.epsilon)
@@ -112,6 +125,8 @@ def channel(query: Query, option: Expected) -> Channel:
     """The law of an option in floats: what a plan simulates without building and proving a matrix."""
     size = len(query.answers)
     match option.mechanism:
+        case "metric_geometric":
+            return channel_of(made(query, option))
         case "geometric":
             return geometric_channel(size, float(option.epsilon * query.answers.unit))
         case "randomized_response":
@@ -169,6 +184,8 @@ def _shrunk(model: Channel, counts: Floats) -> Floats:
 
 
 def distance(found: Floats, truth: Floats, query: Query) -> float:
+    if isinstance(query.neighbours, Graph):
+        return kantorovich(found, truth, query)
     if query.ordered:
         return kantorovich(found, truth) * float(query.answers.unit)
     return float(np.abs(found - truth).sum())

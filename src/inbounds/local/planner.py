@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.local.expectations import Expected, PrivacyLevel, expectation, made, per_unit, promises
+from inbounds.local.expectations import Expected, PrivacyLevel, diameter, expectation, made, per_unit, promises
 from inbounds.local.labels import compare_labels
 from inbounds.local.reports import LocalMechanism
 from inbounds.local.statement import epsilon as calibrated
 from inbounds.numbers import Floats, Number, as_epsilon, exact, whole
-from inbounds.query import Metric, Query, category, ordinal
+from inbounds.query import Graph, Metric, Query, category, ordinal
 
 PROMISES_DIFFER = (
     "Both keep the same ratio within the radius; beyond it the promises differ: randomized response keeps the ratio "
@@ -37,8 +37,8 @@ class CollectionPlan:
     """What any two answers are kept within, and the expected errors of the reconstructed distribution, least first.
 
     The distribution that is assumed is `truth`; the error is the mean over `runs` simulated collections of the
-    distance between it and what `ib.reconstruct` makes of them: for numbers the Kantorovich distance, in their unit;
-    for labels the sum of the differences of all shares.
+    distance between it and what `ib.reconstruct` makes of them: for numbers and on graphs the Kantorovich distance, in
+    their unit; for labels the sum of the differences of all shares.
     """
 
     query: Query
@@ -56,7 +56,8 @@ class CollectionPlan:
     def note(self) -> str:
         """How the promises of the options compare."""
         same = len({option.over_range for option in self.options}) == 1
-        why = f" {compare_labels(self.query, self.better.epsilon).why}." if not self.query.ordered else ""
+        labelled = not self.query.ordered and not isinstance(self.query.neighbours, Graph)
+        why = f" {compare_labels(self.query, self.better.epsilon).why}." if labelled else ""
         return SAME_PROMISE + why if same else PROMISES_DIFFER
 
     def to_json(self) -> dict[str, Any]:
@@ -121,12 +122,13 @@ def plan(
 ) -> CollectionPlan:
     """The expected errors of the laws that fit, each within the same ratio between any two answers, or within a radius.
 
-    query: `ib.ordinal(low, high)`, (low, high), `ib.category(labels)` or a list of labels. ratio: the largest ratio of
-    the probabilities of a report under any two answers; epsilon: its logarithm instead. With a `radius`, for numbers
-    only, the ratio is for answers at most so far apart, epsilon is per unit of distance, and the ends of the range
-    may differ by far more (001 §4: ratio 2 within radius 10), the rounding of real values counted: the geometric
-    spends ln(ratio) / radius per unit, randomized response keeps ln(ratio) everywhere. truth: the distribution
-    expected; by default a bell over the middle of the range (binomial), and 1/rank for labels.
+    query: `ib.ordinal(low, high)`, (low, high), `ib.category(labels)` or a list of labels, or a map or graph.
+    ratio: the largest ratio of the probabilities of a report under any two answers; epsilon: its logarithm instead.
+    With a `radius`, for numbers and graphs, the ratio is for answers at most so far apart, epsilon is per unit of
+    distance, and the ends of the range may differ by far more (001 §4: ratio 2 within radius 10), the rounding of
+    real values counted: the geometric spends ln(ratio) / radius per unit, randomized response keeps ln(ratio)
+    everywhere. truth: the distribution expected; by default a bell over the middle of the range (binomial), and
+    1/rank for labels.
     O(runs · domain); no data are touched.
 
     >>> found = plan((0, 100), ratio=2, radius=10, reports=10_000, runs=5)
@@ -147,6 +149,10 @@ def plan(
 def domain(query: Any) -> Query:
     """What is asked about, from a query, two ends or a list of labels."""
     if isinstance(query, Query):
+        if isinstance(query.neighbours, Graph):
+            if not query.neighbours.both_ways or not query.neighbours.connected(len(query.answers)):
+                raise ValueError("query must be a graph in one part, without one-way edges, to plan a collection on it")
+            return query
         if query.ordered and not (query.answers.regular and query.one_output_per_answer):
             raise ValueError("query must have numeric answers without gaps and one output for each, as ib.ordinal has")
         return query
@@ -161,6 +167,8 @@ def privacy_level(query: Query, epsilon: Number | None, radius: Number | None, r
     """What is to be kept: per unit of distance, and between any two answers by laws that know no distance."""
     if (epsilon is None) == (ratio is None):
         raise ValueError("a plan needs either epsilon or a ratio (with its radius), and not both")
+    if isinstance(query.neighbours, Graph):
+        return _level_on_graph(query, epsilon, radius, ratio)
     if radius is None:
         between = calibrated(ratio) if ratio is not None else as_epsilon(epsilon)  # type: ignore[arg-type]
         return PrivacyLevel(between / query.answers.span if query.ordered else None, between)
@@ -175,6 +183,20 @@ def privacy_level(query: Query, epsilon: Number | None, radius: Number | None, r
     unit = query.neighbours.unit if isinstance(query.neighbours, Metric) else Fraction(1)
     rate = as_epsilon(epsilon) / unit  # type: ignore[arg-type]
     return PrivacyLevel(rate, as_epsilon(rate * paid))
+
+
+def _level_on_graph(query: Query, epsilon: Number | None, radius: Number | None, ratio: Number | None) -> PrivacyLevel:
+    """As on a line: over the longest of all shortest paths, or within a radius."""
+    widest = diameter(query)
+    if radius is None:
+        between = calibrated(ratio) if ratio is not None else as_epsilon(epsilon)  # type: ignore[arg-type]
+        return PrivacyLevel(between / widest, between)
+    distance = exact(radius, "radius")
+    if not 0 < distance <= widest:
+        raise ValueError(f"radius must be positive and within the graph, got {radius!r}")
+    if ratio is not None:
+        return PrivacyLevel(calibrated(ratio, distance), calibrated(ratio))
+    return PrivacyLevel(as_epsilon(epsilon), as_epsilon(as_epsilon(epsilon) * distance))  # type: ignore[arg-type]
 
 
 def _truth(truth: ArrayLike | None, query: Query) -> Floats:

@@ -13,9 +13,14 @@ from fractions import Fraction
 import numpy as np
 
 from inbounds.local.reports import LocalMechanism
+from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
-from inbounds.numbers import Number, alpha, exact
-from inbounds.query import Everyone, Metric
+from inbounds.mechanism.ratios import largest_ratio
+from inbounds.numbers import Number, alpha, exact, float_above
+from inbounds.query import Everyone, Graph, Metric
+
+ROUNDING = 1e-9
+"""Share by which the float length of a path may exceed its own; a pair more is looked at rather than one less."""
 
 
 def epsilon(ratio: Number, radius: Number = 1) -> Fraction:
@@ -49,7 +54,7 @@ class Statement:
     def notion(self) -> str:
         """What was promised: "epsilon·d" for metric queries, "epsilon-LDP" where all values are neighbours."""
         neighbours = self.mechanism.query.neighbours
-        if isinstance(neighbours, Metric):
+        if isinstance(neighbours, Metric | Graph):
             return "epsilon·d"
         return "epsilon-LDP" if isinstance(neighbours, Everyone) else "epsilon within reach"
 
@@ -79,12 +84,24 @@ class Statement:
         if not distance > 0:
             raise ValueError(f"radius must be positive, got {radius!r}")
         query = self.mechanism.query
+        if isinstance(query.neighbours, Graph):
+            return self._apart(float_above(distance))
         if not query.ordered:
             raise ValueError("labels have no distance; every pair keeps worst_ratio()")
         return self._within(query.steps_within(distance))
 
     def _within(self, steps: int) -> float:
         return self.mechanism.law.ratio_within(self.mechanism.query, steps)
+
+    def _apart(self, distance: float) -> float:
+        """The worst ratio between two answers of a graph with a path of at most `distance` between them."""
+        query = self.mechanism.query
+        assert isinstance(query.neighbours, Graph)
+        assert isinstance(self.mechanism, Mechanism)
+        weights = self.mechanism.weights
+        near = query.neighbours.distances(len(query.answers), directed=False) <= distance * (1 + ROUNDING)
+        worst = (largest_ratio(weights[:, near[j]].max(axis=1), weights[:, j]) for j in range(len(near)))
+        return max(1.0, *worst)
 
     def worst_ratio(self) -> float:
         """The worst ratio over the whole domain."""
@@ -95,6 +112,8 @@ class Statement:
         bound, query = exact(ratio, "ratio"), self.mechanism.query
         if not bound >= 1:
             raise ValueError(f"ratio must be at least 1, got {ratio!r}")
+        if isinstance(query.neighbours, Graph):
+            raise ValueError("radius is for values on a line; on a graph ask for the ratio within a radius")
         low, high = 0, int(query.answers.ticks[-1])
         while low < high:
             middle = (low + high + 1) // 2
@@ -107,6 +126,11 @@ class Statement:
         if isinstance(query.neighbours, Everyone):
             return f"{first} (epsilon-LDP with epsilon {float(bound):.6g})"
         first = f"{first} ({self.ldp:.6g}-LDP)"
+        if isinstance(query.neighbours, Graph):
+            return (
+                f"{first}; values with a path of length d between them within a ratio of e^({float(bound):.6g}·d): "
+                f"epsilon·d privacy with epsilon {float(bound):.6g} for every 1 of length"
+            )
         if isinstance(query.neighbours, Metric) and query.rounds:
             rate = float(bound * query.answers.unit / query.neighbours.unit)
             return (

@@ -17,6 +17,7 @@ from inbounds.mechanism.measures import output_index
 from inbounds.mechanism.remap import fairest
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Query
+from inbounds.query.places import places_at
 
 
 class Readable(Protocol):
@@ -48,8 +49,10 @@ def posterior(mechanism: Readable, output: Any, prior: Prior = None) -> Floats:
 
 
 def best_guess(mechanism: Readable, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
-    """The answer that loses least after seeing `output`."""
-    return remap(mechanism, loss, prior)[output_index(mechanism.query, output)]
+    """The answer that loses least after seeing `output`; coordinates are answered by coordinates."""
+    query, seen = mechanism.query, output_index(mechanism.query, output)
+    guess = _guess_costs(mechanism, loss, prior, [seen]).argmin(axis=1)
+    return _named(query, guess, output)[0]
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def credible_set(mechanism: Readable, output: Any, level: float = 0.9, prior: Pr
     """
     p = posterior(mechanism, output, prior)
     members = _members(mechanism.query, p, _proper(level))
-    return CredibleSet(tuple(answer_values(mechanism.query)[members].tolist()), float(p[members].sum()))
+    return CredibleSet(tuple(_named(mechanism.query, members, output)), float(p[members].sum()))
 
 
 # --- every output -----------------------------------------------------------------------------------------
@@ -210,10 +213,17 @@ def worst_remap(mechanism: Readable, loss: LossLike = "absolute") -> Floats:
 # --- shared -----------------------------------------------------------------------------------------------
 
 
-def _guess_costs(mechanism: Readable, loss: LossLike, prior: Prior) -> Floats:
-    """costs[i, g]: joint loss of answering output i with guess g."""
+def _guess_costs(mechanism: Readable, loss: LossLike, prior: Prior, seen: Any = slice(None)) -> Floats:
+    """costs[i, g]: joint loss of answering output i with guess g, for all outputs or those seen."""
     weights = as_prior(prior, mechanism.query)
-    return np.asarray((mechanism.matrix * weights) @ as_loss(loss).guesses(mechanism.query).T)
+    return np.asarray((mechanism.matrix[seen] * weights) @ as_loss(loss).guesses(mechanism.query).T)
+
+
+def _named(query: Query, positions: Ints, output: Any) -> list[Any]:
+    """Answers as they are called; as tuples of coordinates where the output was given by its coordinates."""
+    if query.places is None or isinstance(output, str):
+        return [*answer_values(query)[positions].tolist()]
+    return [tuple(place) for place in places_at(query.places, positions).tolist()]
 
 
 def _guesses(mechanism: Readable, loss: LossLike, prior: Prior) -> Ints:
@@ -267,7 +277,8 @@ def percent(share: float) -> str:
 
 def _span(answers: Sequence[Any]) -> str:
     """2–4 for a run of numbers, a list for labels, one answer for itself."""
-    texts = [answer if isinstance(answer, str) else f"{answer:g}" for answer in answers]
+    named = isinstance(answers[0], str | tuple)
+    texts = [str(answer) if named else f"{answer:g}" for answer in answers]
     if len(texts) == 1:
         return texts[0]
-    return " or ".join(texts) if isinstance(answers[0], str) else f"{texts[0]}–{texts[-1]}"
+    return " or ".join(texts) if named else f"{texts[0]}–{texts[-1]}"

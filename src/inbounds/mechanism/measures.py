@@ -66,7 +66,9 @@ def rmse(mechanism: "Mechanism") -> Floats:
 
 
 def output_index(query: Query, output: Any) -> int:
-    """The position of a reported value among the outputs."""
+    """The position of a reported value among the outputs; of a place, by its label or its coordinates."""
+    if query.places is not None and not isinstance(output, str):
+        return int(query.index(output))
     reported = query.reported
     if query.labels:
         near = reported == output

@@ -13,7 +13,7 @@ from inbounds.query.constructors import (
     with_neighbours,
     with_outputs,
 )
-from inbounds.query.graphs import graph, grid, histogram_of, pair_of_counts, tree
+from inbounds.query.graphs import graph, grid, histogram_of, on_map, pair_of_counts, tree
 from inbounds.query.neighbours import Everyone, Graph, Metric, Neighbours, Reach
 from inbounds.query.quantile import Quantile, median, quantile
 from inbounds.query.query import Query, as_query
@@ -42,6 +42,7 @@ __all__ = [
     "interval",
     "mean",
     "median",
+    "on_map",
     "ordinal",
     "pair_of_counts",
     "quantile",

@@ -6,10 +6,13 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, Literal
 
-from inbounds.numbers import Number, exact, whole
+import numpy as np
+from numpy.typing import ArrayLike
+
+from inbounds.numbers import Floats, Number, exact, whole
 from inbounds.query.cells import Cells
 from inbounds.query.neighbours import Graph
-from inbounds.query.places import PlaceTuples, place_label
+from inbounds.query.places import PlaceTuples, map_axes, place_label
 from inbounds.query.query import Query
 from inbounds.trusted.bounds import Edge
 from inbounds.trusted.extent import MOST_EDGES
@@ -137,6 +140,22 @@ def histogram_of(people: int, bins: int) -> Query:
         tuple((k == a) - (k == b) for k in range(parts)) for a in range(parts) for b in range(parts) if a < b
     ]  # one unit from bin b to bin a; the way back is the same edge
     return _moved("histogram", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
+
+
+def on_map(query: Query, values: ArrayLike) -> Floats:
+    """values[row, column], from one number for each cell of a map.
+
+    >>> on_map(grid(2, 3), range(6)).tolist()
+    [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    """
+    axes, numbers = map_axes(query.coordinates), np.asarray(values, dtype=np.float64)
+    if axes is None:
+        raise ValueError("query must be a map of cells, such as ib.grid(10, 10)")
+    if numbers.shape != (len(query.answers),):
+        raise ValueError(
+            f"values must be one for each of the {len(query.answers)} cells, got the shape {numbers.shape}"
+        )
+    return numbers.reshape(len(axes[0]), len(axes[1]))
 
 
 def _query(kind: str, names: Sequence[str], places: PlaceTuples | None, edges: Sequence[Edge]) -> Query:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.numbers import Ints
+from inbounds.numbers import Floats, Ints
 
 FARTHEST_COORDINATE = 1 << 52
 """Coordinates are smaller: every whole number up to them is a float."""
@@ -46,3 +46,12 @@ def places_at(places: PlaceTuples, positions: Ints) -> Any:
     kind = np.int64 if all(number.denominator == 1 for place in places for number in place) else np.float64
     table = np.array([[kind(number) for number in place] for place in places])
     return tuple(table[positions].tolist()) if positions.ndim == 0 else table[positions]
+
+
+def map_axes(at: Floats | None) -> tuple[Floats, Floats] | None:
+    """The coordinates of the rows and columns of a full map in reading order; None for answers that are none."""
+    if at is None or at.shape[1] != 2:
+        return None
+    rows, columns = np.unique(at[:, 0]), np.unique(at[:, 1])
+    whole = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
+    return (rows, columns) if np.array_equal(at, whole) else None

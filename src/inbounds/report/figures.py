@@ -13,7 +13,8 @@ from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import answer_values
 from inbounds.numbers import Floats, Number, alpha, exact
-from inbounds.query import Query
+from inbounds.query import Query, on_map
+from inbounds.query.places import map_axes
 from inbounds.read.compare import OPTIMUM, Family, by_short_name, families_named
 from inbounds.report.layout import thinned
 
@@ -113,9 +114,14 @@ def error_per_answer(
 
 
 def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: float = 0.9) -> "Figure":
-    """What a published value says: the prior as a line, the posterior as bars, the credible set hatched."""
+    """What a published value says: the prior as a line, the posterior as bars, the credible set hatched.
+
+    On a map the posterior as cells.
+    """
     query = mechanism.query
     after, held = mechanism.posterior(output, prior), mechanism.credible_set(output, level, prior)
+    if map_axes(query.coordinates) is not None:
+        return map_figure(query, after, f"published {_text(output)}", "probability")
     names = answer_values(query).tolist()
     inside = [name in set(held.answers) for name in names]
     figure = blank_figure(6.4, 3.6)
@@ -128,6 +134,25 @@ def posterior(mechanism: Mechanism, output: Any, prior: Prior = None, level: flo
     axis.set(xlabel="true answer", ylabel="probability", title=f"published {_text(output)} → {held} (hatched)")
     axis.legend(frameon=False)
     return plain(figure)
+
+
+def map_figure(query: Query, values: Floats, title: str = "", label: str = "share") -> "Figure":
+    """A map in matplotlib (extra `figures`), darker where there is more, first row on top."""
+    table, axes = on_map(query, values), map_axes(query.coordinates)
+    assert axes is not None
+    figure = blank_figure(5.2, 4.4)
+    axis = figure.subplots()
+    (top, *_, bottom), (left, *_, right) = (_with_borders(places) for places in axes)
+    image = axis.imshow(table, cmap=HEAT, vmin=0, extent=(left, right, bottom, top), aspect="equal")
+    axis.set_title(title, fontsize=11)
+    figure.colorbar(image, ax=axis, shrink=0.85, label=label)
+    return figure
+
+
+def _with_borders(places: Floats) -> list[float]:
+    """The outer borders of cells around evenly spaced places."""
+    half = (places[1] - places[0]) / 2 if len(places) > 1 else 0.5
+    return [float(places[0] - half), float(places[-1] + half)]
 
 
 MOST_LABELS = 30

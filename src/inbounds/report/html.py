@@ -14,9 +14,10 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import decimal
-from inbounds.read.compare import Comparison, Row, shown
+from inbounds.read.compare import Comparison, Row, shown, usual
 from inbounds.report import plots, svg, words
 from inbounds.report.layout import Cell, rendered, thinned
+from inbounds.report.maps import map_picture
 
 MOST_ROWS = 21
 """More published values than this are shown as an even selection."""
@@ -82,14 +83,15 @@ def _mechanism(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
 
 def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
     before = "every true answer is equally likely beforehand" if prior is None else "the given prior holds beforehand"
-    rows = readings(m, level, prior, "absolute" if m.query.ordered else "zero-one")
+    rows = readings(m, level, prior, usual(m.query)[0])
     seen = [r for r in rows if r.chance >= RARE]
     chosen = [seen[k] for k in thinned(len(seen), MOST_ROWS)]
     likeliest = max(range(len(rows)), key=lambda k: (rows[k].chance > 0, -abs(k - len(rows) // 2)))
     example, names = rows[likeliest], _names(m)
     inside = [k for k, answer in enumerate(answer_values(m.query).tolist()) if answer in set(example.answers)]
     after = m.posterior(example.output, prior)
-    errors = svg.bars(m.loss_per_answer(), names, "true answer", "expected absolute error") if m.query.ordered else None
+    said = f"probability of each place after {_value(example.output)}"
+    shown_after = map_picture(m.query, after, said, inside)
     return {
         "beforehand": before,
         "readings": [_reading(row) for row in chosen],
@@ -97,11 +99,27 @@ def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
         "level": percent(level),
         "notes": _notes(len(chosen), len(seen), len(rows)),
         "heatmap": _heatmap(m),
-        "errors": errors,
+        "errors": _errors(m, names),
+        "reports": _reports_on_map(m, likeliest),
         "published": _value(example.output),
         "reading": str(example),
-        "posterior": svg.bars(after, names, "true answer", "probability afterwards", inside),
+        "marked": "marked bars" if shown_after is None else "framed cells",
+        "posterior": shown_after or svg.bars(after, names, "true answer", "probability afterwards", inside),
     }
+
+
+def _errors(m: Mechanism, names: list[str]) -> str | None:
+    """The expected error for every true answer: bars on a line, cells on a map."""
+    if m.query.ordered:
+        return svg.bars(m.loss_per_answer(), names, "true answer", "expected absolute error")
+    first = usual(m.query)[0]
+    return map_picture(m.query, m.loss_per_answer(first), f"expected {first} of the report from each true place")
+
+
+def _reports_on_map(m: Mechanism, answer: int) -> str | None:
+    """How likely each place is reported for one true place."""
+    likely = m.matrix[:, answer] if m.query.one_output_per_answer else np.zeros(0)
+    return map_picture(m.query, likely, f"reports when {_names(m)[answer]} is true", [answer]) if len(likely) else None
 
 
 def _measures(m: Mechanism) -> Lines:
@@ -111,6 +129,9 @@ def _measures(m: Mechanism) -> Lines:
             rows.append([name, f"{m.loss(loss):.4g}", f"{m.worst_loss(loss):.4g}", _after_remap(m, loss)])
         rows.append(["root of the squared error", "", f"{m.rmse().max():.4g}", ""])
         rows.append(["bias, in size", f"{np.abs(m.bias()).mean():.4g}", f"{np.abs(m.bias()).max():.4g}", ""])
+    if usual(m.query)[0] == "distance":
+        apart = [f"{m.loss('distance'):.4g}", f"{m.worst_loss('distance'):.4g}", _after_remap(m, "distance")]
+        rows.append(["distance from the truth", *apart])
     missed = [f"{value:.4g}" for value in (m.loss("zero-one"), m.worst_loss("zero-one"))]
     rows.append(["not the truth", *missed, _after_remap(m, "zero-one")])
     if m.query.ordered:

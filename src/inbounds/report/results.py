@@ -9,8 +9,10 @@ from inbounds.accounting.compose import Composition
 from inbounds.attack.collude import Estimator
 from inbounds.attack.repeated import Learned
 from inbounds.numbers import Floats, Number, exact
+from inbounds.query import Query
 from inbounds.report import plots, svg
 from inbounds.report.layout import rendered, thinned
+from inbounds.report.maps import map_picture
 
 ESTIMATORS: dict[Estimator, str] = {
     "likelihood": "likeliest answer",
@@ -52,11 +54,14 @@ def composition_page(rounds: Sequence[Composition], deltas: Sequence[Number], ti
     return _page(title, [said], [plots.curves(series, "answers", "epsilon")], ["answers", *series], table)
 
 
-def distribution_page(names: Sequence[str], shares: Floats, title: str, sentences: Sequence[str]) -> str:
-    """The distribution behind private reports, as bars."""
+def distribution_page(
+    names: Sequence[str], shares: Floats, title: str, sentences: Sequence[str], query: Query | None = None
+) -> str:
+    """The distribution behind private reports, as bars; on a map where the query's answers are its cells."""
     listed = thinned(len(names), MOST_LISTED)
     table = [[names[i], f"{100 * shares[i]:.2f} %"] for i in listed]
-    picture = svg.bars(np.asarray(shares), names, "true answer", "share of people")
+    places = None if query is None else map_picture(query, shares, "share of people")
+    picture = places or svg.bars(np.asarray(shares), names, "true answer", "share of people")
     return _page(title, sentences, [picture], ["answer", "share"], table)
 
 

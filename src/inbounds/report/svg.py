@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from inbounds.numbers import Floats
+from inbounds.numbers import Floats, Ints
 from inbounds.report import drawing
 from inbounds.report.drawing import STYLE as STYLE
 from inbounds.report.layout import thinned
@@ -51,6 +51,29 @@ def heatmap(matrix: Floats, answers: Sequence[str], reports: Sequence[str], top:
     parts.append(drawing.turned(10, head + rows * h / 2, "published"))
     parts += _legend(left, bottom + 38, plot, top)
     return drawing.picture(parts, bottom + 66, title or "probability of every report for every true answer")
+
+
+def cells(values: Floats, rows: Sequence[str], columns: Sequence[str], title: str, marked: Ints) -> str:
+    """values[row, column] on a map, first row on top, darker is more; marked cells have a frame."""
+    left, head, plot = 44, 24, drawing.WIDE - 52
+    side = min(plot / values.shape[1], 320 / values.shape[0])
+    top = float(values.max()) or 1.0
+    parts = [drawing.title(left, title)]
+    for i, row in enumerate(values):
+        parts += _cells(row, left, head + i * side, side, side, top)
+    for i, j in marked.tolist():
+        parts.append(drawing.frame(left + j * side, head + i * side, side, side))
+    wide, bottom = values.shape[1] * side, head + values.shape[0] * side
+    parts.append(drawing.frame(left, head, wide, bottom - head))
+    parts += [
+        drawing.words(left - 4, head + (i + 0.5) * side + 3.5, rows[i], "end") for i in thinned(len(rows), MOST_TICKS)
+    ]
+    parts += [
+        drawing.words(left + (j + 0.5) * side, bottom + 13, columns[j], "middle")
+        for j in thinned(len(columns), MOST_TICKS)
+    ]
+    parts += _legend(left, bottom + 22, plot, top, "the more the darker")
+    return drawing.picture(parts, bottom + 50, title)
 
 
 def bars(values: Floats, names: Sequence[str], across: str, up: str, marked: Sequence[int] = ()) -> str:
@@ -127,13 +150,15 @@ def _number(value: float, x: float, y: float, top: float) -> ET.Element:
     return drawing.element("text", {"x": f"{x:.1f}", "y": f"{y:.1f}", "class": "n", "style": f"fill:{ink}"}, text)
 
 
-def _legend(left: float, y: float, width: float, top: float) -> list[ET.Element]:
+def _legend(
+    left: float, y: float, width: float, top: float, meaning: str = "probability of the report"
+) -> list[ET.Element]:
     steps = 24
     w = width / 2 / steps
     parts = [drawing.rect(left + k * w, y, w + SEAM, 9, {"fill": colour((k + 0.5) / steps)}) for k in range(steps)]
     parts.append(drawing.frame(left, y, width / 2, 9))
     parts += [drawing.words(left, y + 20, "0", "start"), drawing.words(left + width / 2, y + 20, f"{top:.3g}", "end")]
-    return [*parts, drawing.words(left + width / 2 + 6, y + 8, "probability of the report", "start")]
+    return [*parts, drawing.words(left + width / 2 + 6, y + 8, meaning, "start")]
 
 
 def averaged(matrix: Floats, answers: Sequence[str], reports: Sequence[str]) -> tuple[Floats, list[str], list[str]]:

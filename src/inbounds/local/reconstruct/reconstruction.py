@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from inbounds.errors import NotConverged
 from inbounds.local.reconstruct import ibu, uncertainty
 from inbounds.local.reconstruct.channel import Geometric, Merged
+from inbounds.local.reconstruct.convolved import Convolved
 from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.local.reconstruct.newton import Found, Likelihood, Squares, Watch, minimize
 from inbounds.local.reconstruct.problem import Given, ReconstructionProblem
@@ -158,10 +159,11 @@ def reconstruct(
 
 def best_method(problem: ReconstructionProblem) -> Method:
     """What measures best for a channel (docs/benchmarks/local.md): updates stopped by held-out reports where the noise
-    is geometric, shrunk shares where reports name sets of labels, the maximum of the likelihood elsewhere."""
+    is geometric or spreads over a large map, shrunk shares where reports name sets of labels, the maximum of the
+    likelihood elsewhere."""
     if isinstance(problem.channel, Sets):
         return "shrunk" if whole_counts(problem) is not None else "inverse"
-    return "held-out" if isinstance(problem.channel, Geometric | Merged) else "ibu"
+    return "held-out" if isinstance(problem.channel, Geometric | Merged | Convolved) else "ibu"
 
 
 def again(result: Reconstruction, counts: Floats) -> Floats:

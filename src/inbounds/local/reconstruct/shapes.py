@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, Merged, ResponseChannel, Slack
+from inbounds.local.reconstruct.convolved import SMALLEST, Convolved, convolved
 from inbounds.local.reconstruct.sets import Sets
 from inbounds.local.reports import LocalMechanism
 from inbounds.mechanism import Mechanism
@@ -12,6 +13,7 @@ from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.law import Noise
 from inbounds.mechanism.response import Response
 from inbounds.numbers import Floats
+from inbounds.query.places import map_axes
 from inbounds.trusted.bounds import TOTAL
 
 SHAPE = 1e-12
@@ -35,7 +37,15 @@ def channel_of(mechanism: LocalMechanism) -> Channel:
         size = mechanism.law.size
         return ResponseChannel(np.full(size, other), np.full(size, own - other), Slack.none(size))
     noise = mechanism.law.noise_table
-    return shaped(mechanism.matrix) if noise is None else _noise_channel(mechanism, noise)
+    if noise is not None:
+        return _noise_channel(mechanism, noise)
+    return _on_map(mechanism) or shaped(mechanism.matrix)
+
+
+def _on_map(mechanism: Mechanism) -> Convolved | None:
+    """Noise on a map that is large enough for transforms."""
+    axes = map_axes(mechanism.query.coordinates) if len(mechanism.query.answers) >= SMALLEST else None
+    return None if axes is None else convolved(mechanism.matrix, (len(axes[0]), len(axes[1])), _misses)
 
 
 def shaped(matrix: Floats) -> Channel:
