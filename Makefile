@@ -38,7 +38,7 @@ studies-quick: .venv/test
 	@$(BIN)/inbounds studies run all --quick --out "$$(mktemp -d)"
 
 figures: .venv/figures .venv/test
-	@$(BIN)/python docs/figures.py && $(BIN)/python docs/screenshots.py
+	@MPLBACKEND=agg $(BIN)/python docs/notebooks.py && $(BIN)/python docs/commands.py && $(BIN)/python docs/figures.py && $(BIN)/python docs/screenshots.py
 
 # One stamp per extra: .venv/<extra> exists when that extra is installed as pyproject.toml and constraints.txt say.
 .venv/%: pyproject.toml constraints.txt
