@@ -19,7 +19,7 @@ from harness import machine, one_thread
 
 one_thread()
 
-from adding_sources import HELD_OUT, SIZE, SOURCES, Source  # noqa: E402
+from adding_sources import OTHER_SHAPES, SIZE, SOURCES, Source  # noqa: E402
 
 import inbounds as ib  # noqa: E402
 from inbounds.tables.adding.adjusted import expected_errors, nearest_squares  # noqa: E402
@@ -204,9 +204,11 @@ designed* gives each level its [designed share](../theory/adding-up.md) instead.
 on the groups and adds up what is published. *OpenDP* is its tree of sums with its own consistency: real numbers, also
 below zero, and one branching factor for all nodes."""
 
-HELD = """## Tables that nothing was chosen on
+HELD = """## Tables of other shapes
 
-Groups in the same tree, {draws} draws each. *t* is about the groups, as above; *largest t above* is that of the level
+Groups in the same tree, {draws} draws each. Most of these shapes were looked at while the prior was built, with other
+draws: they tell how far it reaches, and are no test on tables never seen.
+*t* is about the groups, as above; *largest t above* is that of the level
 above the groups, or of one higher up, where we do worst."""
 
 LIMITS = """**What this does not say.** The prior learns from the reports how groups of one parent differ. At epsilon
@@ -225,9 +227,9 @@ def part(source: Source) -> dict[float, Any]:
 
 
 def held_out() -> list[list[str]]:
-    """Rows about tables that nothing was chosen on: errors of groups, and coverage."""
+    """Rows about tables of other shapes: errors of groups, and coverage."""
     rows = []
-    for source in HELD_OUT:
+    for source in OTHER_SHAPES:
         for epsilon in EPSILONS:
             found = measured(source, epsilon, HELD_DRAWS, beside=False)
             own, t = found[OURS], found[OURS]["t"]

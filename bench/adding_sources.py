@@ -1,4 +1,4 @@
-"""The tables that bench/adding.py measures on: real ones, simulated ones, and ones that nothing was chosen on."""
+"""The tables that bench/adding.py measures on: real ones, simulated ones, and ones of other shapes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ SOURCES = [
     Source("Sums of values 0 to 5", balanced(lambda rng: scattered(rng, parents(rng), 0.05), VALUES), VALUES, 6),
 ]
 
-HELD_OUT = [
+OTHER_SHAPES = [
     Source("three kinds of groups", balanced(lambda rng: rng.choice([0.05, 0.5, 0.8], 1000, p=[0.5, 0.3, 0.2]))),
     Source(
         "normal log odds, between parents and within",

@@ -202,7 +202,9 @@ case where both sides err by less than a thousandth of a step is left out of the
 score is another: of an extreme the number of records beyond a value, of a median half the difference of those on both
 sides. Every value beyond all records is then as good as the truth, and every value between two middle ones. That
 helps where few records lie in a wide range and near its end, and costs as much where they lie far from it; what is
-right depends on the records, and is not known before. The other cases are errors of hundredths of a step."""
+right depends on the records, and is not known before. The other cases are errors of hundredths of a step.
+Only cases in which a peer seemed better were drawn anew, so that luck in our favour stays in
+the ratios: they are a little too good."""
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:

@@ -15,7 +15,7 @@ import inbounds as ib
 from inbounds.local.collector import Collector
 from inbounds.local.distance import kantorovich
 from inbounds.local.reconstruct import reconstruct
-from inbounds.local.reconstruct.channel import Dense, Geometric, Merged, Response
+from inbounds.local.reconstruct.channel import Dense, Geometric, Merged, ResponseChannel
 from inbounds.local.reconstruct.ibu import Update, iterate, run, squarem
 from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.local.reconstruct.newton import Likelihood, NewtonPoint, minimize
@@ -275,9 +275,9 @@ def test_001_the_geometric_is_several_times_closer_at_every_number_of_reports():
         (ib.catalog.truncated_geometric(ib.count(17), 2), Geometric),
         (ib.catalog.exponential(ib.interval(0, 12, 1, 12, holes=[(3, 7)]), 1), Geometric),
         (ib.catalog.exponential(ib.ordinal(0, 12), 1), Geometric),
-        (ib.catalog.randomized_response(ib.ordinal(0, 30), 1), Response),
-        (ib.catalog.randomized_response(ib.category(list("abcd")), 1), Response),
-        (ib.catalog.uniform(ib.count(6), 1), Response),
+        (ib.catalog.randomized_response(ib.ordinal(0, 30), 1), ResponseChannel),
+        (ib.catalog.randomized_response(ib.category(list("abcd")), 1), ResponseChannel),
+        (ib.catalog.uniform(ib.count(6), 1), ResponseChannel),
         (ib.catalog.explicit_fair(ib.count(9), 1), Dense),
         (ib.catalog.folded_geometric(ib.count(9), 1), Geometric),
         (ib.catalog.snapped_staircase(ib.count(9), 1), Dense),

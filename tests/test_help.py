@@ -106,7 +106,7 @@ def test_the_first_page_says_what_exit_codes_mean():
         ("inbounds design ", {"count", "total", "mean", "extreme", "interval", "ordinal", "category"}),
         ("inbounds design count --lo", {"--loss", "--low"}),
         ("inbounds design count --aim ", {"average", "worst"}),
-        ("inbounds local ", {"plan", "randomize", "reconstruct"}),
+        ("inbounds local ", {"plan", "randomize", "reconstruct", "estimate", "test"}),
     ],
 )
 def test_a_shell_completes_commands_options_and_values(typed, offered):

@@ -331,7 +331,7 @@ def test_plan_randomize_and_reconstruct_follow_each_other_on_the_command_line(pe
     passport, reports, ages = tmp_path / "m.json", tmp_path / "reports.csv", tmp_path / "ages.csv"
     planned = run("plan", "--low", 0, "--high", 100, "--ratio", 2, "--radius", 10, "--reports", 300, "--save", passport)
     assert "geometric" in planned
-    assert "epsilon·d privacy" in planned.replace("\n", " ")
+    assert "epsilon·d privacy" in " ".join(planned.split())
     assert "wrote 300 reports" in run("randomize", people, "--column", "age", "-m", passport, "--out", reports)
     written = list(csv.DictReader(reports.read_text().splitlines()))
     assert len(written) == 300

@@ -239,7 +239,7 @@ class Named(str):
 
 @pytest.mark.parametrize("liar", [NobodyIsNear(1), AllAlike(), FarUnit()])
 def test_neighbours_that_are_only_a_kind_of_neighbours_are_refused(liar):
-    with pytest.raises(TypeError, match="neighbours must be Reach, Everyone or Metric"):
+    with pytest.raises(TypeError, match="neighbours must be Reach, Everyone, Metric or Graph"):
         with_neighbours(ib.count(3), liar)
 
 

@@ -12,7 +12,7 @@ from inbounds.catalog import randomized_response, truncated_geometric
 from inbounds.local.distance import kantorovich
 from inbounds.local.labels import compare_labels, hadamard_response, projective_response, subset_selection
 from inbounds.local.reconstruct.batches import updated
-from inbounds.local.reconstruct.channel import Channel, Geometric, Response, Slack
+from inbounds.local.reconstruct.channel import Channel, Geometric, ResponseChannel, Slack
 from inbounds.local.reconstruct.problem import ReconstructionProblem
 from inbounds.local.reconstruct.reconstruction import best_method, maximum
 from inbounds.local.reconstruct.sets import Sets
@@ -32,7 +32,7 @@ RESIDUAL = 1e-7
 
 
 @dataclass(frozen=True)
-class Level:
+class PrivacyLevel:
     """How private reports are to be: epsilon per unit of distance (None for labels), and between any two answers.
 
     A law that knows distances keeps the first, one that does not the second.
@@ -89,7 +89,7 @@ class Expected:
         )
 
 
-def promises(query: Query, level: Level) -> list[Expected]:
+def promises(query: Query, level: PrivacyLevel) -> list[Expected]:
     """The laws that are worth a plan: for numbers two, for labels the one of least variance and randomized response."""
     plain = Expected("randomized_response", level.any_two, level.any_two)
     if level.per_unit is not None:
@@ -188,4 +188,4 @@ def geometric_channel(size: int, rate: float) -> Channel:
 def response_channel(size: int, epsilon: float) -> Channel:
     """Randomized response in floats, in O(size)."""
     rest = 1 / (size - 1 + math.exp(epsilon))
-    return Response(np.full(size, rest), np.full(size, math.expm1(epsilon) * rest), Slack.none(size))
+    return ResponseChannel(np.full(size, rest), np.full(size, math.expm1(epsilon) * rest), Slack.none(size))

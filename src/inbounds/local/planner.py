@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.local.expectations import Expected, Level, expectation, made, per_unit, promises
+from inbounds.local.expectations import Expected, PrivacyLevel, expectation, made, per_unit, promises
 from inbounds.local.labels import compare_labels
 from inbounds.local.reports import LocalMechanism
 from inbounds.local.statement import epsilon as calibrated
@@ -157,13 +157,13 @@ def domain(query: Any) -> Query:
     )
 
 
-def privacy_level(query: Query, epsilon: Number | None, radius: Number | None, ratio: Number | None) -> Level:
+def privacy_level(query: Query, epsilon: Number | None, radius: Number | None, ratio: Number | None) -> PrivacyLevel:
     """What is to be kept: per unit of distance, and between any two answers by laws that know no distance."""
     if (epsilon is None) == (ratio is None):
         raise ValueError("a plan needs either epsilon or a ratio (with its radius), and not both")
     if radius is None:
         between = calibrated(ratio) if ratio is not None else as_epsilon(epsilon)  # type: ignore[arg-type]
-        return Level(between / query.answers.span if query.ordered else None, between)
+        return PrivacyLevel(between / query.answers.span if query.ordered else None, between)
     if not query.ordered:
         raise ValueError("radius must be left out for labels, which have no distance; the ratio is for any two")
     distance = exact(radius, "radius")
@@ -171,10 +171,10 @@ def privacy_level(query: Query, epsilon: Number | None, radius: Number | None, r
         raise ValueError(f"radius must be positive and within the domain, got {radius!r}")
     paid = per_unit(query).steps_within(distance) * query.answers.unit if query.rounds else distance
     if ratio is not None:
-        return Level(calibrated(ratio, paid), calibrated(ratio))
+        return PrivacyLevel(calibrated(ratio, paid), calibrated(ratio))
     unit = query.neighbours.unit if isinstance(query.neighbours, Metric) else Fraction(1)
     rate = as_epsilon(epsilon) / unit  # type: ignore[arg-type]
-    return Level(rate, as_epsilon(rate * paid))
+    return PrivacyLevel(rate, as_epsilon(rate * paid))
 
 
 def _truth(truth: ArrayLike | None, query: Query) -> Floats:

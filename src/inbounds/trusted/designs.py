@@ -22,7 +22,7 @@ from inbounds.trusted.extent import MOST_BLOCKS, MOST_SUBSETS
 Flags = NDArray[np.bool_]
 
 
-class Design(Protocol):
+class BlockDesign(Protocol):
     """A family of blocks over the labels 0..labels-1; blocks are numbered from 0."""
 
     @property

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from inbounds.errors import TooLarge
 from inbounds.numbers import Ints, Sealed
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
-from inbounds.trusted.designs import Design
+from inbounds.trusted.designs import BlockDesign
 
 Words = NDArray[np.uint64]
 Draws = Callable[[int], Words]
@@ -157,7 +157,7 @@ class BlockSampler:
     Which one is the second draw modulo their number: each set has the quotient of 2**62 by it, or one more.
     """
 
-    design: Design
+    design: BlockDesign
     inside: int
     words: ClassVar[int] = 2
 

@@ -53,7 +53,7 @@ class Threads:
     """Where the curator's calls run: a few threads, each with its own connections."""
 
     def __init__(self, curator: Curator) -> None:
-        self.curator = curator
+        self.curator, self._closed = curator, False
         self.pool = ThreadPoolExecutor(curator.limits.threads, thread_name_prefix="curator")
         self.designing = ThreadPoolExecutor(curator.limits.designs + 1, thread_name_prefix="designing")
 
@@ -66,7 +66,10 @@ class Threads:
         return await asyncio.get_running_loop().run_in_executor(self.pool, partial(call, *given, **named))
 
     def close(self) -> None:
-        """Wait for the calls that run, end every thread's connections, then the processes that design."""
+        """Wait for the calls that run, end every thread's connections, then the processes that design; once."""
+        if self._closed:
+            return
+        self._closed = True
         for pool, size in ((self.designing, self.curator.limits.designs + 1), (self.pool, self.curator.limits.threads)):
             gate = Barrier(size)  # nobody passes before each thread has come: so each leaves once
             for left in [pool.submit(self._leave, gate) for _ in range(size)]:

@@ -10,10 +10,10 @@ import numpy as np
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.bounded import bounded, two_sided
 from inbounds.local.estimates.estimate import Estimate, frame_of
-from inbounds.local.estimates.readings import Affine, affine, reading
+from inbounds.local.estimates.readings import AffineReading, affine, reading
 from inbounds.local.estimates.resampling import Resampled, resampled
 from inbounds.local.reconstruct import Reconstruction
-from inbounds.local.reconstruct.channel import Geometric, Response
+from inbounds.local.reconstruct.channel import Geometric, ResponseChannel
 from inbounds.numbers import Floats, Number, exact, whole
 from inbounds.query import Query
 
@@ -164,13 +164,13 @@ class Estimates:
         return measure(behind.distribution), float(np.std([measure(p) for p in behind.draws], ddof=1))
 
     @cached_property
-    def _affine(self) -> Affine | None:
+    def _affine(self) -> AffineReading | None:
         return affine(self.found.problem.channel, self.found.problem.q)
 
     @property
     def _inverted(self) -> bool:
         """Whether a mean read without bias is as sharp as one by the likelihood: the noise is that of the reports."""
-        return isinstance(self.found.problem.channel, Geometric | Response)
+        return isinstance(self.found.problem.channel, Geometric | ResponseChannel)
 
     def _sum(self, read: Floats) -> tuple[float, float]:
         """Σ q u and its standard error."""
@@ -178,7 +178,7 @@ class Estimates:
         value = float(q @ read)
         return value, float(np.sqrt(max(float(q @ (read - value) ** 2), 0.0) / max(n - 1, 1)))
 
-    def _read_shares(self, law: Affine, names: list[str]) -> list[Estimate]:
+    def _read_shares(self, law: AffineReading, names: list[str]) -> list[Estimate]:
         raw, n = law.shares, self.found.reports
         low, high = bounded(raw, lambda shares: law.deviations(shares, n), self.level)
         errors, values = law.deviations(np.clip(raw, 0, 1), n), np.clip(raw, 0, 1)

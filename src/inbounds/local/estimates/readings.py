@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inbounds.errors import TooLarge
-from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, Response
+from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, ResponseChannel
 from inbounds.local.reconstruct.incidence import held
 from inbounds.local.reconstruct.sets import Sets
 from inbounds.local.reconstruct.systems import tridiagonal
@@ -20,7 +20,7 @@ RESIDUAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Affine:
+class AffineReading:
     """Shares read one by one: answer j's is (seen_j - base_j) / lift_j, seen_j the share of reports that support j."""
 
     seen: Floats
@@ -37,16 +37,16 @@ class Affine:
         return np.asarray(np.sqrt(seen * (1 - seen) / reports) / self.lift)
 
 
-def affine(channel: Channel, q: Floats) -> Affine | None:
+def affine(channel: Channel, q: Floats) -> AffineReading | None:
     """The shares as affine functions of what was seen: under randomized response, and where reports name sets.
 
     A report supports the answer that it names, or those in its set.
     """
-    if isinstance(channel, Response) and (channel.lift > 0).all():
-        return Affine(q, channel.base, channel.lift)
+    if isinstance(channel, ResponseChannel) and (channel.lift > 0).all():
+        return AffineReading(q, channel.base, channel.lift)
     if isinstance(channel, Sets):
         seen = channel.held_by(q)
-        return Affine(seen, np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance))
+        return AffineReading(seen, np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance))
     return None
 
 
@@ -64,7 +64,7 @@ def _solved(channel: Channel, weights: Floats) -> Floats | None:
 
     Sets: a set holds its true label with probability hit, any other with probability chance.
     """
-    if isinstance(channel, Response):
+    if isinstance(channel, ResponseChannel):
         if not (channel.lift > 0).all():
             return None
         each = channel.base / channel.lift

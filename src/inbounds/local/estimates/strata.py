@@ -79,7 +79,7 @@ def estimate(
     >>> m = ib.catalog.randomized_response(ib.category(["no", "yes"]), "1.0986122886")
     >>> reports = ib.Collector(m).add_counts(["no", "yes"], [6000, 4000])
     >>> print(estimate(reports).share("yes"))
-    share of yes: 0.3 (90 % interval 0.2839 to 0.3161)
+    share of yes: 0.3 (90 % interval 0.2839 to 0.3162)
     """
     if isinstance(what, Strata):
         parts = {key: estimate(part, level=level, runs=runs, seed=seed, **options) for key, part in what.items()}

@@ -56,8 +56,8 @@ def two_sample_test(one: Collector, other: Collector, *, runs: int | None = None
     >>> import inbounds as ib
     >>> m = ib.catalog.randomized_response(ib.category(["no", "yes"]), 1)
     >>> week = [ib.Collector(m).add_counts(["no", "yes"], counts) for counts in ([600, 400], [520, 480])]
-    >>> two_sample_test(*week).p_value
-    0.001
+    >>> two_sample_test(*week).p_value < 0.01
+    True
     """
     for each in (one, other):
         if not isinstance(each, Collector):

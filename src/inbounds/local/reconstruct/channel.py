@@ -166,7 +166,7 @@ class Geometric:
 
 
 @dataclass(frozen=True, eq=False)
-class Response:
+class ResponseChannel:
     """P[i, j] = base[i], plus lift[j] where i = j: k-ary randomized response and its kin, O(domain) per step."""
 
     base: Floats

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.numbers import Floats, Ints
-from inbounds.trusted.designs import Affine, Design, Flags, Planes, Subsets
+from inbounds.trusted.designs import Affine, BlockDesign, Flags, Planes, Subsets
 
 
 @singledispatch
-def holding(design: Design, counts: Floats) -> Floats:
+def holding(design: BlockDesign, counts: Floats) -> Floats:
     """A c: for every label the sum of `counts` over the blocks that hold it."""
     raise TypeError(f"design must be Subsets, Affine or Planes, got {type(design).__name__}")
 
 
 @singledispatch
-def held(design: Design, shares: Floats) -> Floats:
+def held(design: BlockDesign, shares: Floats) -> Floats:
     """A^T p: for every block the sum of `shares` over the labels that it holds."""
     raise TypeError(f"design must be Subsets, Affine or Planes, got {type(design).__name__}")
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, Merged, Response, Slack
+from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, Merged, ResponseChannel, Slack
 from inbounds.local.reconstruct.sets import Sets
 from inbounds.local.reports import LocalMechanism
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.law import Noise
-from inbounds.mechanism.response import Response as TwoWeights
+from inbounds.mechanism.response import Response
 from inbounds.numbers import Floats
 from inbounds.trusted.bounds import TOTAL
 
@@ -30,22 +30,22 @@ def channel_of(mechanism: LocalMechanism) -> Channel:
     """The cheapest channel that is the mechanism's matrix within `slack`."""
     if isinstance(mechanism, LabelMechanism):
         return Sets(mechanism.law)
-    if isinstance(mechanism.law, TwoWeights):
+    if isinstance(mechanism.law, Response):
         own, other = mechanism.law.own / TOTAL, mechanism.law.other / TOTAL
         size = mechanism.law.size
-        return Response(np.full(size, other), np.full(size, own - other), Slack.none(size))
+        return ResponseChannel(np.full(size, other), np.full(size, own - other), Slack.none(size))
     noise = mechanism.law.noise_table
     return shaped(mechanism.matrix) if noise is None else _noise_channel(mechanism, noise)
 
 
 def shaped(matrix: Floats) -> Channel:
-    """A matrix as a `Response` or `Geometric` where it has that shape, else `Dense`. O(outputs · answers)."""
+    """A matrix as a `ResponseChannel` or `Geometric` where it has that shape, else `Dense`. O(outputs · answers)."""
     if matrix.shape[0] != matrix.shape[1] or len(matrix) < 2 or not (matrix > 0).all():
         return Dense(matrix)
     return _response(matrix) or _geometric(matrix) or Dense(matrix)
 
 
-def _response(matrix: Floats) -> Response | None:
+def _response(matrix: Floats) -> ResponseChannel | None:
     base = np.append(matrix[:-1, -1], matrix[-1, 0])  # some entry beside the diagonal
     lift = np.diagonal(matrix) - base
     places = np.arange(len(matrix))
@@ -56,7 +56,7 @@ def _response(matrix: Floats) -> Response | None:
         return shape
 
     slack = _misses(matrix, rows)
-    return None if slack is None else Response(base, lift, slack)
+    return None if slack is None else ResponseChannel(base, lift, slack)
 
 
 def _geometric(matrix: Floats) -> Geometric | None:
