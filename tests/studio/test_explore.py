@@ -159,3 +159,12 @@ def test_a_refusal_comes_back_as_its_sentence(work: Work) -> None:
     assert job.ready(60)
     assert job.failure is not None
     assert "at most" in job.failure.sentence
+
+
+def test_the_proof_is_of_mechanisms_with_the_properties_asked_for(client: httpx.Client) -> None:
+    asked = "/explore?kind=count&size=6&epsilon=0.5"
+    assert "Proved: no private mechanism has a smaller average" in client.get(asked).text
+    assert (
+        "no private mechanism that is row honest and fair has"
+        in client.get(f"{asked}&require=row_honest&require=fair").text
+    )

@@ -1,6 +1,5 @@
 """A released table as the page shows it: reports, intervals and sums, all of them private already."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from inbounds.tables.booking import standing
@@ -28,18 +27,19 @@ def view(plan: Plan, table: Any, record: RecordForm, file: str) -> dict[str, Any
         "rows": [[_text(value) for value in row] for row in zip(*columns, strict=True)],
         "count": table.num_rows,
         "pictures": dot_plots(record, table),
-        "totals": _totals(record, table) if table.num_rows > 1 else [],
+        **(_totals(record, table) if table.num_rows > 1 else {}),
         "mechanisms": len(record["mechanisms"]),
     }
 
 
-def _totals(record: RecordForm, table: Any) -> list[Sequence[str]]:
-    """Sums over all groups, read without bias; a column whose cells must not be added has none."""
-    return [
-        [own.column, _text(own.sum.estimate), _text(own.sum.standard_error)] if own.sum is not None
-        else [own.column, "must not be added up", ""]
-        for own in totals(record, table)
-    ]  # fmt: skip
+def _totals(record: RecordForm, table: Any) -> dict[str, list[Any]]:
+    """Sums over all groups, read without bias, and the columns whose cells must not be added."""
+    found = totals(record, table)
+    sums = [(own.column, own.sum) for own in found if own.sum is not None]
+    return {
+        "totals": [[column, _text(own.estimate), _text(own.standard_error)] for column, own in sums],
+        "not_added": [own.column for own in found if own.sum is None],
+    }
 
 
 def _text(value: Any) -> str:

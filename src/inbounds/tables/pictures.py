@@ -78,13 +78,24 @@ def _ends(
         level = record["plan"]["interval"]
         chance = "" if level is None else f" with probability {decimal(Fraction(level))}"
         ends = [table[name].slice(0, MOST_ROWS).to_pylist() for name in (low, high)]
-        return (*ends, f"The line holds the true number{chance}.") if None not in ends[0] else None
+        return (
+            (*ends, f"The line holds the true number{chance}, {_before(record, statistic)}.")
+            if None not in ends[0]
+            else None
+        )
     values, errors = (table[name].slice(0, MOST_ROWS).to_pylist() for name in (column, error))
     if any(not isinstance(value, int | float) for value in (*values, *errors)):
         return None
     pairs, (least, most) = list(zip(values, errors, strict=True)), _range(record, statistic)
     lows, highs = [max(value - off, least) for value, off in pairs], [min(value + off, most) for value, off in pairs]
     return lows, highs, "The line is the expected error to each side, within the range of possible answers."
+
+
+def _before(record: RecordForm, statistic: StatisticForm) -> str:
+    """For whom an interval holds: of a quantile the prior is of the records, which draws its line to the middle."""
+    own = [line for line in record["mechanisms"] if line["statistic"] == statistic["name"]]
+    what = "values of a record" if any("quantile" in line for line in own) else "answers"
+    return f"to a reader who held all {what} equally likely before (or the plan's prior)"
 
 
 def _range(record: RecordForm, statistic: StatisticForm) -> tuple[float, float]:

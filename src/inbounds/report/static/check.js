@@ -231,7 +231,7 @@ async function serverVerdict(bytes, tables) {
     const parts = [bytes, ...tables];
     const headers = { "Content-Type": "application/json" };
     if (tables.length > 0) headers["X-Sizes"] = parts.map((part) => part.length).join(" ");
-    const answer = await fetch(address, { method: "POST", body: new Blob(parts), headers });
+    const answer = await fetch(address, { method: "POST", body: tables.length > 0 ? new Blob(parts) : bytes, headers });
     return answer.ok ? await answer.json() : null;
   } catch {
     return null;

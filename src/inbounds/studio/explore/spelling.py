@@ -14,7 +14,7 @@ def python(question: ExploredQuestion) -> str:
     facts = ", ".join(_literal(fact) for fact in question.facts)
     lines = ["import inbounds as ib", "", f"query = ib.{question.kind}({facts})"]
     if question.mechanism != OPTIMAL:
-        return "\n".join([*lines, f'm = ib.catalog.{question.mechanism}(query, "{question.epsilon}")'])
+        return "\n".join([*lines, f'm = ib.catalog.{question.mechanism}(query, "{question.epsilon}")', "print(m)", ""])
     wishes = [f'query, "{question.epsilon}"']
     if question.loss != "absolute":
         wishes.append(f"loss={_loss(question.loss, question.beyond)}")
@@ -27,7 +27,7 @@ def python(question: ExploredQuestion) -> str:
         wishes.append(f"aim={question.aim!r}")
     if question.limit_texts:
         wishes.append(f"subject_to=[{', '.join(map(_limit, question.restrictions()))}]")
-    return "\n".join([*lines, f"m = ib.optimal({', '.join(wishes)})"])
+    return "\n".join([*lines, f"m = ib.optimal({', '.join(wishes)})", "print(m)", ""])
 
 
 def command(question: ExploredQuestion) -> str:

@@ -30,7 +30,7 @@ def result(question: ExploredQuestion, made: Mechanism, read: str, others: dict[
         "promise": words.promise(made),
         "accuracy": words.accuracy(made),
         "cards": cards(question, made),
-        "optimality": _optimality(made),
+        "optimality": _optimality(question, made),
         "heatmap": pictures.heatmap(made.matrix, _names(made), reports, links, chosen),
         "reports": reports,
         "reading": reading(question, made, reports[chosen]),
@@ -86,12 +86,14 @@ def _held(made: Mechanism) -> list[tuple[str, bool]]:
     return [(name, bool(held)) for name, held in made.properties().items()]
 
 
-def _optimality(made: Mechanism) -> str:
+def _optimality(question: ExploredQuestion, made: Mechanism) -> str:
+    """What is proved about all others: those that have the properties asked for, too."""
     best = made.optimality
     if best is None:
         return "This is a named mechanism: nothing is claimed about what others could do."
     left = f" {best.remaining}." if best.remaining else ""
-    proved = f"Proved: no private mechanism has a smaller {best.objective} than {best.bound:.6g}"
+    asked = f" that is {' and '.join(name.replace('_', ' ') for name in question.require)}" if question.require else ""
+    proved = f"Proved: no private mechanism{asked} has a smaller {best.objective} than {best.bound:.6g}"
     return f"{proved}; this one has {best.value:.6g}.{left}"
 
 
