@@ -14,7 +14,7 @@ from fractions import Fraction
 from os import PathLike
 from typing import Any
 
-from inbounds.curator import accounts, given, repeats
+from inbounds.curator import accounts, continuity, given, repeats
 from inbounds.curator.accounts import Account, Grant, Role
 from inbounds.curator.answers import AnswerCost, GivenAnswer, viewed
 from inbounds.curator.database import Connections
@@ -57,7 +57,12 @@ class Curator:
         settings.designs.mkdir(parents=True, exist_ok=True)
         self.designer = Designer(settings.designs, limits.design_seconds, limits.design_bytes, limits.designs)
         self._connections, self._sources = Connections(settings.ledger, settings.database), Sources()
-        self._declare_people()
+        try:
+            self._connections.begin()
+            self._declare_people()
+        except BaseException:
+            self._connections.close()
+            raise
 
     @staticmethod
     def open(path: str | PathLike[str]) -> "Curator":
@@ -103,6 +108,13 @@ class Curator:
             if dataset.people.name not in there:
                 budget = dataset.budget
                 ledger.create_people(dataset.people.name, budget.epsilon, budget.rule, budget.delta)  # type: ignore[arg-type]
+        self._note_head()
+
+    def _note_head(self) -> None:
+        """Remember where the ledger stands, so that an older one is not mistaken for it."""
+        head = self._connections.ledger.head()
+        with self._connections.store.writing() as run:
+            continuity.note_head(run, head)
 
     # --- accounts -----------------------------------------------------------------------------------------
 
@@ -274,6 +286,8 @@ class Curator:
             if ledger.find(mine.key) is None and not isinstance(reason, SourceError):
                 raise  # nothing was charged, so nothing was read
             raise Unavailable from None  # what is wrong with a source is for the operator, not for strangers
+        if before is None:
+            self._note_head()
         with self._connections.store.reading() as run:
             noted = given.is_noted(run, mine)
         if not noted:  # withdrawn by a request that the ledger refused just before it had room for this one

@@ -8,6 +8,7 @@ import threading
 from os import PathLike, fspath
 from pathlib import Path
 
+from inbounds.curator import continuity
 from inbounds.curator.migrations import APPLICATION, POSTGRES, SCHEMA, SQLITE
 from inbounds.ledger import Ledger
 from inbounds.ledger.store import Store
@@ -30,12 +31,23 @@ class Connections:
     def __init__(self, ledger: str, database: str) -> None:
         self._places, self._own = (ledger, database), threading.local()
 
+    def begin(self) -> None:
+        """Before anything else: which ledger it is, of a curator that knows none yet."""
+        continuity.begin(self.store, self._places[0])
+
     @property
     def ledger(self) -> Ledger:
+        """The ledger, which goes on from where it was seen last; a missing one is never made anew."""
         if not hasattr(self._own, "ledger"):
-            self._own.ledger = Ledger.open(self._places[0])
-        found: Ledger = self._own.ledger
-        return found
+            found = Ledger.open(self._places[0], create=False)
+            try:
+                continuity.check(self.store, found)
+            except BaseException:
+                found.close()
+                raise
+            self._own.ledger = found
+        own: Ledger = self._own.ledger
+        return own
 
     @property
     def store(self) -> Store:
