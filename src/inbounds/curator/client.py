@@ -14,6 +14,7 @@ from typing import Any
 
 from inbounds.curator.answers import AnswerCost, GivenAnswer
 from inbounds.curator.errors import (
+    Busy,
     CuratorError,
     KeyTaken,
     NotAllowed,
@@ -49,6 +50,7 @@ KINDS: dict[str, Callable[[str], Exception]] = {
     "not-allowed": NotAllowed,
     "not-found": NotFound,
     "key-taken": KeyTaken,
+    "busy": Busy,
     "too-much": TooMuch,
     "not-a-question": ValueError,
 }

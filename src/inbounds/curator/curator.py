@@ -216,8 +216,7 @@ class Curator:
         """What a question would be answered with and cost; free, and reads no data."""
         asked = self.asked(account, name, question)
         ready = self._ready(asked, anyway=True)
-        with self._connections.store.reading() as run:
-            there = repeats.found(run, self._connections.ledger, asked)
+        there = self._found(asked)
         epsilon = self._seen(account, asked.dataset) or there.asked.epsilon
         return previewed(asked, there, ready, self.people(asked.dataset), decimal(epsilon))
 
@@ -237,12 +236,26 @@ class Curator:
     def prepared(self, account: Account, name: str, question: Question | Mapping[str, Any]) -> AskedQuestion:
         """A question with all that it would be drawn by; the first part of `ask`, which may take long."""
         asked = self.asked(account, name, question)
-        with self._connections.store.reading() as run:
-            there = repeats.found(run, self._connections.ledger, asked)
-        if there.how == "new":
+        if self._found(asked).how == "new":
             self._check_budget(asked)
             self._ready(asked, anyway=asked.question.anyway)
         return asked
+
+    def lacks_design(
+        self, account: Account, name: str, question: Question | Mapping[str, Any], *, unless_stored: bool
+    ) -> bool:
+        """Whether a question waits for a design, which may take long; to find that out does not.
+
+        unless_stored: what is answered from what is stored waits for none; a preview does, for its errors.
+        """
+        asked = self.asked(account, name, question)
+        if unless_stored and self._found(asked).how != "new":
+            return False
+        return self.designer.lacks(asked.plan)
+
+    def _found(self, asked: AskedQuestion) -> repeats.FoundAnswer:
+        with self._connections.store.reading() as run:
+            return repeats.found(run, self._connections.ledger, asked)
 
     def _ready(self, asked: AskedQuestion, *, anyway: bool) -> Settled:
         """Everything that a question is drawn by; a `PlanError` if it cannot be drawn, before anything is charged."""

@@ -7,6 +7,7 @@ InboundsError
     ├── NotFound          there is no such thing, or this account may not know of it
     ├── KeyTaken          a key of this account that was used for another question
     ├── OverCap           more than is left of the account's own cap (carries account, asked, left)
+    ├── Busy              another design of this account is being made, or too many wait
     ├── TooMuch           a request, or a design, larger or longer than this curator allows
     └── Unavailable       after a charge: the one sentence that is said of everything that may go wrong then
 """
@@ -46,6 +47,10 @@ class OverCap(CuratorError):
             f"epsilon must be at most what is left of the cap of {account}, {all_digits(left)}, got "
             f"{all_digits(asked)}; ask for less, or ask the owner for a larger cap"
         )
+
+
+class Busy(CuratorError):
+    """Another design of this account is being made, or too many wait; nothing was charged."""
 
 
 class TooMuch(CuratorError):
