@@ -47,7 +47,7 @@ class QuestionForm(StrictForm):
     aim: Literal["average", "worst"] | None = None
     mechanism: Name | None = None
     at_most: Names | None = None
-    anew: bool = Field(False, description="Draw it although a sum of stored cells would do.")
+    anew: bool = Field(False, description="Draw it although a stored sum, or an answer at a larger epsilon, would do.")
     anyway: bool = Field(False, description="Ask although it is no better than a constant.")
 
     def values(self) -> dict[str, Any]:

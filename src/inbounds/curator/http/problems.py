@@ -79,5 +79,5 @@ def problem_of(error: Exception) -> HttpProblem:
 
 def _members(error: Exception) -> dict[str, str]:
     """Who, what was asked and what is left, exact, so that a client can raise the same error."""
-    names = {OverBudget: ("people", "asked", "left", "budget", "unit"), OverCap: ("account", "asked", "left")}
+    names = {OverBudget: ("people", "asked", "left", "budget", "unit"), OverCap: ("account", "asked", "left", "stored")}
     return {name: str(getattr(error, name)) for name in names.get(type(error), ())}
