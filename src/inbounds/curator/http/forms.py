@@ -2,9 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
-Exact = Annotated[str | float | int, Field(description="An exact number: a decimal or fraction in text, e.g. '0.5'.")]
+Exact = Annotated[
+    StrictStr | StrictFloat | StrictInt,
+    Field(description="An exact number: a decimal or fraction in text, e.g. '0.5'."),
+]
 Text = Annotated[str, Field(max_length=4000)]
 Name = Annotated[str, Field(max_length=200)]
 Names = Annotated[list[Name], Field(max_length=20)]
