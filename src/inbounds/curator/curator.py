@@ -217,8 +217,10 @@ class Curator:
         asked = self.asked(account, name, question)
         ready = self._ready(asked, anyway=True)
         there = self._found(asked)
-        epsilon = self._seen(account, asked.dataset) or there.asked.epsilon
-        return previewed(asked, there, ready, self.people(asked.dataset), decimal(epsilon))
+        level, leveled = self._seen(account, asked.dataset), self.designer.leveled(asked.dataset, ready)
+        own = ready.designed if leveled is None or level is None else leveled.level(leveled.epsilons.index(level))
+        epsilon = level or there.asked.epsilon
+        return previewed(asked, there, ready, own, self.people(asked.dataset), decimal(epsilon))
 
     def ask(
         self, account: Account, name: str, question: Question | Mapping[str, Any], *, key: str | None = None
@@ -334,7 +336,10 @@ class Curator:
         dataset = self._known(mine.dataset)
         with self._connections.store.reading() as run:
             grant = accounts.grants_of(run, account.name).get(mine.dataset, Grant(mine.dataset))
-        paid = AnswerCost.of(kept.record, mine, grant, self.people(dataset), charged=charged)
+        charge = self._connections.ledger.find(mine.key)
+        paid = AnswerCost.of(
+            charge.amount if charge else Fraction(0), mine, grant, self.people(dataset), charged=charged
+        )
         return viewed(mine, kept, dataset, paid)
 
     def answer(self, account: Account, name: str) -> GivenAnswer:
