@@ -1,12 +1,19 @@
 """Designs in processes of their own: certified here, and what takes too long is refused and not charged."""
 
+import asyncio
+import threading
+from http import HTTPStatus
+
+import httpx
 import pytest
 
 from curator.pupils import account
 from inbounds.curator import TooMuch
-from inbounds.curator.designing import Designer
+from inbounds.curator.designing import FAILED_SECONDS, TOO_MUCH, Designer
+from inbounds.curator.http.app import app
 from inbounds.tables.errors import PlanError
 
+MISSING = {"count": "age > 12", "epsilon": "0.3"}
 LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
 
 
@@ -43,3 +50,60 @@ def test_a_kept_design_needs_no_process(opened, folder):
     other = opened(limits={"designs": 1, "design_seconds": 0.001})
     assert isinstance(other.designer, Designer)
     assert other.ask(ana, "pupils", LIKES).how == "new"
+
+
+def test_a_design_that_failed_is_not_tried_again_for_a_while(opened, monkeypatch):
+    curator, tries, time = opened(limits={"designs": 1}), [], [1000.0]
+    ana = account(curator, "ana")
+
+    def refuse(worker, plan, seconds):
+        tries.append(plan)
+        raise TooMuch(TOO_MUCH)
+
+    monkeypatch.setattr("inbounds.curator.designing._Worker.ask", refuse)
+    curator.designer.clock = lambda: time[0]
+    for later, tried in ((0, 1), (1, 1), (FAILED_SECONDS, 2)):
+        time[0] += later
+        with pytest.raises(TooMuch):
+            curator.preview(ana, "pupils", MISSING)
+        assert len(tries) == tried
+
+
+def test_designs_that_take_long_keep_nobody_else_waiting(opened, monkeypatch):
+    with opened() as before:
+        before.ask(account(before, "ana"), "pupils", LIKES)
+    curator, done = opened(limits={"designs": 1, "threads": 2}), threading.Event()
+    tokens = [curator.add_account(f"slow {k}", {"pupils": None}) for k in range(5)]
+    bob = curator.add_account("bob", {"pupils": None})
+
+    def wait(plan):
+        assert done.wait(60)
+        raise TooMuch(TOO_MUCH)
+
+    monkeypatch.setattr(curator.designer, "_made_elsewhere", wait)
+    service = app(curator)
+
+    async def asked() -> None:
+        transport = httpx.ASGITransport(app=service)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here", timeout=60) as http:
+
+            async def post(token, route, question):
+                headers = {"Authorization": f"Bearer {token}"}
+                return await http.post(f"/v1/datasets/pupils/{route}", json=question, headers=headers)
+
+            slow = [asyncio.create_task(post(token, "preview", MISSING)) for token in tokens]
+            while len(service.state.threads._waiting) < len(tokens):
+                await asyncio.sleep(0.01)
+            for route in ("preview", "answers"):
+                found = await asyncio.wait_for(post(bob, route, LIKES), 20)
+                assert found.status_code == HTTPStatus.OK, found.text
+                assert found.json()["how"] == "same"
+            second = await post(tokens[0], "answers", {**MISSING, "epsilon": "0.4"})
+            assert second.status_code == HTTPStatus.TOO_MANY_REQUESTS
+            assert second.json()["type"].endswith("busy")
+            done.set()
+            assert {(await one).status_code for one in slow} == {HTTPStatus.UNPROCESSABLE_ENTITY}
+            assert not service.state.threads._waiting
+
+    asyncio.run(asked())
+    service.state.threads.close()

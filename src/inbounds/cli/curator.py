@@ -149,6 +149,30 @@ def revoke(settings: Settings, name: Name, as_json: AsJson = False) -> None:
         out.print(f"revoked: {name}", markup=False)
 
 
+@commands.command("accept-ledger")
+def accept_ledger(settings: Settings, as_json: AsJson = False) -> None:
+    """Go on with the ledger that is there, although it is not the one that this curator saw last.
+
+    What it does not know as spent can be spent again: count that first, with Ledger.charge.
+
+    Example: [bold]inbounds curator accept-ledger curator.toml[/]
+    """
+    from inbounds.curator import read_settings
+    from inbounds.curator.continuity import accept
+    from inbounds.curator.database import opened
+
+    own = read_settings(settings)
+    store = opened(own.database)
+    try:
+        head = accept(store, own.ledger)
+    finally:
+        store.close()
+    if as_json:
+        typer.echo(json.dumps(head.plain()))
+    else:
+        out.print(f"accepted: ledger {head.ledger} with {head.entries} entries", markup=False)
+
+
 def _opened(settings: Path) -> "Curator":
     from inbounds.curator import Curator
 

@@ -8,6 +8,7 @@ from inbounds.curator.answers import AnswerCost, GivenAnswer
 from inbounds.curator.curator import Curator
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.errors import (
+    Busy,
     CuratorError,
     KeyTaken,
     NotAllowed,
@@ -25,6 +26,7 @@ __all__ = [
     "Account",
     "AnswerCost",
     "AskedPreview",
+    "Busy",
     "Curator",
     "CuratorError",
     "Dataset",

@@ -103,15 +103,18 @@ def all_accounts(run: Run) -> list[Account]:
     return [Account(name, role, grants_of(run, name), made, revoked) for name, role, made, revoked in rows]
 
 
-def spend(run: Run, account: str, dataset: str, epsilon: Fraction) -> int:
-    """Charge an account's own cap, as its only writer; the units that it costs. The database checks it again."""
+def spend(run: Run, account: str, dataset: str, epsilon: Fraction, *, stored: bool = False) -> int:
+    """Charge an account's own cap, as its only writer; the units that it costs. The database checks it again.
+
+    stored: the epsilon is that of a stored answer, not the one that was asked for.
+    """
     units = cost("sum", (epsilon,))
     rows = run("SELECT cap, spent FROM grants WHERE account = ? AND dataset = ?", account, dataset)
     if not rows:
         return units  # an owner's, who has no cap
     cap, spent = rows[0]
     if cap is not None and units > cap - spent:
-        raise OverCap(account, epsilon, amount("sum", cap - spent))
+        raise OverCap(account, epsilon, amount("sum", cap - spent), stored=stored)
     run("UPDATE grants SET spent = spent + ? WHERE account = ? AND dataset = ?", units, account, dataset)
     return units
 

@@ -32,10 +32,10 @@ class AnswerCost:
     account_left: str | None
 
     @staticmethod
-    def of(record: RecordForm, mine: Given, grant: Grant, people: People, *, charged: bool) -> "AnswerCost":
-        """charged: by this call, to the people."""
+    def of(spent: Fraction, mine: Given, grant: Grant, people: People, *, charged: bool) -> "AnswerCost":
+        """spent: as the people's ledger has it, in their unit. charged: by this call, to the people."""
         return AnswerCost(
-            all_digits(Fraction(record["epsilon"]["spent"])) if charged else "0",
+            all_digits(spent) if charged else "0",
             people.plain()["left"],
             people.unit,
             all_digits(mine.epsilon) if mine.charged else "0",

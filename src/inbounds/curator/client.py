@@ -14,6 +14,7 @@ from typing import Any
 
 from inbounds.curator.answers import AnswerCost, GivenAnswer
 from inbounds.curator.errors import (
+    Busy,
     CuratorError,
     KeyTaken,
     NotAllowed,
@@ -49,6 +50,7 @@ KINDS: dict[str, Callable[[str], Exception]] = {
     "not-allowed": NotAllowed,
     "not-found": NotFound,
     "key-taken": KeyTaken,
+    "busy": Busy,
     "too-much": TooMuch,
     "not-a-question": ValueError,
 }
@@ -229,7 +231,8 @@ def _raised(problem: Mapping[str, str]) -> Exception:
     if kind == "unavailable":
         return Unavailable()
     if kind == "over-cap":
-        return OverCap(problem["account"], Fraction(problem["asked"]), Fraction(problem["left"]))
+        asked, left = Fraction(problem["asked"]), Fraction(problem["left"])
+        return OverCap(problem["account"], asked, left, stored=problem.get("stored") == "True")
     if kind == "over-budget":
         asked, left, budget = (Fraction(problem[name]) for name in ("asked", "left", "budget"))
         return OverBudget(problem["people"], asked, left, budget, problem["unit"])

@@ -14,7 +14,7 @@ from fractions import Fraction
 from os import PathLike
 from typing import Any
 
-from inbounds.curator import accounts, given, repeats
+from inbounds.curator import accounts, continuity, given, repeats
 from inbounds.curator.accounts import Account, Grant, Role
 from inbounds.curator.answers import AnswerCost, GivenAnswer, viewed
 from inbounds.curator.database import Connections
@@ -57,7 +57,12 @@ class Curator:
         settings.designs.mkdir(parents=True, exist_ok=True)
         self.designer = Designer(settings.designs, limits.design_seconds, limits.design_bytes, limits.designs)
         self._connections, self._sources = Connections(settings.ledger, settings.database), Sources()
-        self._declare_people()
+        try:
+            self._connections.begin()
+            self._declare_people()
+        except BaseException:
+            self._connections.close()
+            raise
 
     @staticmethod
     def open(path: str | PathLike[str]) -> "Curator":
@@ -103,6 +108,13 @@ class Curator:
             if dataset.people.name not in there:
                 budget = dataset.budget
                 ledger.create_people(dataset.people.name, budget.epsilon, budget.rule, budget.delta)  # type: ignore[arg-type]
+        self._note_head()
+
+    def _note_head(self) -> None:
+        """Remember where the ledger stands, so that an older one is not mistaken for it."""
+        head = self._connections.ledger.head()
+        with self._connections.store.writing() as run:
+            continuity.note_head(run, head)
 
     # --- accounts -----------------------------------------------------------------------------------------
 
@@ -204,10 +216,11 @@ class Curator:
         """What a question would be answered with and cost; free, and reads no data."""
         asked = self.asked(account, name, question)
         ready = self._ready(asked, anyway=True)
-        with self._connections.store.reading() as run:
-            there = repeats.found(run, self._connections.ledger, asked)
-        epsilon = self._seen(account, asked.dataset) or there.asked.epsilon
-        return previewed(asked, there, ready, self.people(asked.dataset), decimal(epsilon))
+        there = self._found(asked)
+        level, leveled = self._seen(account, asked.dataset), self.designer.leveled(asked.dataset, ready)
+        own = ready.designed if leveled is None or level is None else leveled.level(leveled.epsilons.index(level))
+        epsilon = level or there.asked.epsilon
+        return previewed(asked, there, ready, own, self.people(asked.dataset), decimal(epsilon))
 
     def ask(
         self, account: Account, name: str, question: Question | Mapping[str, Any], *, key: str | None = None
@@ -225,12 +238,26 @@ class Curator:
     def prepared(self, account: Account, name: str, question: Question | Mapping[str, Any]) -> AskedQuestion:
         """A question with all that it would be drawn by; the first part of `ask`, which may take long."""
         asked = self.asked(account, name, question)
-        with self._connections.store.reading() as run:
-            there = repeats.found(run, self._connections.ledger, asked)
-        if there.how == "new":
+        if self._found(asked).how == "new":
             self._check_budget(asked)
             self._ready(asked, anyway=asked.question.anyway)
         return asked
+
+    def lacks_design(
+        self, account: Account, name: str, question: Question | Mapping[str, Any], *, unless_stored: bool
+    ) -> bool:
+        """Whether a question waits for a design, which may take long; to find that out does not.
+
+        unless_stored: what is answered from what is stored waits for none; a preview does, for its errors.
+        """
+        asked = self.asked(account, name, question)
+        if unless_stored and self._found(asked).how != "new":
+            return False
+        return self.designer.lacks(asked.plan)
+
+    def _found(self, asked: AskedQuestion) -> repeats.FoundAnswer:
+        with self._connections.store.reading() as run:
+            return repeats.found(run, self._connections.ledger, asked)
 
     def _ready(self, asked: AskedQuestion, *, anyway: bool) -> Settled:
         """Everything that a question is drawn by; a `PlanError` if it cannot be drawn, before anything is charged."""
@@ -274,6 +301,8 @@ class Curator:
             if ledger.find(mine.key) is None and not isinstance(reason, SourceError):
                 raise  # nothing was charged, so nothing was read
             raise Unavailable from None  # what is wrong with a source is for the operator, not for strangers
+        if before is None:
+            self._note_head()
         with self._connections.store.reading() as run:
             noted = given.is_noted(run, mine)
         if not noted:  # withdrawn by a request that the ledger refused just before it had room for this one
@@ -307,7 +336,10 @@ class Curator:
         dataset = self._known(mine.dataset)
         with self._connections.store.reading() as run:
             grant = accounts.grants_of(run, account.name).get(mine.dataset, Grant(mine.dataset))
-        paid = AnswerCost.of(kept.record, mine, grant, self.people(dataset), charged=charged)
+        charge = self._connections.ledger.find(mine.key)
+        paid = AnswerCost.of(
+            charge.amount if charge else Fraction(0), mine, grant, self.people(dataset), charged=charged
+        )
         return viewed(mine, kept, dataset, paid)
 
     def answer(self, account: Account, name: str) -> GivenAnswer:

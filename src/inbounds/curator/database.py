@@ -5,9 +5,11 @@ schemas of one database.
 """
 
 import threading
+from contextlib import ExitStack, closing
 from os import PathLike, fspath
 from pathlib import Path
 
+from inbounds.curator import continuity
 from inbounds.curator.migrations import APPLICATION, POSTGRES, SCHEMA, SQLITE
 from inbounds.ledger import Ledger
 from inbounds.ledger.store import Store
@@ -30,23 +32,36 @@ class Connections:
     def __init__(self, ledger: str, database: str) -> None:
         self._places, self._own = (ledger, database), threading.local()
 
+    def begin(self) -> None:
+        """Before anything else: which ledger it is, of a curator that knows none yet."""
+        with closing(opened(self._places[1])) as store:
+            continuity.begin(store, self._places[0])
+
     @property
     def ledger(self) -> Ledger:
-        if not hasattr(self._own, "ledger"):
-            self._own.ledger = Ledger.open(self._places[0])
-        found: Ledger = self._own.ledger
-        return found
+        """The ledger, which goes on from where it was seen last; a missing one is never made anew."""
+        return self._both[0]
 
     @property
     def store(self) -> Store:
-        if not hasattr(self._own, "store"):
-            self._own.store = opened(self._places[1])
-        found: Store = self._own.store
-        return found
+        return self._both[1]
+
+    @property
+    def _both(self) -> tuple[Ledger, Store]:
+        """Opened together: to compare them needs a transaction of its own."""
+        if not hasattr(self._own, "both"):
+            with ExitStack() as stack:
+                store = stack.enter_context(closing(opened(self._places[1])))
+                ledger = stack.enter_context(Ledger.open(self._places[0], create=False))
+                continuity.check(store, ledger)
+                stack.pop_all()
+            self._own.both = ledger, store
+        both: tuple[Ledger, Store] = self._own.both
+        return both
 
     def close(self) -> None:
         """End those of this thread."""
-        for name in ("ledger", "store"):
-            if hasattr(self._own, name):
-                getattr(self._own, name).close()
-                delattr(self._own, name)
+        if hasattr(self._own, "both"):
+            for one in self._own.both:
+                one.close()
+            del self._own.both

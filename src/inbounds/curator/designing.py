@@ -6,7 +6,8 @@ both, and puts what it made on disk; this process reads that and certifies it an
 
 import multiprocessing
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,16 +20,24 @@ from inbounds.accounting import load_multilevel
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.errors import TooMuch
 from inbounds.errors import InboundsError
+from inbounds.files import canonical, sha256
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.tables import Settled
 from inbounds.tables.answer import Asked, Designed, DesignMemory
+from inbounds.tables.booking import question
 from inbounds.tables.errors import PlanError
 from inbounds.tables.levels import Leveled
 from inbounds.tables.plan import Plan
 
 MOST_KEPT = 2000
 """Designs that are kept in memory; beyond, all are read from disk again."""
+
+MOST_FAILED = 10_000
+"""Designs that could not be made and are remembered; beyond, all are forgotten."""
+
+FAILED_SECONDS = 600.0
+"""How long a design that could not be made is not tried again."""
 
 PASSPORTS = "passports"
 """The folder of those that drew an answer, by their own digests."""
@@ -44,14 +53,19 @@ class Passported(Protocol):
 
 @dataclass
 class Designer:
-    """Finds or makes what questions are drawn by. processes: of how many at once; none to design in this one."""
+    """Finds or makes what questions are drawn by. processes: of how many at once; none to design in this one.
+
+    clock: for tests.
+    """
 
     folder: Path
     seconds: float = 30.0
     bytes: int = 2 << 30
     processes: int = 1
+    clock: Callable[[], float] = time.monotonic
     _memory: DesignMemory = field(default_factory=DesignMemory, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _failed: dict[str, tuple[float, PlanError | TooMuch]] = field(default_factory=dict, repr=False)
     _idle: "list[_Worker]" = field(default_factory=list, repr=False)
     _free: threading.Semaphore = field(init=False, repr=False)
 
@@ -61,13 +75,36 @@ class Designer:
     def settled(self, plan: Plan, *, anyway: bool) -> Settled:
         """Every mechanism of a plan, known to be worth its epsilon unless `anyway`; nothing is read but designs."""
         asked = Asked.of(plan)
-        if self.processes and not self._kept(asked):
-            self._made_elsewhere(plan)
+        if self.processes:
+            self._check_failed(plan)
+            if not self._kept(asked):
+                self._made_elsewhere(plan)
         with self._lock:
             if len(self._memory.made) + len(self._memory.expected) > MOST_KEPT:
                 self._memory = DesignMemory()
             memory = self._memory
         return Settled.of(Designed.of(asked, self.folder, memory=memory), self.folder, anyway=anyway)
+
+    def lacks(self, plan: Plan) -> bool:
+        """Whether something of a plan is to be designed yet: not what failed a while ago, which is refused at once."""
+        return not self._kept(Asked.of(plan)) and self._failure(plan) is None
+
+    def _failure(self, plan: Plan) -> PlanError | TooMuch | None:
+        """Why a plan's designs could not be made a while ago."""
+        then, reason = self._failed.get(_digest(plan), (0.0, None))
+        return reason if reason is not None and self.clock() - then < FAILED_SECONDS else None
+
+    def _check_failed(self, plan: Plan) -> None:
+        """Also where its designs are kept: what took too long may have been to find what would help."""
+        reason = self._failure(plan)
+        if reason is not None:
+            raise type(reason)(str(reason))
+
+    def _note_failed(self, plan: Plan, reason: PlanError | TooMuch) -> None:
+        with self._lock:
+            if len(self._failed) >= MOST_FAILED:
+                self._failed.clear()
+            self._failed[_digest(plan)] = self.clock(), reason
 
     def _kept(self, asked: Asked) -> bool:
         """Whether all designs are in memory or on disk."""
@@ -82,13 +119,17 @@ class Designer:
                 worker = self._idle.pop() if self._idle else _Worker(self.folder, self.bytes)
             try:
                 said = worker.ask(plan, self.seconds)
-            except BaseException:
+            except BaseException as reason:
                 worker.stop()
+                if isinstance(reason, TooMuch):
+                    self._note_failed(plan, reason)
                 raise
             with self._lock:
                 self._idle.append(worker)
         if said:
-            raise PlanError(said)
+            refusal = PlanError(said)
+            self._note_failed(plan, refusal)
+            raise refusal
 
     def leveled(self, dataset: Dataset, ready: Settled) -> Leveled | None:
         """The chains that a question about a dataset is drawn in, where that has levels."""
@@ -185,6 +226,10 @@ def _reason_against(plan: Plan, folder: Path) -> str:
     except MemoryError:
         return TOO_MUCH
     return ""
+
+
+def _digest(plan: Plan) -> str:
+    return sha256(canonical(question(plan)))
 
 
 def _limit_memory(most: int) -> None:

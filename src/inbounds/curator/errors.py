@@ -7,6 +7,7 @@ InboundsError
     ├── NotFound          there is no such thing, or this account may not know of it
     ├── KeyTaken          a key of this account that was used for another question
     ├── OverCap           more than is left of the account's own cap (carries account, asked, left)
+    ├── Busy              another design of this account is being made, or too many wait
     ├── TooMuch           a request, or a design, larger or longer than this curator allows
     └── Unavailable       after a charge: the one sentence that is said of everything that may go wrong then
 """
@@ -38,14 +39,23 @@ class KeyTaken(CuratorError):
 
 
 class OverCap(CuratorError):
-    """More than is left of the account's own cap; nothing was charged. asked, left: exact, in epsilon."""
+    """More than is left of the account's own cap; nothing was charged. asked, left: exact, in epsilon.
 
-    def __init__(self, account: str, asked: Fraction, left: Fraction) -> None:
-        self.account, self.asked, self.left = account, asked, left
+    stored: asked is the epsilon of the stored answer that would be given, which is larger than that of the question.
+    """
+
+    def __init__(self, account: str, asked: Fraction, left: Fraction, *, stored: bool = False) -> None:
+        self.account, self.asked, self.left, self.stored = account, asked, left, stored
+        got = f"that of the stored answer, {all_digits(asked)}" if stored else all_digits(asked)
+        way = "ask with anew for a draw at the smaller epsilon" if stored else "ask for less"
         super().__init__(
-            f"epsilon must be at most what is left of the cap of {account}, {all_digits(left)}, got "
-            f"{all_digits(asked)}; ask for less, or ask the owner for a larger cap"
+            f"epsilon must be at most what is left of the cap of {account}, {all_digits(left)}, got {got}; {way}, or "
+            "ask the owner for a larger cap"
         )
+
+
+class Busy(CuratorError):
+    """Another design of this account is being made, or too many wait; nothing was charged."""
 
 
 class TooMuch(CuratorError):

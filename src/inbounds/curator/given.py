@@ -59,8 +59,9 @@ def reserve(
         return there
     dataset = asked.dataset
     epsilon = found.asked.epsilon if level is None else level
+    larger = level is None and epsilon > asked.epsilon
     charged = not _has(run, account.name, found.key, seen)
-    units = spend(run, account.name, dataset.name, epsilon) if charged else 0
+    units = spend(run, account.name, dataset.name, epsilon, stored=larger) if charged else 0
     _note_question(run, found.asked, now)
     recipe = None if found.recipe is None else canonical(found.recipe)
     values = account.name, dataset.name, found.key, canonical(told), found.how, recipe, seen, units, now

@@ -64,5 +64,21 @@ def _tables(whole: str, strict: str) -> tuple[str, ...]:
     )
 
 
-SQLITE = (Step((f"PRAGMA application_id = {APPLICATION}", *_tables("INTEGER", " STRICT"))),)
-POSTGRES = (Step(_tables("BIGINT", "")),)
+def _seen(whole: str, strict: str) -> Step:
+    """Version 2: the ledger's id and the last head that was seen of it, in at most one row."""
+    return Step(
+        (
+            f"""CREATE TABLE seen (
+  id TEXT NOT NULL PRIMARY KEY,
+  entries {whole} NOT NULL CHECK (entries > 0),
+  sha256 TEXT NOT NULL
+){strict}""",
+        )
+    )
+
+
+SQLITE = (
+    Step((f"PRAGMA application_id = {APPLICATION}", *_tables("INTEGER", " STRICT"))),
+    _seen("INTEGER", " STRICT"),
+)
+POSTGRES = (Step(_tables("BIGINT", "")), _seen("BIGINT", ""))

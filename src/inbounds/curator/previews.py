@@ -6,8 +6,10 @@ from typing import Any
 
 from inbounds.curator.repeats import AskedQuestion, FoundAnswer, How
 from inbounds.ledger import People
-from inbounds.numbers import decimal
+from inbounds.ledger.amounts import amount, cost
+from inbounds.numbers import all_digits
 from inbounds.tables import Settled
+from inbounds.tables.answer import Designed
 from inbounds.tables.record import composition, statement
 
 
@@ -57,16 +59,18 @@ HOW: Mapping[How, str] = {
 """Where an answer would come from, in words."""
 
 
-def previewed(asked: AskedQuestion, found: FoundAnswer, settled: Settled, people: People, epsilon: str) -> AskedPreview:
-    """epsilon: of the answer that the account would be given."""
+def previewed(
+    asked: AskedQuestion, found: FoundAnswer, settled: Settled, own: Designed, people: People, epsilon: str
+) -> AskedPreview:
+    """epsilon: of the answer that the account would be given. own: what draws it, at the account's own level."""
     designed = settled.designed
     sizes = [str(size) for size in designed.asked.sizes]
-    expected = designed.expected[0]
+    expected = own.expected[0]
     return AskedPreview(
         asked.question.plain(),
         found.how,
         epsilon,
-        decimal(asked.epsilon) if found.how == "new" else "0",
+        all_digits(amount(people.rule, cost(people.rule, asked.plan.epsilons))) if found.how == "new" else "0",
         people.plain()["left"],
         people.unit,
         dict(zip(sizes, (one.error for one in expected), strict=True)),

@@ -36,7 +36,8 @@ class Question:
 
     where: what a record must meet to count; that of a count is part of its own condition. by: columns of groups, in
     the dataset's order; none means all people as one group. epsilon: None where the dataset's levels say it. anew: draw
-    it although a sum of stored cells would do. anyway: although it is no better than a constant.
+    it although a sum of stored cells, or an answer at a larger epsilon, would do. anyway: although it is no better
+    than a constant.
     """
 
     statistic: Statistic

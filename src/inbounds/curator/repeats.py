@@ -85,9 +85,11 @@ def found(run: Run, ledger: Ledger, asked: AskedQuestion) -> FoundAnswer:
 
 
 def _again(run: Run, ledger: Ledger, asked: AskedQuestion) -> FoundAnswer | None:
-    """The same question at this epsilon, or at the least one above it."""
+    """The same question at this epsilon, or at the least one above it; one asked for anew is at its own alone."""
     rows = run("SELECT epsilon FROM questions WHERE base = ?", asked.identity.base)
     stronger = sorted(epsilon for (text,) in rows if (epsilon := Fraction(text)) >= asked.epsilon)
+    if asked.question.anew:
+        stronger = [epsilon for epsilon in stronger if epsilon == asked.epsilon]
     for epsilon in stronger:
         there = replace(asked, epsilon=epsilon, plan=asked.question.plan(asked.dataset, epsilon))
         if ledger.find(there.key) is not None:
@@ -101,8 +103,11 @@ def _sums(
     """Stored answers about finer groups, or about more cells, that add up to what is asked."""
     family = AskedQuestion.of(asked.dataset, source).identity.family
     for (text,) in run("SELECT question FROM questions WHERE family = ?", family):
-        stored = question_from(json.loads(text), asked.dataset)
-        there = AskedQuestion.of(asked.dataset, stored)
+        try:
+            stored = question_from(json.loads(text), asked.dataset)
+            there = AskedQuestion.of(asked.dataset, stored)
+        except ValueError:  # asked of groups that are declared no longer
+            continue
         finer = set(stored.by) >= set(asked.question.by)
         if finer and there.epsilon >= asked.epsilon and ledger.find(there.key) is not None:
             yield FoundAnswer(there, "sum", _recipe(asked, there, stored_cells))

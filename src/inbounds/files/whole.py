@@ -1,6 +1,7 @@
 """Writing: a file appears whole or not at all, with the rights that the system gives to new files."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,8 @@ BESIDE_A_DATABASE = ("-wal", "-shm", "-journal")
 
 @contextmanager
 def unfinished(target: Path) -> Iterator[Path]:
-    """An empty file of ours beside the target, gone afterwards unless it took another name."""
+    """An empty file of ours beside the target, under a name that nobody else takes; gone afterwards unless it took
+    another name."""
     refuse_database(target)
     name = _new_file(target)
     try:
@@ -106,13 +108,11 @@ def same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> boo
 
 
 def _new_file(target: Path) -> Path:
-    """A file under a name that nobody has."""
-    attempt = 0
+    """A file under a name that nobody has, nor will: once it was renamed its old name must not become another's."""
     while True:
-        name = target.with_name(f".{target.name}.{os.getpid()}.{attempt}")
+        name = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
         try:
             os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666))
-        except FileExistsError:  # left by a process that was killed, or another writer's
-            attempt += 1
-        else:
-            return name
+        except FileExistsError:
+            continue
+        return name

@@ -176,19 +176,20 @@ def verified(
         raise LedgerError(f"{place} was changed: what is said to be spent is not what its entries add up to")
     if answers is not None and list(answers) != list(account.answered.values()):
         raise LedgerError(f"{place} was changed: the stored answers are not those its entries name")
-    if head is not None:
-        _compare(place, account, head, mark)
     found = Head(account.id, account.count, account.last)
+    if head is not None:
+        compare(place, found, head, mark)
     counts = len(account.charged), len(account.answered)
     return Verified(found, tuple(account.totals()), *counts, compared=head, whole=answers is not None)
 
 
-def _compare(place: str, account: _Account, head: Head, mark: str) -> None:
-    if head.ledger != account.id:
+def compare(place: str, found: Head, head: Head, mark: str) -> None:
+    """Whether a ledger that ends in `found` goes on from a head; mark: the digest of its entry of the head's number."""
+    if head.ledger != found.ledger:
         raise LedgerError(f"{place} is another ledger than the head given")
-    if head.entries > account.count:
+    if head.entries > found.entries:
         raise LedgerError(
-            f"{place} is older than the head given: it has {account.count} entries, the head {head.entries}; it was "
+            f"{place} is older than the head given: it has {found.entries} entries, the head {head.entries}; it was "
             "restored or cut off, and does not know all that was spent"
         )
     if mark != head.sha256:

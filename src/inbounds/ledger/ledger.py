@@ -26,7 +26,7 @@ from inbounds.files import canonical, format_of, sha256
 from inbounds.ledger import rows
 from inbounds.ledger.amounts import MOST, UNITS, Rule, amount
 from inbounds.ledger.charges import Answer, Charge, ChargeRequest, Price, units_of
-from inbounds.ledger.checking import Head, Verified, load_export, verified
+from inbounds.ledger.checking import Head, Verified, compare, load_export, verified
 from inbounds.ledger.entries import Entry, content_of
 from inbounds.ledger.people import People, as_name, declared, the_same
 from inbounds.ledger.rows import Last, Standing
@@ -307,6 +307,12 @@ class Ledger:
         """How many entries there are and the digest of the last: kept elsewhere, it shows a ledger that was cut off."""
         with self._store.reading() as run:
             return Head(self.id, *rows.last_entry(run))
+
+    def check_continues(self, head: Head) -> None:
+        """A `LedgerError` unless the chain goes through a head that was seen before; only that entry is looked up."""
+        with self._store.reading() as run:
+            found, mark = Head(self.id, *rows.last_entry(run)), rows.digest_at(run, head.entries)
+        compare(self.place, found, head, mark)
 
     def verify(self, head: Head | None = None) -> Verified:
         """Walk the chain, add everything up again, and compare; a `LedgerError` says what is wrong.

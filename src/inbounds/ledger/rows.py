@@ -64,6 +64,12 @@ def last_entry(run: Run) -> Last:
     return Last(*rows[0]) if rows else Last(0, START)
 
 
+def digest_at(run: Run, number: int) -> str:
+    """The digest of the entry of this number; of none, what a first entry names as the one before it."""
+    rows = run("SELECT sha256 FROM entries WHERE number = ?", number)
+    return rows[0][0] if rows else START
+
+
 def first_key(run: Run) -> str | None:
     """The ledger's id, once it has begun."""
     rows = run("SELECT key FROM entries WHERE number = 1")

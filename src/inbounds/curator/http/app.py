@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from inbounds import __version__
 from inbounds.curator import Curator
 from inbounds.curator.accounts import Account
-from inbounds.curator.errors import NotKnown
+from inbounds.curator.errors import Busy, NotKnown
 from inbounds.curator.http import forms
 from inbounds.curator.http.guard import Guard
 from inbounds.curator.http.metrics import Metrics
@@ -40,13 +40,17 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         409: "over budget, over the account's cap, or a key used for another question",
         413: "the request is too long",
         422: "this is no question that can be answered",
-        429: "too often",
+        429: "too often, or another question of this account is being prepared",
         503: "not available now; ask again, which is charged only once",
     }.items()
 }
 
 bearer = HTTPBearer(auto_error=False, description="The token of an account.")
 DatasetName = Annotated[str, Path(max_length=200)]
+
+
+MOST_WAITING = 64
+"""Calls that may take long, running or waiting: more are refused."""
 
 
 class Threads:
@@ -56,10 +60,23 @@ class Threads:
         self.curator, self._closed = curator, False
         self.pool = ThreadPoolExecutor(curator.limits.threads, thread_name_prefix="curator")
         self.designing = ThreadPoolExecutor(curator.limits.designs + 1, thread_name_prefix="designing")
+        self._waiting: set[str] = set()
 
-    async def prepare(self, call: Callable[..., T], *given: Any) -> T:
-        """A call that may wait for a design: apart, so that those who ask for long ones keep nobody else waiting."""
-        return await asyncio.get_running_loop().run_in_executor(self.designing, partial(call, *given))
+    async def prepare(self, call: Callable[..., Any], *asked: Any, unless_stored: bool = False) -> None:
+        """Where a question waits for a design, a call that makes it, apart; everything else waits for nobody's."""
+        if await self.run(self.curator.lacks_design, *asked, unless_stored=unless_stored):
+            await self.long(call, *asked)
+
+    async def long(self, call: Callable[..., T], account: Account, *given: Any) -> T:
+        """A call that may take long, in a queue of its own: one of each account, and not too many in all."""
+        if account.name in self._waiting:
+            raise Busy("one question of an account is prepared at a time; wait for the other")
+        if len(self._waiting) >= MOST_WAITING:
+            raise Busy("too many questions are being prepared; ask again in a while")
+        self._waiting.add(account.name)
+        began = self.designing.submit(call, account, *given)
+        began.add_done_callback(lambda _: self._waiting.discard(account.name))  # also if nobody waits for it any longer
+        return await asyncio.wrap_future(began)
 
     async def run(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
         """A call in one of the threads; it ends even if nobody waits any longer, and its answer is then stored."""
@@ -148,7 +165,9 @@ async def dataset(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]
 
 async def preview(run: Run, account: Asker, name: DatasetName, question: forms.QuestionForm) -> dict[str, Any]:
     """What a question would be answered with: free, and reads no data."""
-    found = await run.prepare(run.curator.preview, account, name, question.values())
+    asked = account, name, question.values()
+    await run.prepare(run.curator.preview, *asked)
+    found = await run.run(run.curator.preview, *asked)
     return found.plain()
 
 
@@ -156,8 +175,9 @@ async def ask(
     run: Run, account: Asker, name: DatasetName, question: forms.QuestionForm, key: Key = None
 ) -> dict[str, Any]:
     """Answer a question; charged once, however often it is asked."""
-    await run.prepare(run.curator.prepared, account, name, question.values())
-    found = await run.run(run.curator.ask, account, name, question.values(), key=key)
+    asked = account, name, question.values()
+    await run.prepare(run.curator.prepared, *asked, unless_stored=True)
+    found = await run.run(run.curator.ask, *asked, key=key)
     return found.plain()
 
 
@@ -196,7 +216,7 @@ async def ledger(run: Run, account: Asker) -> dict[str, Any]:
 
 async def exposure(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
     """For the owner: what any accounts that compare notes could know by now."""
-    found = await run.prepare(run.curator.exposure, account, name)
+    found = await run.long(run.curator.exposure, account, name)
     return found.plain()
 
 

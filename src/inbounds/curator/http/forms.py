@@ -2,9 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
-Exact = Annotated[str | float | int, Field(description="An exact number: a decimal or fraction in text, e.g. '0.5'.")]
+Exact = Annotated[
+    StrictStr | StrictFloat | StrictInt,
+    Field(description="An exact number: a decimal or fraction in text, e.g. '0.5'."),
+]
 Text = Annotated[str, Field(max_length=4000)]
 Name = Annotated[str, Field(max_length=200)]
 Names = Annotated[list[Name], Field(max_length=20)]
@@ -47,7 +50,7 @@ class QuestionForm(StrictForm):
     aim: Literal["average", "worst"] | None = None
     mechanism: Name | None = None
     at_most: Names | None = None
-    anew: bool = Field(False, description="Draw it although a sum of stored cells would do.")
+    anew: bool = Field(False, description="Draw it although a stored sum, or an answer at a larger epsilon, would do.")
     anyway: bool = Field(False, description="Ask although it is no better than a constant.")
 
     def values(self) -> dict[str, Any]:

@@ -24,6 +24,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 UNTICKED = ("/healthz", "/metrics")
 """Answers that have nothing to do with data."""
 
+NO_STORE = (b"cache-control", b"no-store")
+"""On every answer: what an account is given is for nobody between."""
+
 TOO_LARGE = HttpProblem("too-large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a request must be shorter; see the limits")
 TOO_SLOW = HttpProblem("too-slow", HTTPStatus.REQUEST_TIMEOUT, "a request must arrive sooner after it began")
 TOO_OFTEN = HttpProblem("too-often", HTTPStatus.TOO_MANY_REQUESTS, "requests must come less often; wait a second")
@@ -100,7 +103,8 @@ class Guard:
         if scope["path"] not in UNTICKED:
             await self._wait_for_tick(began)
         self.metrics.note(scope["method"], _route(scope), response.status)
-        await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+        kept = [header for header in response.headers if header[0] != NO_STORE[0]]
+        await send({"type": "http.response.start", "status": response.status, "headers": [*kept, NO_STORE]})
         await send({"type": "http.response.body", "body": bytes(response.body)})
 
     async def _response(self, scope: Scope, receive: Receive) -> HeldResponse:

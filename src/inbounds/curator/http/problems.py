@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from inbounds.curator.errors import (
+    Busy,
     CuratorError,
     KeyTaken,
     NotAllowed,
@@ -28,6 +29,7 @@ KINDS: dict[type[Exception], tuple[str, HTTPStatus]] = {
     KeyTaken: ("key-taken", HTTPStatus.CONFLICT),
     OverCap: ("over-cap", HTTPStatus.CONFLICT),
     OverBudget: ("over-budget", HTTPStatus.CONFLICT),
+    Busy: ("busy", HTTPStatus.TOO_MANY_REQUESTS),
     TooMuch: ("too-much", HTTPStatus.UNPROCESSABLE_ENTITY),
     Unavailable: ("unavailable", HTTPStatus.SERVICE_UNAVAILABLE),
     ValueError: ("not-a-question", HTTPStatus.UNPROCESSABLE_ENTITY),
@@ -77,5 +79,5 @@ def problem_of(error: Exception) -> HttpProblem:
 
 def _members(error: Exception) -> dict[str, str]:
     """Who, what was asked and what is left, exact, so that a client can raise the same error."""
-    names = {OverBudget: ("people", "asked", "left", "budget", "unit"), OverCap: ("account", "asked", "left")}
+    names = {OverBudget: ("people", "asked", "left", "budget", "unit"), OverCap: ("account", "asked", "left", "stored")}
     return {name: str(getattr(error, name)) for name in names.get(type(error), ())}

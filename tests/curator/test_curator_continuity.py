@@ -1,0 +1,96 @@
+"""A curator goes on with the ledger that it began with, and with no other."""
+
+import shutil
+from fractions import Fraction
+
+import pytest
+from typer.testing import CliRunner
+
+from curator.pupils import account
+from curator.test_curator import LIKES, spent
+from inbounds.curator.continuity import accept
+from inbounds.curator.database import opened as opened_store
+from inbounds.errors import LedgerError
+from inbounds.ledger import Ledger
+
+
+def remove_ledger(folder):
+    for file in folder.glob("budget.db*"):
+        file.unlink()
+
+
+def accept_ledger(folder):
+    store = opened_store(folder / "curator.db")
+    accept(store, str(folder / "budget.db"))
+    store.close()
+
+
+def test_a_missing_ledger_is_not_made_anew(opened, folder):
+    with opened() as curator:
+        curator.ask(account(curator, "ana"), "pupils", LIKES)
+    remove_ledger(folder)
+    with pytest.raises(LedgerError, match="must be a ledger, got no file"):
+        opened()
+    assert not (folder / "budget.db").exists()
+
+
+def test_a_ledger_that_goes_missing_is_not_made_anew_by_another_thread(curator, ana, folder):
+    from concurrent.futures import ThreadPoolExecutor
+
+    remove_ledger(folder)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(LedgerError):
+        pool.submit(curator.ask, ana, "pupils", LIKES).result()
+    assert not (folder / "budget.db").exists()
+
+
+def test_another_ledger_is_refused(opened, folder):
+    opened().close()
+    remove_ledger(folder)
+    with Ledger.open(folder / "budget.db") as ledger:
+        ledger.create_people("pupils", 6)
+    with pytest.raises(LedgerError, match=r"is another ledger .* accept-ledger"):
+        opened()
+
+
+def test_a_restored_ledger_is_refused_even_when_it_went_on_since(opened, folder):
+    with opened() as curator:
+        ana = account(curator, "ana")
+    shutil.copy(folder / "budget.db", folder / "copy.db")
+    with opened() as curator:
+        curator.ask(ana, "pupils", LIKES)
+    remove_ledger(folder)
+    shutil.copy(folder / "copy.db", folder / "budget.db")
+    with pytest.raises(LedgerError, match="is older than"):
+        opened()
+    with Ledger.open(folder / "budget.db") as ledger:
+        for k in range(4):
+            ledger.charge("pupils", "0.1", key=f"{k}", purpose="another")
+    with pytest.raises(LedgerError, match="was changed"):
+        opened()
+
+
+def test_what_was_given_under_charges_that_an_accepted_ledger_does_not_have_is_charged_again(opened, folder):
+    with opened() as curator:
+        ana = account(curator, "ana", "2")
+        curator.ask(ana, "pupils", LIKES, key="k")
+    remove_ledger(folder)
+    Ledger.open(folder / "budget.db").close()
+    accept_ledger(folder)
+    with opened() as curator:
+        again = curator.ask(ana, "pupils", LIKES, key="k")
+        assert (again.how, again.cost.account, again.cost.account_left) == ("new", "0.5", "1")
+        assert spent(curator) == Fraction(1, 2)
+
+
+def test_a_ledger_is_accepted_from_the_shell(tmp_path):
+    from inbounds.cli import app
+    from inbounds.curator.demo import write_demo
+
+    settings = write_demo(tmp_path)
+    runner = CliRunner()
+    assert runner.invoke(app, ["curator", "account", "add", str(settings), "ana"]).exit_code == 0
+    remove_ledger(tmp_path)
+    Ledger.open(tmp_path / "budget.db").close()
+    assert runner.invoke(app, ["curator", "account", "list", str(settings)]).exit_code != 0
+    assert runner.invoke(app, ["curator", "accept-ledger", str(settings)]).exit_code == 0
+    assert runner.invoke(app, ["curator", "account", "list", str(settings)]).exit_code == 0
