@@ -108,6 +108,29 @@ def test_a_survey_is_randomized_and_collected_in_every_engine(engine, ask):
     assert set(survey.collect(private, by="row")["drink"]) <= set(range(700))
 
 
+def test_a_lazy_filter_never_sees_true_values(monkeypatch):
+    polars = pytest.importorskip("polars")
+    given = {}
+    real = polars.LazyFrame.map_batches
+
+    def watched(frame, function, **options):
+        given.update(options)
+        return real(frame, function, **options)
+
+    monkeypatch.setattr(polars.LazyFrame, "map_batches", watched)
+    plain = ib.catalog.randomized_response(ib.category(["no", "yes"]), "0.01")
+    people = polars.LazyFrame({"ill": ["yes"] * 100 + ["no"] * 4000})
+    private = local.Survey({"ill": plain}).randomize(people)
+    pushed = ("predicate_pushdown", "projection_pushdown", "slice_pushdown")
+    assert [given.get(name) for name in pushed] == [False] * 3  # older versions of the engine default to True
+    reports = private.filter(polars.col("ill") == "yes").collect()["ill"].to_list()
+    assert set(reports) == {"yes"}
+    assert len(reports) > 1500  # of 4100 reports about half, 17 standard deviations below; 100 are true
+    single = local.randomize(people, "ill", plain).filter(polars.col("ill") == "yes").collect()["ill"].to_list()
+    assert set(single) == {"yes"}
+    assert len(single) > 1500
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
