@@ -1,8 +1,14 @@
 """Several attributes, and the same person again: statements checked by enumerating everything that can be sent."""
 
+import contextlib
+import copy
+import itertools
 import json
 import math
+import pickle
+import threading
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import product
 
@@ -106,6 +112,29 @@ def test_a_survey_is_randomized_and_collected_in_every_engine(engine, ask):
     assert sum(sizes.values()) == (1400 if ask == "all" else 700)
     assert counted["age"].shards == {"week 46: age"}
     assert set(survey.collect(private, by="row")["drink"]) <= set(range(700))
+
+
+def test_a_lazy_filter_never_sees_true_values(monkeypatch):
+    polars = pytest.importorskip("polars")
+    given = {}
+    real = polars.LazyFrame.map_batches
+
+    def watched(frame, function, **options):
+        given.update(options)
+        return real(frame, function, **options)
+
+    monkeypatch.setattr(polars.LazyFrame, "map_batches", watched)
+    plain = ib.catalog.randomized_response(ib.category(["no", "yes"]), "0.01")
+    people = polars.LazyFrame({"ill": ["yes"] * 100 + ["no"] * 4000})
+    private = local.Survey({"ill": plain}).randomize(people)
+    pushed = ("predicate_pushdown", "projection_pushdown", "slice_pushdown")
+    assert [given.get(name) for name in pushed] == [False] * 3  # older versions of the engine default to True
+    reports = private.filter(polars.col("ill") == "yes").collect()["ill"].to_list()
+    assert set(reports) == {"yes"}
+    assert len(reports) > 1500  # of 4100 reports about half, 17 standard deviations below; 100 are true
+    single = local.randomize(people, "ill", plain).filter(polars.col("ill") == "yes").collect()["ill"].to_list()
+    assert set(single) == {"yes"}
+    assert len(single) > 1500
 
 
 @pytest.mark.parametrize(
@@ -213,7 +242,7 @@ def test_a_report_is_on_disk_before_it_is_sent(tmp_path, monkeypatch):
         broken.setattr(Kind, "write", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
         with pytest.raises(OSError, match="disk full"):
             client(37)
-        assert client.memory.periods == {"": {}}
+        assert client.memory.periods == {}
     report = client(37)
     assert json.loads((tmp_path / "reports.json").read_text())["periods"] == {"": [[""], [report]]}
 
@@ -244,6 +273,57 @@ def test_one_person_keeps_one_report_whatever_the_value_becomes():
 def test_a_permanent_client_refuses_what_it_cannot_keep(call, error, message):
     with pytest.raises(error, match=message):
         call(local.permanent(local.randomizer(AGES)))
+
+
+def test_two_clients_of_one_file_send_one_report_and_keep_one_promise(tmp_path):
+    path, client = tmp_path / "reports.json", local.randomizer(AGES)
+    one, other = (local.permanent(client, path) for _ in range(2))
+    people = [*range(50)]
+    assert one([50] * 50, people).tolist() == other([50] * 50, people).tolist()
+    stale = local.permanent(client, tmp_path / "new.json", periods=1)
+    local.permanent(client, tmp_path / "new.json", periods=1)(3, period="2025")
+    with pytest.raises(ValueError, match="period must be one of the 1 that were promised"):
+        stale(3, period="2026")
+    for periods in (2, 5):
+        with pytest.raises(ValueError, match="periods must be as many as were promised for the reports that are kept"):
+            local.permanent(client, path, periods=periods)
+    assert pickle.loads(pickle.dumps(one))([50] * 50, people).tolist() == one([1] * 50, people).tolist()
+    with pytest.raises(TypeError, match="must not be copied"):
+        copy.deepcopy(local.permanent(client))
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["file", "process"])
+def test_threads_that_ask_at_once_get_one_report(tmp_path, kept):
+    """Every thread is in the middle of its draw before any may keep it, unless they wait for each other."""
+    drawing, own = threading.Barrier(4), itertools.count()
+
+    def draw(places):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            drawing.wait(0.2)
+        return [next(own) for _ in places]
+
+    shared = Memory("law")
+    memories = [Memory.at(tmp_path / "reports.json", "law") if kept else shared for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        reports = [*pool.map(lambda memory: memory.recall("", ["me"], draw), memories)]
+    assert len({tuple(report) for report in reports}) == 1
+
+
+@pytest.mark.parametrize("engine", ["list", "numpy", "pandas", "polars", "arrow"])
+def test_a_later_value_is_never_looked_at(engine):
+    make = {
+        "list": list,
+        "numpy": lambda values: np.array(values, dtype=object),
+        "pandas": lambda values: pytest.importorskip("pandas").Series(values),
+        "polars": lambda values: pytest.importorskip("polars").Series(values),
+        "arrow": lambda values: pytest.importorskip("pyarrow").array(values),
+    }[engine]
+    client = local.permanent(local.randomizer(AGES))
+    sent = client(make([5, 6]), ["a", "b"]).tolist()
+    assert client(make([None, 777]), ["a", "b"]).tolist() == sent
+    assert client(make([None, 7, 777]), ["a", "c", "b"]).tolist()[::2] == sent
+    with pytest.raises(ValueError, match=r"missing|true answers"):
+        client(make([5, None]), ["a", "d"])
 
 
 def test_a_changed_memory_is_refused(tmp_path):

@@ -434,3 +434,10 @@ def test_cuts_are_the_gaps_that_nobody_can_cross():
     assert ib.interval(0, 24, 9, 24, holes=[(8, 16)]).cuts == ()
     assert ib.count(10**6).cuts == ()
     assert with_neighbours(ib.interval(0, 24, 1, 24, holes=[(8, 16)]), ib.Everyone()).cuts == ()
+
+
+@pytest.mark.parametrize("labels", [("a", "b"), ("a", "b", "c", "d"), ("a", "b", "a")])
+def test_labels_are_one_for_each_answer_and_all_different(labels):
+    three = ib.category(["a", "b", "c"])
+    with pytest.raises(ValueError, match="labels must be all different, and one for each answer"):
+        Query("category", three.answers, three.outputs, ib.Everyone(), labels=labels)

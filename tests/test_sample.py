@@ -13,6 +13,7 @@ from scipy.stats import chi2
 import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.law import Noise, geometric_noise
+from inbounds.mechanism.response import tight_response
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.sample import AliasTable, MatrixSampler, NoiseSampler, entropy, report
@@ -325,3 +326,20 @@ def test_a_noise_table_too_wide_for_its_bins_is_refused_before_it_is_used():
     law = Noise(np.array([TOTAL - 2 * 10**6 * 2**40 - 2]), 2**40, 1, 10**6 + 1)
     with pytest.raises(ib.TooLarge, match="the range is too large for a noise table at this epsilon"):
         _ = law.sampler
+
+
+@pytest.mark.parametrize("position", [-1, 3])
+@pytest.mark.parametrize(
+    "law",
+    [
+        ib.catalog.truncated_geometric(ib.count(2), 1).law,
+        ib.catalog.exponential(ib.count(2), 1).law,
+        tight_response(3, Fraction(1)),
+        ib.local.subset_selection(ib.category(3), 1).law,
+    ],
+    ids=lambda law: type(law.sampler).__name__,
+)
+def test_no_law_reports_a_position_that_it_has_no_answer_for(law, position):
+    assert report(law.sampler, np.arange(3), entropy).shape == (3,)
+    with pytest.raises(IndexError, match="positions must be those of the 3 answers"):
+        report(law.sampler, np.array([0, position]), entropy)

@@ -11,9 +11,12 @@ import pytest
 
 import inbounds as ib
 from graphs.cases import half, shortest_paths
+from inbounds.mechanism.law import Matrix
+from inbounds.mechanism.origin import Origin
 from inbounds.query import Cells, Query, Scale
 from inbounds.query.neighbours import Graph
-from inbounds.trusted.bounds import Edge
+from inbounds.report.words import promise
+from inbounds.trusted.bounds import TOTAL, Edge
 from inbounds.trusted.extent import MOST_EDGES
 
 
@@ -237,3 +240,17 @@ def test_what_needs_a_line_is_refused_in_words():
         query.cliques()
     with pytest.raises(ValueError, match="no order"):
         ib.optimal(query, 1, "distance", properties=["row_monotone"])
+
+
+def test_one_way_edges_promise_one_way_in_every_sentence(tmp_path):
+    """A report that only the head gives is within the promise of a one-way edge, and rules the tail out."""
+    weights = np.array([[0, TOTAL // 2], [TOTAL, TOTAL // 2]])
+    one_way = ib.Mechanism(ib.graph(["a", "b"], one_way=[("a", "b")]), 1, Matrix(weights), Origin("by hand"))
+    one_way.save(tmp_path / "m.json")
+    promised = ib.verify(tmp_path / "m.json").to_json()["promise"]
+    assert "times likelier under the tail" in promised
+    assert "nothing is promised of the way back" in promised
+    assert "nothing of the way back" in str(ib.local.privacy(one_way))
+    both = ib.catalog.metric_geometric(ib.graph(["a", "b"], [("a", "b")]), 1)
+    assert "differ by a factor" in promise(both)
+    assert "between them within a ratio" in str(ib.local.privacy(both))

@@ -123,9 +123,8 @@ def _explain(file: Path, mechanism: Mechanism, every: bool) -> None:
     )
     out.print(f"\n{escape(words.promise(mechanism))}")
     if not every:
-        out.print(
-            f"[bold]sha256[/] {mechanism.sha256}\n[dim]--all: the steps of the proof, what is only claimed and not checked, and measures[/]"
-        )
+        out.print(f"[bold]sha256[/] {mechanism.sha256}")
+        out.print("[dim]--all: the steps of the proof, what is only claimed and not checked, and measures[/]")
         return
     out.print(f"Here {words.relation(mechanism.query)}.\n\n[bold]What was checked[/], in integers only:")
     for step in words.proof(mechanism):

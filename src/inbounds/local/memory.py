@@ -11,7 +11,9 @@ different reports prove that the value changed.
 
 import math
 import os
+import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 
 from inbounds.errors import PassportError
 from inbounds.files import Kind
+from inbounds.files.locked import locked
 from inbounds.local.client import Randomizer
 from inbounds.local.collector import fingerprint
 from inbounds.local.statement import Statement, product_above, spoken_ratio
@@ -38,39 +41,75 @@ Draw = Callable[[list[int]], list[Any]]
 class Memory:
     """Reports that were sent, by period and person; in a file if there is a path, else while the process lives.
 
-    law: the fingerprint of what draws them; a memory is for one law. With a path every fresh report is on disk before
-    it is returned. One process at a time: two that draw for one person would send two reports.
+    law: the fingerprint of what draws them; a memory is for one law. promised: how many periods there may be, the same
+    for all who use the file; None for any. With a path every fresh report is on disk before it is returned, and who
+    draws is alone with the file, among threads and processes, and has read it again: nobody sends a second report.
     """
 
     law: str
     path: Path | None = None
     periods: dict[str, dict[Hashable, Any]] = field(default_factory=dict)
+    promised: int | None = None
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
-    def at(cls, path: str | os.PathLike[str] | None, law: str) -> "Memory":
+    def at(cls, path: str | os.PathLike[str] | None, law: str, promised: int | None = None) -> "Memory":
         """What is kept under the path; an empty memory if nothing is."""
-        if path is None or not Path(path).exists():
-            return cls(law, None if path is None else Path(path))
-        content = MEMORY.read(path)
-        if content.get("law") != law:
-            raise PassportError("the memory is of reports by another law, which a new one would come on top of")
-        return cls(law, Path(path), dict(_periods(content.get("periods"))))
+        found = cls(law, None if path is None else Path(path), promised=promised)
+        found._read()
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            raise TypeError("a memory without a file must not be copied: each copy would draw reports; give it a path")
+        return Memory.at, (self.path, self.law, self.promised)
 
     def recall(self, period: str, people: Sequence[Hashable], draw: Draw) -> list[Any]:
         """The report of each person in this period, drawn for those that have none yet, and kept before it is sent."""
-        kept = self.periods.setdefault(period, {})
+        if not all(person in self.periods.get(period, ()) for person in people):
+            with self._turn, nullcontext() if self.path is None else locked(self.path):
+                self._read()
+                self._refuse_beyond_promised(period)
+                self._draw(period, people, draw)
+        return [self.periods[period][person] for person in people]
+
+    def _draw(self, period: str, people: Sequence[Hashable], draw: Draw) -> None:
+        kept = self.periods.get(period, {})
         first = {person: place for place, person in reversed(list(enumerate(people))) if person not in kept}
         if first:
             fresh = dict(zip(first, draw(list(first.values())), strict=True))
             if self.path is not None:
-                self._save({**self.periods, period: {**kept, **fresh}})
-            kept.update(fresh)
-        return [kept[person] for person in people]
+                self._save(self.path, {**self.periods, period: {**kept, **fresh}})
+            self.periods.setdefault(period, {}).update(fresh)
 
-    def _save(self, periods: Mapping[str, Mapping[Hashable, Any]]) -> None:
+    def _refuse_beyond_promised(self, period: str) -> None:
+        if self.promised is not None and period not in self.periods and len(self.periods) >= self.promised:
+            raise ValueError(
+                f"period must be one of the {self.promised} that were promised, got another one, {period!r}; every "
+                "further period is a further report, so promise more of them beforehand"
+            )
+
+    def _read(self) -> None:
+        """Take over what others have written since; what was sent from here stays as it is."""
+        if self.path is None or not self.path.exists():
+            return
+        content = MEMORY.read(self.path)
+        if content.get("law") != self.law:
+            raise PassportError("the memory is of reports by another law, which a new one would come on top of")
+        kept = dict(_periods(content.get("periods")))
+        promised = content.get("promised")
+        if self.promised is not None and (len(kept) > self.promised or promised not in (None, self.promised)):
+            raise ValueError(
+                f"periods must be as many as were promised for the reports that are kept, {promised or len(kept)}, got "
+                f"{self.promised}; everyone who sends them must promise the same"
+            )
+        both = {**kept, **self.periods}
+        self.periods = {period: {**kept.get(period, {}), **self.periods.get(period, {})} for period in both}
+
+    def _save(self, path: Path, periods: Mapping[str, Mapping[Hashable, Any]]) -> None:
         rows = {name: [list(kept), list(kept.values())] for name, kept in periods.items()}
-        assert self.path is not None
-        MEMORY.write({"law": self.law, "periods": rows}, self.path)
+        promised = {} if self.promised is None else {"promised": self.promised}
+        MEMORY.write({"law": self.law, "periods": rows, **promised}, path)
 
 
 def _periods(content: Any) -> Iterator[tuple[str, dict[Hashable, Any]]]:
@@ -126,13 +165,20 @@ class Permanent:
 
         For a survey, `values` are answers by attribute. Values of people who have reported are not looked at.
         """
-        self._check(period)
+        if not isinstance(period, str):
+            raise TypeError(f"period must be a text such as '2026', got {type(period).__name__}")
         single = people is None
         named: list[Hashable] = [""] if single else _ids(people)
-        columns = self._columns(values, single, len(named))
+        given = dict(values) if isinstance(self.client, Survey) else {"": values}
+        columns = {name: _column_of(each) for name, each in given.items()}
+        wanted = "one value" if single else f"one value for each of {len(named)} people"
+        if any(len(column) != len(named) for column in columns.values()):
+            raise ValueError(f"values must be {wanted}; give the ids of people for more")
 
         def draw(places: list[int]) -> list[Any]:
-            chosen = {name: column[places] for name, column in columns.items()}
+            chosen = {name: _array(_taken(column, places)) for name, column in columns.items()}
+            if any(column.shape != (len(places),) for column in chosen.values()):
+                raise ValueError(f"values must be {wanted}")
             if isinstance(self.client, Survey):
                 return _records(self.client.arrays(chosen))
             return list(self.client.array(chosen[""]).tolist())
@@ -141,24 +187,6 @@ class Permanent:
         if not isinstance(self.client, Survey):
             return found[0] if single else np.array(found)
         return found[0] if single else {name: _column(found, name) for name in self.client.mechanisms}
-
-    def _check(self, period: str) -> None:
-        known = self.memory.periods
-        if not isinstance(period, str):
-            raise TypeError(f"period must be a text such as '2026', got {type(period).__name__}")
-        if period not in known and len(known) >= self.periods:
-            raise ValueError(
-                f"period must be one of the {self.periods} that were promised, got another one, {period!r}; every "
-                "further period is a further report, so promise more of them beforehand"
-            )
-
-    def _columns(self, values: Any, single: bool, size: int) -> dict[str, NDArray[Any]]:
-        given = dict(values) if isinstance(self.client, Survey) else {"": values}
-        columns = {name: np.atleast_1d(_array(each)) for name, each in given.items()}
-        if any(column.shape != (size,) for column in columns.values()):
-            wanted = "one value" if single else f"one value for each of {size} people"
-            raise ValueError(f"values must be {wanted}; give the ids of people for more")
-        return columns
 
 
 def permanent(
@@ -177,7 +205,8 @@ def permanent(
     if not isinstance(client, Randomizer | Survey):
         raise TypeError(f"client must be a Randomizer or a Survey, got {type(client).__name__}")
     law = client.fingerprint if isinstance(client, Survey) else fingerprint(client.mechanism)
-    return Permanent(client, Memory.at(path, law), whole(periods, "periods", 1))
+    promised = whole(periods, "periods", 1)
+    return Permanent(client, Memory.at(path, law, promised), promised)
 
 
 def _ids(people: Any) -> list[Hashable]:
@@ -185,6 +214,25 @@ def _ids(people: Any) -> list[Hashable]:
     if not all(type(person) in (str, int) for person in found):
         raise TypeError("people must be named by texts or whole numbers; at least one is not")
     return found
+
+
+def _column_of(values: Any) -> Any:
+    """What has places to take values from, a single value as a list of it; no value is looked at."""
+    if isinstance(values, np.ndarray):
+        return np.atleast_1d(values)
+    return values if hasattr(values, "__len__") and not isinstance(values, str | bytes) else [values]
+
+
+def _taken(column: Any, places: list[int]) -> Any:
+    """The values at some places: what people who have reported would say now is never read, so never refused."""
+    match kind_of(column):
+        case "pandas":
+            return column.iloc[places]
+        case "arrow":
+            return column.take(places)
+        case "polars":
+            return column.gather(places)
+    return column[places] if isinstance(column, np.ndarray) else [column[place] for place in places]
 
 
 def _array(values: Any) -> NDArray[Any]:

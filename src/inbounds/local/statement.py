@@ -127,10 +127,15 @@ class Statement:
             return f"{first} (epsilon-LDP with epsilon {float(bound):.6g})"
         first = f"{first} ({self.ldp:.6g}-LDP)"
         if isinstance(query.neighbours, Graph):
-            return (
-                f"{first}; values with a path of length d between them within a ratio of e^({float(bound):.6g}·d): "
-                f"epsilon·d privacy with epsilon {float(bound):.6g} for every 1 of length"
-            )
+            along = f"e^({float(bound):.6g}·d)"
+            if query.neighbours.both_ways:
+                apart = f"values with a path of length d between them within a ratio of {along}"
+            else:
+                apart = (
+                    "where a path of length d leads from one value to another, any report at most "
+                    f"{along} times as likely under the one as under the other, and nothing of the way back"
+                )
+            return f"{first}; {apart}: epsilon·d privacy with epsilon {float(bound):.6g} for every 1 of length"
         if isinstance(query.neighbours, Metric) and query.rounds:
             rate = float(bound * query.answers.unit / query.neighbours.unit)
             return (

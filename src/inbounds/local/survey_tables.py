@@ -62,7 +62,13 @@ def _polars(table: Any, survey: "Survey") -> Any:
         return changed(table)
     kinds = {"int64": polars.Int64, "double": polars.Float64, "string": polars.String}
     given = {name: kinds[str(kind)] for name, kind in _types(survey).items()}
-    return table.map_batches(changed, schema={**table.collect_schema(), **given})
+    return table.map_batches(
+        changed,
+        schema={**table.collect_schema(), **given},
+        predicate_pushdown=False,  # a filter below would choose by true values; older versions push it there unasked
+        projection_pushdown=False,
+        slice_pushdown=False,
+    )
 
 
 def _spark(frame: Any, survey: "Survey") -> Any:

@@ -58,6 +58,8 @@ class Query:
             raise ValueError("no two answers are neighbours, so nothing would be promised")
         if self.labels is not None and not isinstance(self.neighbours, Everyone | Graph):
             raise ValueError("labels have no distance: all of them must be neighbours")
+        if self.labels is not None and not len(self.answers) == len(self.labels) == len(set(self.labels)):
+            raise ValueError("labels must be all different, and one for each answer")
         self._check_graph()
         if self.kind in EVEN and not self.answers.regular:
             raise ValueError(f"the answers of a {self.kind} must be evenly spaced")
@@ -77,8 +79,8 @@ class Query:
                 raise ValueError("places must be those of answers on a graph")
             return
         n = len(self.answers)
-        if self.labels is None or len(self.labels) != n or len(set(self.labels)) != n:
-            raise ValueError("answers on a graph must have labels, all different and one for each")
+        if self.labels is None:
+            raise ValueError("answers on a graph must have labels")
         plain = self.answers == Scale(Fraction(0), Fraction(1), range(n)) and self.one_output_per_answer
         if not plain or self.rounds or self.allowance:
             raise ValueError("answers on a graph must be numbered 0, 1, 2, …, with one output for each")

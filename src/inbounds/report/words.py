@@ -33,11 +33,7 @@ def promise(mechanism: Mechanism) -> str:
         )
     query = mechanism.query
     if isinstance(query.neighbours, Graph):
-        return (
-            f"Two true answers that are joined by an edge 1 long give any report with probabilities that differ by a "
-            f"factor of at most {factor:.4g} (epsilon {decimal(mechanism.epsilon)}), any two true answers by that "
-            f"factor for every 1 of the shortest path between them; nothing is promised where there is no path."
-        )
+        return _graph_promise(mechanism, query.neighbours)
     if not query.covers_one_record:
         return (
             f"Any report is at most {factor:.4g} times likelier under one true answer than under another at most "
@@ -48,6 +44,23 @@ def promise(mechanism: Mechanism) -> str:
     return (
         f"Whatever one person's record is, any report is at most {factor:.4g} times likelier than it would be "
         f"with another record in its place (epsilon {decimal(mechanism.epsilon)}).{_cuts(query)}{_arithmetic(query)}"
+    )
+
+
+def _graph_promise(mechanism: Mechanism, graph: Graph) -> str:
+    """The guarantee along edges; of one-way edges it is said of one way alone."""
+    factor, epsilon = f"{math.exp(float(mechanism.epsilon)):.4g}", decimal(mechanism.epsilon)
+    if graph.both_ways:
+        return (
+            f"Two true answers that are joined by an edge 1 long give any report with probabilities that differ by a "
+            f"factor of at most {factor} (epsilon {epsilon}), any two true answers by that factor for every 1 of the "
+            f"shortest path between them; nothing is promised where there is no path."
+        )
+    return (
+        f"Any report is at most {factor} times likelier under the tail of an edge 1 long than under its head (epsilon "
+        f"{epsilon}), and under any true answer than under another by that factor for every 1 of the shortest path "
+        f"from the one to the other; nothing is promised of the way back, which a report may rule out, or where there "
+        f"is no path."
     )
 
 

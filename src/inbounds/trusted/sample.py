@@ -96,6 +96,11 @@ class MatrixSampler:
     def of(cls, weights: Ints) -> "MatrixSampler":
         return cls(AliasTable.of(weights))
 
+    @property
+    def answers(self) -> int:
+        """How many true answers the law is for."""
+        return self.table.packed.shape[0]
+
     def outputs(self, answers: Ints, draws: Words) -> Ints:
         return self.table.pick(answers, draws)[0]
 
@@ -128,6 +133,10 @@ class NoiseSampler:
         sealed = None if remap is None else Sealed.of(remap)
         return cls(AliasTable.of(weights[:, None]), Sealed.of(base), Sealed.of(slope), floor, size, sealed)
 
+    @property
+    def answers(self) -> int:
+        return self.size + 1
+
     def outputs(self, answers: Ints, draws: Words) -> Ints:
         chosen, place = self.table.pick(np.zeros(1, dtype=np.int64), draws)
         noise = self.base.array.take(chosen) + self.slope.array.take(chosen) * (place // self.floor)
@@ -142,6 +151,10 @@ class ResponseSampler:
     size: int
     other: int
     words: ClassVar[int] = 1
+
+    @property
+    def answers(self) -> int:
+        return self.size
 
     def outputs(self, answers: Ints, draws: Words) -> Ints:
         left = TOTAL - self.size * self.other
@@ -161,6 +174,10 @@ class BlockSampler:
     inside: int
     words: ClassVar[int] = 2
 
+    @property
+    def answers(self) -> int:
+        return self.design.labels
+
     def outputs(self, answers: Ints, draws: Words) -> Ints:
         coin, which = draws.view(np.int64).reshape(2, -1)
         inside = coin < self.inside
@@ -172,8 +189,13 @@ Sampler = MatrixSampler | NoiseSampler | ResponseSampler | BlockSampler
 
 
 def report(sampler: Sampler, answers: Ints, draws: Draws) -> Ints:
-    """Output indices for answer indices (any shape), block by block."""
+    """Output indices for answer indices (any shape), block by block.
+
+    Positions that the law has no column for are refused: what would be read instead is another answer's, or the truth.
+    """
     flat = np.ascontiguousarray(answers).ravel()
+    if flat.size and not (flat.min() >= 0 and flat.max() < sampler.answers):
+        raise IndexError(f"positions must be those of the {sampler.answers} answers of the law; at least one is not")
     reported = np.empty(flat.shape, dtype=np.int64)
     for start in range(0, len(flat), BLOCK):
         block = flat[start : start + BLOCK]
