@@ -94,3 +94,9 @@ def test_a_ledger_is_accepted_from_the_shell(tmp_path):
     assert runner.invoke(app, ["curator", "account", "list", str(settings)]).exit_code != 0
     assert runner.invoke(app, ["curator", "accept-ledger", str(settings)]).exit_code == 0
     assert runner.invoke(app, ["curator", "account", "list", str(settings)]).exit_code == 0
+
+
+def test_a_declared_budget_that_is_not_the_ledgers_is_said(opened):
+    assert opened().other_budgets() == []
+    (line,) = opened(budget={"epsilon": 60}).other_budgets()
+    assert "datasets.pupils.budget is not that of the ledger, which holds: pupils: epsilon 0 of 6" in line

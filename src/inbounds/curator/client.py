@@ -6,7 +6,8 @@ c.ask("adult", mean="age", by=["sex"], epsilon="0.5").to_pandas()
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from types import TracebackType
@@ -28,11 +29,13 @@ from inbounds.curator.previews import AskedPreview
 from inbounds.errors import OverBudget
 from inbounds.extras import library
 from inbounds.files.intake import from_json
+from inbounds.ledger.people import as_name
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.passport import QUANTILE_PASSPORT
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.quantiles.reading import read_quantile_mechanism
 from inbounds.mechanism.reading import read
+from inbounds.numbers import exact
 
 TRIES = 5
 """How often one request is made before its failure is told."""
@@ -95,7 +98,9 @@ class Client:
 
     def datasets(self) -> list[str]:
         """The names of the datasets that this account may ask; `describe` says what they hold."""
-        return [str(one["name"]) for one in self._get("/v1/datasets")["datasets"]]
+        found = self._get("/v1/datasets")
+        with _understood(self.url):
+            return [str(one["name"]) for one in found["datasets"]]
 
     def describe(self, name: str) -> dict[str, Any]:
         """The public facts about a dataset: its columns with their bounds, its groups, edition and levels."""
@@ -104,7 +109,8 @@ class Client:
     def preview(self, name: str, **question: Any) -> AskedPreview:
         """What a question would cost and be worth; free, and reads no data. question: as of `ask`."""
         said = self._post(f"/v1/datasets/{_part(name)}/preview", question, {})
-        return AskedPreview(**{**said, "no_better": tuple(said["no_better"]), "account": tuple(said["account"])})
+        with _understood(self.url):
+            return AskedPreview(**{**said, "no_better": tuple(said["no_better"]), "account": tuple(said["account"])})
 
     def ask(self, name: str, *, key: str | None = None, **question: Any) -> GivenAnswer:
         """The answer to a question about a dataset.
@@ -114,17 +120,22 @@ class Client:
         key: of this request, the same for every try; a random one unless given.
         The same question again is answered from what is stored, and costs the people's budget nothing.
         """
-        name, headers = _part(name), {"idempotency-key": key or secrets.token_hex(16)}
-        return _answer(self._post(f"/v1/datasets/{name}/answers", question, headers))
+        name, headers = _part(name), {"idempotency-key": secrets.token_hex(16) if key is None else _key(key)}
+        said = self._post(f"/v1/datasets/{name}/answers", question, headers)
+        with _understood(self.url):
+            return _answer(said)
 
     def answers(self) -> list[dict[str, Any]]:
         """The answers that this account was given, the last first: id, dataset, question, how, epsilon, time."""
-        found: list[dict[str, Any]] = self._get("/v1/account")["answers"]
-        return found
+        said = self._get("/v1/account")
+        with _understood(self.url):
+            return list(said["answers"])
 
     def answer(self, id: str) -> GivenAnswer:  # noqa: A002 - as the service calls it
         """An answer that this account was given, by its id."""
-        return _answer(self._get(f"/v1/answers/{_part(id)}"))
+        said = self._get(f"/v1/answers/{_part(id)}")
+        with _understood(self.url):
+            return _answer(said)
 
     def account(self) -> dict[str, Any]:
         """This account: what it may ask, its caps and what is left of them."""
@@ -132,7 +143,9 @@ class Client:
 
     def mechanism(self, sha256: str) -> Mechanism | QuantileMechanism:
         """What drew an answer, by the digest that the answer names; certified again here."""
-        content = from_json(self._send("GET", f"/v1/mechanisms/{_part(sha256)}").text)
+        response = self._send("GET", f"/v1/mechanisms/{_part(sha256)}")
+        with _understood(self.url):
+            content = dict(from_json(response.text))
         return (read_quantile_mechanism if content.get("format") == QUANTILE_PASSPORT.format else read)(content)
 
     def ledger(self) -> dict[str, Any]:
@@ -146,12 +159,10 @@ class Client:
     # --- the way there ------------------------------------------------------------------------------------
 
     def _get(self, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._send("GET", path).json()
-        return found
+        return _read(self._send("GET", path))
 
     def _post(self, path: str, question: Mapping[str, Any], headers: Mapping[str, str]) -> dict[str, Any]:
-        found: dict[str, Any] = self._send("POST", path, json=_plain_question(question), headers=headers).json()
-        return found
+        return _read(self._send("POST", path, json=_plain_question(question), headers=headers))
 
     def _send(self, method: str, path: str, **more: Any) -> Any:
         """The response to a request, tried again where that may help; a problem is raised as the error it names."""
@@ -182,6 +193,31 @@ class NoAnswer(CuratorError):
         super().__init__(f"{url} could not be reached, or did not answer in time{again}")
 
 
+def _read(response: Any) -> dict[str, Any]:
+    """The object that a response holds."""
+    with _understood(str(response.url)):
+        found = response.json()
+        if not isinstance(found, dict):
+            raise TypeError
+        return found
+
+
+@contextmanager
+def _understood(url: str) -> Iterator[None]:
+    """Whatever is wrong with an answer is a `CuratorError`."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise CuratorError(f"{url} must be a curator, got an answer that none gives") from None
+
+
+def _key(key: str) -> str:
+    """A key as a header carries it."""
+    if not as_name(key, "key").isascii():
+        raise ValueError(f"key must be of ASCII characters, got {key!r}")
+    return key
+
+
 def _answer(said: dict[str, Any]) -> GivenAnswer:
     lists = {"mechanisms": tuple(said["mechanisms"]), "values": tuple(said["values"])}
     return GivenAnswer(**{**said, **lists, "cost": AnswerCost(**said["cost"])})
@@ -207,7 +243,7 @@ def _part(name: str) -> str:
     """A name as one part of a path."""
     from urllib.parse import quote
 
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or name in ("", ".", ".."):
         raise ValueError(f"name must be a text, got {name!r}; c.datasets() lists what may be asked")
     return quote(name, safe="")
 
@@ -222,7 +258,7 @@ def _error(response: Any) -> Exception:
     """The error that a problem stands for; what is no problem of a curator's is named by its status alone."""
     try:
         return _raised(response.json())
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return CuratorError(f"{response.url} must be a curator, got an answer of status {response.status_code}")
 
 
@@ -231,9 +267,9 @@ def _raised(problem: Mapping[str, str]) -> Exception:
     if kind == "unavailable":
         return Unavailable()
     if kind == "over-cap":
-        asked, left = Fraction(problem["asked"]), Fraction(problem["left"])
+        asked, left = (exact(problem[name], name) for name in ("asked", "left"))
         return OverCap(problem["account"], asked, left, stored=problem.get("stored") == "True")
     if kind == "over-budget":
-        asked, left, budget = (Fraction(problem[name]) for name in ("asked", "left", "budget"))
+        asked, left, budget = (exact(problem[name], name) for name in ("asked", "left", "budget"))
         return OverBudget(problem["people"], asked, left, budget, problem["unit"])
     return KINDS.get(kind, CuratorError)(problem["detail"])

@@ -110,6 +110,11 @@ class Curator:
                 ledger.create_people(dataset.people.name, budget.epsilon, budget.rule, budget.delta)  # type: ignore[arg-type]
         self._note_head()
 
+    def other_budgets(self) -> list[str]:
+        """In words, where the ledger has another budget than the settings declare; the ledger's holds."""
+        datasets = self.settings.datasets.values()
+        return [line for one in datasets if (line := one.budget.against(self.people(one), one.name))]
+
     def _note_head(self) -> None:
         """Remember where the ledger stands, so that an older one is not mistaken for it."""
         head = self._connections.ledger.head()

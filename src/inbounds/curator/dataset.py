@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from inbounds.ledger import People
 from inbounds.ledger.people import as_name
 from inbounds.numbers import Number, as_epsilon, decimal, exact
 from inbounds.tables.columns import Category, Declared, labels_of
@@ -36,6 +37,15 @@ class Budget:
     epsilon: Fraction | None = None
     rule: str = "sum"
     delta: Fraction | None = None
+
+    def against(self, there: People, name: str) -> str:
+        """In words, that the ledger has another budget for the people of a dataset; nothing where none is declared."""
+        if self in (Budget(), Budget(there.epsilon, there.rule, there.delta)):
+            return ""
+        return (
+            f"warning: datasets.{name}.budget is not that of the ledger, which holds: {there}; inbounds ledger raise "
+            "changes it"
+        )
 
 
 @dataclass(frozen=True)

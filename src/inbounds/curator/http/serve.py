@@ -1,6 +1,7 @@
 """Running the service: uvicorn, with limits of its own, quiet about what is asked."""
 
 import os
+import sys
 from collections.abc import Callable
 from os import PathLike, fspath
 from typing import Any
@@ -42,7 +43,7 @@ class Announcing(uvicorn.Server):
 
 def serve(curator: Curator, host: str, port: int, announce: Callable[[], None] = lambda: None) -> None:
     """Answer requests in this process until it is told to end; what was begun is finished first."""
-    curator.check_sources()
+    _check(curator)
     Announcing(uvicorn.Config(app(curator), host=host, port=port, **OPTIONS), announce).run()
 
 
@@ -55,5 +56,12 @@ def serve_settings(path: str | PathLike[str], host: str, port: int, workers: int
 def from_environment() -> FastAPI:
     """The app of a worker process."""
     curator = Curator.open(os.environ[SETTINGS])
-    curator.check_sources()
+    _check(curator)
     return app(curator)
+
+
+def _check(curator: Curator) -> None:
+    """What is wrong with the sources is an error; with declared budgets, a line on standard error."""
+    curator.check_sources()
+    for line in curator.other_budgets():
+        sys.stderr.write(f"{line}\n")
