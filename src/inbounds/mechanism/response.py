@@ -11,10 +11,10 @@ import numpy as np
 from inbounds.errors import NotADistribution, TooLarge
 from inbounds.loss import ErrorLoss, Loss
 from inbounds.mechanism.limits import refuse_beyond_limit
-from inbounds.numbers import Floats, Ints, frozen
+from inbounds.numbers import Floats, Ints, float_above, frozen
 from inbounds.query import Everyone, Query, Reach
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
-from inbounds.trusted.certify import check_response, times
+from inbounds.trusted.certify import check_response
 from inbounds.trusted.sample import ResponseSampler
 
 
@@ -31,6 +31,9 @@ class Response:
     def __post_init__(self) -> None:
         for name in ("size", "other"):  # the checker needs plain ints
             object.__setattr__(self, name, int(operator.index(getattr(self, name))))
+
+    def __reduce__(self) -> tuple[type["Response"], tuple[int, int]]:
+        return Response, (self.size, self.other)  # copies and pickles carry no sampler
 
     @property
     def own(self) -> int:
@@ -115,8 +118,8 @@ class Response:
     # --- what it reveals ----------------------------------------------------------------------------------
 
     def ratio_within(self, query: Query, steps: int) -> float:
-        """The ratio of any output's probabilities: the same under any two answers."""
-        return times(self.own, self.other) if steps else 1.0
+        """The ratio of any output's probabilities, rounded up: the same under any two answers."""
+        return float_above(Fraction(self.own, self.other)) if steps else 1.0
 
     def neighbour_ratios(self, query: Query) -> list[float]:
         """For every answer and the next one the worst ratio."""

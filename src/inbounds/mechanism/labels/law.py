@@ -30,6 +30,9 @@ class Blocks:
             raise TypeError("a law over sets of labels is made of Subsets, Affine or Planes")
         object.__setattr__(self, "inside", int(operator.index(self.inside)))
 
+    def __reduce__(self) -> tuple[type["Blocks"], tuple[LabelDesign, int]]:
+        return Blocks, (self.design, self.inside)  # copies and pickles carry no sampler
+
     def check(self, query: Query, epsilon: Fraction) -> None:
         if not isinstance(query.neighbours, Everyone) or len(query.answers) != self.design.labels:
             raise NotADistribution("sets of labels need a label for each answer, any two of which are neighbours")
