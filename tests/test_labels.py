@@ -488,3 +488,14 @@ def test_the_ratio_of_randomized_response_is_rounded_up(size):
     ratio = law.ratio_within(ib.category(size), 1)
     exact = Fraction(law.own, law.other)
     assert Fraction(math.nextafter(ratio, 0)) < exact <= Fraction(ratio)
+
+
+@pytest.mark.parametrize("query", [ib.category(9), ib.count(6)])
+def test_properties_of_two_weights_are_those_of_the_matrix_which_is_not_written_out(query, monkeypatch):
+    size = len(query.answers)
+    law = tight_response(size, Fraction(1))
+    two = ib.Mechanism(query, 1, law, Origin("two weights"))
+    whole = ib.Mechanism(query, 1, Matrix(law.matrix(query)), Origin("matrix"))
+    monkeypatch.setattr(Response, "matrix", None)
+    assert two.properties() == whole.properties()
+    assert len(two.properties()) >= 4
