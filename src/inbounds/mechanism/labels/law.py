@@ -61,6 +61,8 @@ class Blocks:
         (c / n - chance) / (hit - chance) is unbiased with variance s·(1 - s) / (hit - chance)² / n.
         """
         lift = self.hit - self.chance
+        if not lift:
+            raise ValueError("a law must name the truth more or less often than others to estimate shares")
         seen = self.chance + lift * share
         return seen * (1 - seen) / lift**2
 
