@@ -339,11 +339,11 @@ def test_a_changed_memory_is_refused(tmp_path):
 
 
 def test_no_two_surveys_have_one_fingerprint_and_no_two_collectors_one_count():
-    from inbounds.local.collector import fingerprint
+    from inbounds.local.collector import Collector, fingerprint
 
     odd = f"a {fingerprint(STARS)}|b"
     assert local.Survey({"a": STARS, "b": STARS}).fingerprint != local.Survey({odd: STARS}).fingerprint
-    one = local.Collector(STARS)
+    one = Collector(STARS)
     other = copy.copy(one)
     other.add([0, 1])
     assert (one.total, other.total) == (0, 2)
