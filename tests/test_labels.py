@@ -1,7 +1,9 @@
 """Laws whose reports name sets of labels, and randomized response by its two weights: certificates by brute force,
 samplers by counting the randomness, estimators against dense linear algebra."""
 
+import copy
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -454,3 +456,46 @@ def test_pandas_polars_arrow_and_duckdb_carry_reports_of_sets():
     assert ib.local.collect(arrow, "x", mechanism).total == 500
     with pytest.raises(ValueError, match="reports must be"):
         ib.Collector(mechanism).add([mechanism.outputs])
+
+
+@pytest.mark.parametrize("short", [np.int8, np.int16, np.int64])
+def test_designs_of_short_ints_count_as_those_of_plain_ones(short):
+    """257 · 256 sets overflow 16 bits, and 17 · 16 overflow 8."""
+    modulus = 17 if short is np.int8 else 257
+    design = Affine(short(3), short(modulus), short(3))
+    assert design == Affine(3, modulus, 3)
+    assert (design.blocks, design.holding) == (modulus * (modulus - 1), 3 * (modulus - 1))
+    for made in (design, Subsets(short(5), short(2)), Planes(short(5), short(7), short(3))):
+        assert {type(value) for value in vars(made).values()} == {int}
+    with pytest.raises(TypeError):
+        Affine(5, 7, Fraction(5, 2))
+
+
+def test_pickles_of_two_weight_laws_carry_no_sampler():
+    design = Subsets(5, 2)
+    for law in (tight_response(5, Fraction(1)), tight_blocks(design, Fraction(1))):
+        law.__dict__["sampler"] = "of another law"
+        for copied in (pickle.loads(pickle.dumps(law)), copy.copy(law), copy.deepcopy(law)):
+            assert copied == law
+            assert "sampler" not in vars(copied)
+    design.__dict__["_tables"] = "of another design"
+    assert "_tables" not in vars(pickle.loads(pickle.dumps(tight_blocks(design, Fraction(1)))).design)
+
+
+@pytest.mark.parametrize("size", [3, 5, 7, 5000])
+def test_the_ratio_of_randomized_response_is_rounded_up(size):
+    law = tight_response(size, Fraction(1, 3))
+    ratio = law.ratio_within(ib.category(size), 1)
+    exact = Fraction(law.own, law.other)
+    assert Fraction(math.nextafter(ratio, 0)) < exact <= Fraction(ratio)
+
+
+@pytest.mark.parametrize("query", [ib.category(9), ib.count(6)])
+def test_properties_of_two_weights_are_those_of_the_matrix_which_is_not_written_out(query, monkeypatch):
+    size = len(query.answers)
+    law = tight_response(size, Fraction(1))
+    two = ib.Mechanism(query, 1, law, Origin("two weights"))
+    whole = ib.Mechanism(query, 1, Matrix(law.matrix(query)), Origin("matrix"))
+    monkeypatch.setattr(Response, "matrix", None)
+    assert two.properties() == whole.properties()
+    assert len(two.properties()) >= 4

@@ -336,3 +336,20 @@ def test_a_changed_memory_is_refused(tmp_path):
         MEMORY.write({"law": law_of, "periods": periods}, path)
         with pytest.raises(ib.PassportError, match="the memory is malformed"):
             local.permanent(client, path)
+
+
+def test_no_two_surveys_have_one_fingerprint_and_no_two_collectors_one_count():
+    from inbounds.local.collector import Collector, fingerprint
+
+    odd = f"a {fingerprint(STARS)}|b"
+    assert local.Survey({"a": STARS, "b": STARS}).fingerprint != local.Survey({odd: STARS}).fingerprint
+    one = Collector(STARS)
+    other = copy.copy(one)
+    other.add([0, 1])
+    assert (one.total, other.total) == (0, 2)
+
+
+def test_a_map_of_one_cell_is_refused():
+    for metric in ("euclidean", "manhattan"):
+        with pytest.raises(ValueError, match="a map must have at least two cells"):
+            ib.grid(1, 1, metric=metric)

@@ -21,6 +21,7 @@ from inbounds.accounting.record import up
 from inbounds.attack import Composition, Record, answers_allowed, compose, enumerated, load_record
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
 from inbounds.mechanism import passport as passports
+from inbounds.mechanism.law import Matrix
 
 SMALL = {
     "geometric": ib.catalog.truncated_geometric(ib.count(6), "0.5"),
@@ -394,3 +395,26 @@ def test_a_record_that_claims_a_little_less_is_read_as_what_is_true():
     tight = together.epsilon("1e-30")
     found = read_record(Record(together, Fraction("1e-30"), tight * (1 - 9e-10)).content())
     assert found.epsilon == tight
+
+
+def test_answers_on_graphs_add_up_only_where_no_edge_costs_more_than_epsilon():
+    def on(edges, **one_way):
+        return ib.catalog.uniform(ib.graph(["a", "b", "c"], edges, **one_way), 1)
+
+    near = on([("a", "b"), ("b", "c", "1/2")])
+    for odd in (on([("a", "b", 3), ("b", "c")]), on([("b", "c")], one_way=[("a", "b")])):
+        with pytest.raises(ValueError, match="edges at most 1 long, both ways"):
+            ib.compose(odd, 2)
+    for other in (on([("a", "b"), ("a", "c")]), SMALL["fair"]):
+        with pytest.raises(ValueError, match="common neighbourhood"):
+            ib.compose([near, other])
+    assert ib.compose(near, 2).basic == 2
+
+
+def test_two_answers_on_a_graph_are_composed_as_on_the_same_line():
+    """A path of labels with edges 1 long is the line under the metric of its numbers."""
+    line = ib.catalog.truncated_geometric(ib.ordinal(0, 3), 1)
+    path = ib.graph(["a", "b", "c", "d"], [("a", "b"), ("b", "c"), ("c", "d")])
+    same = ib.Mechanism(path, 1, Matrix(line.weights), line.origin)
+    for times in (1, 2, 3):
+        assert ib.compose(same, times).delta("0.5") == ib.compose(line, times).delta("0.5") > 0

@@ -17,7 +17,7 @@ from inbounds.mechanism.repair import weights_along
 from inbounds.mechanism.response import tight_response
 from inbounds.trusted import certify
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Edge, exp_below
-from inbounds.trusted.certify import check_edges
+from inbounds.trusted.certify import check_edges, edges_by_length
 
 
 def private(weights, edges, epsilon):
@@ -194,3 +194,13 @@ def test_two_weights_as_a_law_are_refused_on_a_graph():
     query = ib.graph(["a", "b", "c"], [("a", "b", "0.1"), ("b", "c", "0.1")])
     with pytest.raises(NotADistribution, match="two weights"):
         Mechanism(query, Fraction(1), tight_response(3, Fraction(1)), Origin("by hand"))
+
+
+def test_edges_of_lengths_with_one_hash_are_grouped_in_the_order_of_their_first_edge(monkeypatch):
+    edges = [Edge(j, j + 1, Fraction((7, 3, 7, 5)[j % 4], 2)) for j in range(8)]
+    monkeypatch.setattr(Fraction, "__hash__", None)  # no dictionary of lengths, which a file chooses
+    assert edges_by_length(edges) == [
+        (Fraction(7, 2), [(0, 1), (2, 3), (4, 5), (6, 7)]),
+        (Fraction(3, 2), [(1, 2), (5, 6)]),
+        (Fraction(5, 2), [(3, 4), (7, 8)]),
+    ]

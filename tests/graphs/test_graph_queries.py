@@ -254,3 +254,8 @@ def test_one_way_edges_promise_one_way_in_every_sentence(tmp_path):
     both = ib.catalog.metric_geometric(ib.graph(["a", "b"], [("a", "b")]), 1)
     assert "differ by a factor" in promise(both)
     assert "between them within a ratio" in str(ib.local.privacy(both))
+
+
+def test_lengths_that_no_float_holds_are_refused_where_distances_are_measured():
+    with pytest.raises(ValueError, match=r"length must be at most 2\*\*1000"):
+        ib.catalog.metric_geometric(ib.graph(["a", "b"], [("a", "b", "1e400")]), 1)

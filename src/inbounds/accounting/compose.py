@@ -18,7 +18,7 @@ from inbounds.accounting.tilted import LONGEST, TiltedPlan
 from inbounds.errors import used_like
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Floats, Number, exact, printed_above, whole
-from inbounds.query import Metric, Query
+from inbounds.query import Graph, Metric, Query
 
 if TYPE_CHECKING:
     from inbounds.accounting.enumerated import Enumeration
@@ -189,6 +189,8 @@ def as_delta(value: Number) -> Fraction:
 def common_neighbourhood(queries: Sequence[Query], *, same_question: bool = False) -> None:
     """Refuse queries whose promises cannot be added: there is no pair of neighbours they all speak about."""
     first = queries[0]
+    for query in queries:
+        _refuse_long_edges(query)
     for other in queries[1:]:
         same = (first.answers, first.neighbours, first.labels) == (other.answers, other.neighbours, other.labels)
         if same:
@@ -198,8 +200,19 @@ def common_neighbourhood(queries: Sequence[Query], *, same_question: bool = Fals
                 f"mechanisms for the same question must have a common neighbourhood, got {first!r} and {other!r}; "
                 "for different questions about the same people leave out same_question"
             )
-        if isinstance(first.neighbours, Metric) or isinstance(other.neighbours, Metric):
+        if isinstance(first.neighbours, Metric | Graph) or isinstance(other.neighbours, Metric | Graph):
             raise ValueError(
                 "mechanisms must have a common neighbourhood: metric privacy is paid by distance and adds up only "
                 f"over the same answers and unit, got {first!r} and {other!r}"
             )
+
+
+def _refuse_long_edges(query: Query) -> None:
+    """Across an edge longer than 1 more than epsilon is spent, and back across a one-way edge anything."""
+    if isinstance(query.neighbours, Graph) and not (
+        query.neighbours.both_ways and all(edge.length <= 1 for edge in query.edges)
+    ):
+        raise ValueError(
+            "mechanisms on a graph must have edges at most 1 long, both ways, to be added up: epsilon pays for every "
+            "1 of length; divide the lengths, and multiply epsilon by as much"
+        )

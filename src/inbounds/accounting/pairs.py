@@ -9,7 +9,7 @@ from inbounds.errors import TooLarge
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Floats, Ints
-from inbounds.query import Metric, Query
+from inbounds.query import Graph, Metric, Query
 from inbounds.trusted.bounds import TOTAL
 
 Pair = tuple[int, int]
@@ -20,17 +20,23 @@ ENTRIES = 4_000_000
 ALIKE, NOISE = 1e-9, 1e-14
 """A choice of neighbours whose curves exceed another's by at most this share, or this much, joins its group."""
 
+ROUNDING = 1e-9
+"""Paths this much longer than 1 count as 1: lengths are added in floats, and a pair more only costs."""
+
 
 def neighbours(query: Query) -> list[Pair]:
-    """All ordered pairs of neighbouring answers; under metric privacy those at most one unit apart."""
+    """All ordered pairs of neighbouring answers; under metric privacy and on graphs those at most one unit apart."""
+    if isinstance(query.neighbours, Graph):
+        near = query.neighbours.distances(len(query.answers)) <= 1 + ROUNDING
+        return [(j, k) for j, k in np.argwhere(near).tolist() if j != k]
     if isinstance(query.neighbours, Metric):
         values, unit = list(query.answers), query.neighbours.unit
-        near = [(j, k) for j, a in enumerate(values) for k, b in enumerate(values) if 0 < abs(a - b) <= unit]
-        if not near:
+        close = [(j, k) for j, a in enumerate(values) for k, b in enumerate(values) if 0 < abs(a - b) <= unit]
+        if not close:
             raise ValueError(
                 "metric privacy must have answers at most one unit apart to be composed; use a larger unit"
             )
-        return near
+        return close
     found = {(j, k) for start, stop, _ in query.cliques() for j in range(start, stop) for k in range(start, stop)}
     return sorted((j, k) for j, k in found if j != k)
 

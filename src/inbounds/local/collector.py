@@ -114,7 +114,7 @@ class Collector:
         return f"<Collector of {self.total} reports of {self.mechanism.origin}, {len(self._counts)} outputs>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.mechanism, self._counts, self._shards, self.shard)
+        return _restored, (self.mechanism, self._counts.copy(), self._shards, self.shard)
 
     # --- files --------------------------------------------------------------------------------------------
 

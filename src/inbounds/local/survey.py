@@ -1,6 +1,5 @@
 """Several attributes of one person: what their reports promise together, all asked or one of them by lot."""
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from inbounds.files import canonical, sha256
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector, fingerprint
 from inbounds.local.engines import collect, engine_of, selected
@@ -87,8 +87,7 @@ class Survey:
     @property
     def fingerprint(self) -> str:
         """A name for all laws together, and for how they are asked."""
-        parts = [self.ask, *(f"{name} {fingerprint(each)}" for name, each in self.mechanisms.items())]
-        return hashlib.sha256("|".join(parts).encode()).hexdigest()
+        return sha256(canonical([self.ask, *([name, fingerprint(each)] for name, each in self.mechanisms.items())]))
 
     def __call__(self, answers: Mapping[str, Any]) -> dict[str, Any]:
         """One person's reports by attribute; of the attributes that were not drawn there is none."""

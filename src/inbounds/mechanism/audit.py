@@ -146,14 +146,15 @@ def worst_ratio(values: NDArray[Any], query: Query) -> Audit:
                 best = _Pair(high, low, i, (start + int(block[i].argmax()), start + int(block[i].argmin())))
         if best is not None:
             worst[distance] = best
-    return _largest(worst)
+    return _largest(worst.items())
 
 
 def _worst_along(values: NDArray[Any], edges: Iterable[Edge]) -> Audit:
     """As `worst_ratio`: the tail's probability over the head's, along every edge."""
-    worst: dict[Fraction, _Pair] = {}
+    worst: list[tuple[Fraction, _Pair]] = []
     step = max(1, PAIRS_AT_A_TIME // len(values))
-    for length, alike in edges_by_length(edges).items():
+    for length, alike in edges_by_length(edges):
+        best: _Pair | None = None
         for start in range(0, len(alike), step):
             pairs = alike[start : start + step]
             tails, heads = np.array(pairs, dtype=np.int64).T
@@ -161,17 +162,16 @@ def _worst_along(values: NDArray[Any], edges: Iterable[Edge]) -> Audit:
             k = int(((lows == 0) & (highs > 0)).argmax())
             if lows[k] == 0 and highs[k] > 0:
                 return Audit(math.inf, k // len(pairs), pairs[k % len(pairs)], math.inf, float_above(length))
-            best = worst.get(length)
             for k, high, low in _candidates(highs, lows, best):
                 if best is None or high * best.low > best.high * low:
                     best = _Pair(high, low, k // len(pairs), pairs[k % len(pairs)])
-            if best is not None:
-                worst[length] = best
+        if best is not None:
+            worst.append((length, best))
     return _largest(worst)
 
 
-def _largest(worst: "dict[Fraction, _Pair]") -> Audit:
-    found = [_audited(pair, distance) for distance, pair in worst.items() if pair.high > pair.low]
+def _largest(worst: "Iterable[tuple[Fraction, _Pair]]") -> Audit:
+    found = [_audited(pair, distance) for distance, pair in worst if pair.high > pair.low]
     return max(found, key=lambda audit: audit.epsilon, default=Audit(0.0, 0, (0, 0), 1.0, 1.0))
 
 

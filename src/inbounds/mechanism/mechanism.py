@@ -131,6 +131,8 @@ class Mechanism:
         refuse_beyond_limit(query)
         if isinstance(law, Noise) and law.remap is None:
             weights, layout = law.shortened().clamped(), square(law.shortened().size + 1)
+        elif isinstance(law, Response):
+            weights, layout = law.corner(), square(len(law.corner()))
         else:
             weights, layout = self.weights, Layout(len(query.outputs), query.home, query.below, query.above)
         names = [n for n in meaningful(ordered=query.ordered) if n != "symmetric" or layout.mirrors]

@@ -26,7 +26,7 @@ class Along:
 
     @classmethod
     def of(cls, edges: Iterable[Edge], epsilon: Fraction) -> "Along":
-        found = edges_by_length(edges).items()
+        found = edges_by_length(edges)
         arrays = [(*np.array(pairs, dtype=np.int64).T, ratio_below(epsilon, length)) for length, pairs in found]
         return cls([(tails, heads, p) for tails, heads, p in arrays])
 

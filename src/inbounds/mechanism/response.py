@@ -11,10 +11,10 @@ import numpy as np
 from inbounds.errors import NotADistribution, TooLarge
 from inbounds.loss import ErrorLoss, Loss
 from inbounds.mechanism.limits import refuse_beyond_limit
-from inbounds.numbers import Floats, Ints, frozen
+from inbounds.numbers import Floats, Ints, float_above, frozen
 from inbounds.query import Everyone, Query, Reach
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
-from inbounds.trusted.certify import check_response, times
+from inbounds.trusted.certify import check_response
 from inbounds.trusted.sample import ResponseSampler
 
 
@@ -32,6 +32,9 @@ class Response:
         for name in ("size", "other"):  # the checker needs plain ints
             object.__setattr__(self, name, int(operator.index(getattr(self, name))))
 
+    def __reduce__(self) -> tuple[type["Response"], tuple[int, int]]:
+        return Response, (self.size, self.other)  # copies and pickles carry no sampler
+
     @property
     def own(self) -> int:
         return TOTAL - (self.size - 1) * self.other
@@ -45,8 +48,13 @@ class Response:
     def matrix(self, query: Query) -> Ints:
         """The law written out; `TooLarge` beyond MATRIX_LIMIT entries."""
         refuse_beyond_limit(query)
-        weights = np.full((self.size, self.size), self.other, dtype=np.int64)
-        weights[np.diag_indices(self.size)] = self.own
+        return self.corner(self.size)
+
+    def corner(self, most: int = 4) -> Ints:
+        """The law of the first answers: every comparison between two of its weights that the whole law has."""
+        size = min(self.size, most)
+        weights = np.full((size, size), self.other, dtype=np.int64)
+        weights[np.diag_indices(size)] = self.own
         return weights
 
     # --- measures, for every true answer; linear in the size ----------------------------------------------
@@ -115,8 +123,8 @@ class Response:
     # --- what it reveals ----------------------------------------------------------------------------------
 
     def ratio_within(self, query: Query, steps: int) -> float:
-        """The ratio of any output's probabilities: the same under any two answers."""
-        return times(self.own, self.other) if steps else 1.0
+        """The ratio of any output's probabilities, rounded up: the same under any two answers."""
+        return float_above(Fraction(self.own, self.other)) if steps else 1.0
 
     def neighbour_ratios(self, query: Query) -> list[float]:
         """For every answer and the next one the worst ratio."""

@@ -108,8 +108,8 @@ def _neighbours_json(neighbours: Neighbours) -> Json:
             return {"everyone": True}
         case Graph(edges):
             alike = edges_by_length(edges)
-            lines = [numbers_text(end for pair in pairs for end in pair) for pairs in alike.values()]
-            return {"graph": {"lengths": [*map(str, alike)], "edges": lines}}
+            lines = [numbers_text(end for pair in pairs for end in pair) for _, pairs in alike]
+            return {"graph": {"lengths": [str(length) for length, _ in alike], "edges": lines}}
 
 
 def _read_graph(part: Json) -> Graph:

@@ -79,6 +79,8 @@ def grid(
     """
     height, width = whole(rows, "rows", 1), whole(columns, "columns", 1)
     unit, most = exact(step, "step"), exact(stretch, "stretch")
+    if height * width < 2:
+        raise ValueError("a map must have at least two cells, got 1 row and 1 column; take more")
     if not unit > 0:
         raise ValueError(f"step must be positive, got {step}")
     if not most >= 1:

@@ -14,6 +14,9 @@ from inbounds.trusted.bounds import Clique, Edge
 from inbounds.trusted.extent import MOST_EDGES
 from inbounds.trusted.scale import Scale
 
+LONGEST_MEASURED = 1 << 1000
+"""Sums of up to MOST_EDGES lengths below this are floats."""
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -143,6 +146,8 @@ class Graph:
         from scipy.sparse.csgraph import shortest_path
 
         tails, heads, lengths = zip(*self.edges, strict=True)
+        if max(lengths) > LONGEST_MEASURED:
+            raise ValueError("length must be at most 2**1000 for distances to be measured; use a larger unit")
         joined = csr_array((np.array([*map(float, lengths)]), (tails, heads)), shape=(answers, answers))
         return np.asarray(shortest_path(joined, method="D", directed=directed))
 

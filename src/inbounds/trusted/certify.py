@@ -58,7 +58,7 @@ def check_edges(weights: Ints, edges: Sequence[Edge], epsilon: Fraction) -> None
     check_distributions(weights)
     outputs, answers = weights.shape
     at_a_time = max(1, PAIRS_AT_A_TIME // outputs)
-    for length, alike in edges_by_length(edges).items():
+    for length, alike in edges_by_length(edges):
         p = ratio_below(epsilon, length)
         for start in range(0, len(alike), at_a_time):
             some = alike[start : start + at_a_time]
@@ -70,12 +70,15 @@ def check_edges(weights: Ints, edges: Sequence[Edge], epsilon: Fraction) -> None
                     _check_edge(weights[:, tail], weights[:, head], (tail, head), p)
 
 
-def edges_by_length(edges: Iterable[Edge]) -> dict[Fraction, list[tuple[int, int]]]:
-    """(tail, head) of the edges of every length."""
-    found: dict[Fraction, list[tuple[int, int]]] = {}
-    for tail, head, length in edges:
-        found.setdefault(length, []).append((tail, head))
-    return found
+def edges_by_length(edges: Iterable[Edge]) -> list[tuple[Fraction, list[tuple[int, int]]]]:
+    """(tail, head) of the edges of every length, lengths in the order of their first edge.
+
+    Sorted and grouped: a dictionary of lengths from a hostile file, all of one hash, would take quadratic time.
+    """
+    ranked = sorted(enumerate(edges), key=lambda placed: placed[1].length)
+    groups = [[*alike] for _, alike in groupby(ranked, key=lambda placed: placed[1].length)]
+    groups.sort(key=lambda alike: alike[0][0])
+    return [(alike[0][1].length, [(tail, head) for _, (tail, head, _) in alike]) for alike in groups]
 
 
 def _check_edge(highs: Ints, lows: Ints, pair: tuple[int, int], p: int) -> None:

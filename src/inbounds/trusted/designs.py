@@ -8,7 +8,8 @@ estimates alone.
 """
 
 import math
-from dataclasses import dataclass
+import operator
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from typing import Protocol
 
@@ -51,8 +52,12 @@ class Subsets:
     size: int
 
     def __post_init__(self) -> None:
+        _plain(self)
         _refuse_unless(0 < self.size < self.labels < 62, "subsets must have fewer members than there are labels")
         _refuse_unless(self.blocks <= MOST_SUBSETS, f"subsets must be at most {MOST_SUBSETS}")
+
+    def __reduce__(self) -> tuple[type["Subsets"], tuple[int, ...]]:
+        return Subsets, (self.labels, self.size)  # checked anew, without tables
 
     @property
     def blocks(self) -> int:
@@ -97,10 +102,14 @@ class Affine:
     size: int
 
     def __post_init__(self) -> None:
+        _plain(self)
         fits = 2 <= self.labels <= self.modulus and 0 < self.size < self.modulus
         _refuse_unless(fits, "an affine family must have room for all labels, and sets that are not all of them")
         _refuse_unless(self.blocks <= MOST_BLOCKS, f"an affine family must have at most {MOST_BLOCKS} sets")
         _refuse_unless(is_prime(self.modulus), "the modulus must be prime")
+
+    def __reduce__(self) -> tuple[type["Affine"], tuple[int, ...]]:
+        return Affine, (self.labels, self.modulus, self.size)  # checked anew, without tables
 
     @property
     def blocks(self) -> int:
@@ -140,12 +149,16 @@ class Planes:
     dimension: int
 
     def __post_init__(self) -> None:
+        _plain(self)
         _refuse_unless(
             self.order >= 2 and 2 <= self.dimension <= 62, "a projective space needs a field, and two digits"
         )
         _refuse_unless(2 <= self.labels <= self.blocks, "a projective space must have a point for each label")
         _refuse_unless(self.blocks <= MOST_BLOCKS, f"a projective space must have at most {MOST_BLOCKS} points")
         _refuse_unless(is_prime(self.order), "the order must be prime")
+
+    def __reduce__(self) -> tuple[type["Planes"], tuple[int, ...]]:
+        return Planes, (self.labels, self.order, self.dimension)  # checked anew, without tables
 
     @property
     def blocks(self) -> int:
@@ -224,6 +237,12 @@ def _bits(labels: int, size: int) -> Ints:
 def is_prime(number: int) -> bool:
     """By trial division: numbers here are at most some thousands."""
     return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
+
+
+def _plain(design: "Subsets | Affine | Planes") -> None:
+    """Plain ints: those of other libraries overflow without a word, and the counts below must not."""
+    for part in fields(design):
+        object.__setattr__(design, part.name, int(operator.index(getattr(design, part.name))))
 
 
 def _refuse_unless(holds: bool, words: str) -> None:

@@ -5,7 +5,7 @@ the shape of what is given and are -1 for what is no answer. No message here rep
 """
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -62,8 +62,13 @@ class Places:
     places: tuple[tuple[Fraction, ...], ...]
 
     @cached_property
-    def _place(self) -> dict[tuple[Any, ...], int]:
-        return {place: j for j, place in enumerate(self.places)}
+    def _sorted(self) -> list[tuple[tuple[Fraction, ...], int]]:
+        """Not a dictionary: many Fractions can have one hash."""
+        return sorted((place, j) for j, place in enumerate(self.places))
+
+    def _place(self, found: tuple[Fraction, ...]) -> int:
+        k = bisect_left(self._sorted, (found, -1))
+        return self._sorted[k][1] if k < len(self._sorted) and self._sorted[k][0] == found else -1
 
     @cached_property
     def _near(self) -> dict[tuple[float, ...], int]:
@@ -86,17 +91,19 @@ class Places:
 
     def _of_objects(self, row: list[Any]) -> int:
         """By exact numbers; a row with a float among them is also compared as floats."""
-        found = tuple(map(fraction, row))
-        place = self._place.get(found, -1)
-        if place < 0 and None not in found and any(isinstance(value, float) for value in row):
+        found = tuple(value for value in map(fraction, row) if value is not None)
+        if len(found) < len(row):
+            return -1
+        place = self._place(found)
+        if place < 0 and any(isinstance(value, float) for value in row):
             return self._near.get(tuple(map(_float, found)), -1)
         return place
 
 
-def _float(value: Fraction | None) -> float:
+def _float(value: Fraction) -> float:
     """The nearest float; one beyond all places for what is larger than every float."""
     try:
-        return math.nan if value is None else float(value)
+        return float(value)
     except OverflowError:
         return math.inf
 

@@ -30,6 +30,9 @@ class Blocks:
             raise TypeError("a law over sets of labels is made of Subsets, Affine or Planes")
         object.__setattr__(self, "inside", int(operator.index(self.inside)))
 
+    def __reduce__(self) -> tuple[type["Blocks"], tuple[LabelDesign, int]]:
+        return Blocks, (self.design, self.inside)  # copies and pickles carry no sampler
+
     def check(self, query: Query, epsilon: Fraction) -> None:
         if not isinstance(query.neighbours, Everyone) or len(query.answers) != self.design.labels:
             raise NotADistribution("sets of labels need a label for each answer, any two of which are neighbours")
@@ -58,6 +61,8 @@ class Blocks:
         (c / n - chance) / (hit - chance) is unbiased with variance s·(1 - s) / (hit - chance)² / n.
         """
         lift = self.hit - self.chance
+        if not lift:
+            raise ValueError("a law must name the truth more or less often than others to estimate shares")
         seen = self.chance + lift * share
         return seen * (1 - seen) / lift**2
 
