@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from adding.enumerated import all_tables, drawn, geometric, likelihood, posterior_of, prior_mass
 from inbounds import catalog, count
 from inbounds.tables.adding import adjusted as adjusting
+from inbounds.tables.adding import learned
 from inbounds.tables.adding import posterior as messages
 from inbounds.tables.adding.adjusted import adjusted_tree
 from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import Absolute, PosteriorCost, Squared
 from inbounds.tables.adding.form import LEAST_SQUARES, POSTERIOR
-from inbounds.tables.adding.learned import _likely, _others, local_rates
+from inbounds.tables.adding.learned import _likely, _others, learning, local_rates
 from inbounds.tables.adding.posterior import Marginals, posterior
 from inbounds.tables.adding.prior import Rates, TablePrior
 from inbounds.tables.adding.reports import Columns, GeometricReports, Known
@@ -370,3 +371,60 @@ def test_a_parent_that_cannot_hold_all_its_children_is_never_exceeded():
     leaves, above = best_sums(tree, full)
     assert above.tolist() == [5, 2]
     assert leaves[:2].sum() == 5
+
+
+class Shapes:
+    """A count of the values of shapes that learning computes, in place of computing them."""
+
+    def __init__(self):
+        self.values = self.most = 0
+
+    def __call__(self, x, size, rate, spread):
+        shape = np.broadcast_shapes(np.shape(x), np.shape(size), np.shape(rate))
+        self.values += int(np.prod(shape))
+        self.most = max(self.most, int(np.prod(shape)))
+        return np.zeros(shape)
+
+
+@pytest.mark.parametrize("sizes", [[5000] * 6, list(range(5000, 5006)), [2_000_000] * 4, [300, 40_000], [3, 7, 200]])
+@pytest.mark.parametrize("rate", [0.05, 0.5, 5.0])
+def test_learning_computes_no_more_values_than_the_plan_foretells(sizes, rate, monkeypatch):
+    counted, sizes = Shapes(), np.array(sizes)
+    monkeypatch.setattr("inbounds.tables.adding.shapes.log_beta_binomial", counted)
+    tree = Tree.over(sizes, np.repeat([0, 1], len(sizes) // 2 + 1)[: len(sizes)])
+    y = sizes * np.arange(len(sizes)) // len(sizes)
+    reports = [GeometricReports(y, rate), GeometricReports(tree.sums(y)[1], rate)]
+    local_rates(tree, reports)
+    assert counted.values <= learning(tree.sizes[0], reports[0])
+    assert counted.most <= 1 << 22
+
+
+def test_ordinary_plans_are_feasible_and_endless_ones_are_not():
+    def found(sizes, rate, parents=1):
+        tree = Tree.over(np.array(sizes), np.arange(len(sizes)) * parents // len(sizes))
+        return adjusting.feasible(tree, [GeometricReports(tree.sizes[0], rate)] * 2)
+
+    assert found(range(5000, 5020), 0.5, 4)
+    assert found([5000] * 100, 0.1, 4)
+    assert found([2_000_000] * 4, 0.5, 2)
+    assert not found(range(5000, 6500), 0.05, 30)
+    assert not found([5000] * 2000, 0.01)
+
+
+def test_windows_of_the_reports_teach_what_whole_ranges_do(monkeypatch):
+    rng, tree = np.random.default_rng(5), Tree.over(np.array([900, 900, 905, 700]), np.array([0, 0, 1, 1]))
+    reports = drawn(rng, tree, rng.binomial(tree.sizes[0], 0.3), [0.7, 0.7])
+    near = local_rates(tree, reports)
+    monkeypatch.setattr(learned, "run_of", lambda size, far, rates: size + 1)
+    whole = local_rates(tree, reports)
+    np.testing.assert_allclose(near.rates, whole.rates, atol=1e-9)
+    np.testing.assert_allclose(near.weights, whole.weights, atol=1e-9)
+
+
+def test_intervals_are_the_shortest_runs_by_enumeration():
+    mass = np.random.default_rng(6).dirichlet(np.full(9, 0.5), 40)
+    low, high = Marginals(np.arange(40), mass).intervals(0.8)
+    for node, own in enumerate(mass):
+        runs = [(b - a, a) for a in range(9) for b in range(a + 1, 10) if own[a:b].sum() >= 0.8 - 1e-12]
+        length, first = min(runs)
+        assert (low[node] - node, high[node] - node) == (first, first + length - 1)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adding.enumerated import all_tables, geometric, likelihood
+from inbounds.tables.adding import adjusted as adjusting
 from inbounds.tables.adding import labels as labelling
 from inbounds.tables.adding import twoway as tabling
 from inbounds.tables.adding.cost import Absolute, PosteriorCost
@@ -127,7 +128,7 @@ def test_every_adjusted_two_way_table_adds_up(data):
     asked = TwoWay(rows, columns, sizes, data.draw(st.booleans()), reports(rows * columns), *margins)
     for most in (10**8, 0):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tabling, "LARGEST", most)
+            patch.setattr(adjusting, "LARGEST", most)
             found = adjusted_tables(asked, [1, 1, 1], 0.9)
         check_two_way(asked, found)
         if all(margins) and not most:
@@ -163,7 +164,7 @@ def test_every_adjusted_histogram_on_a_tree_adds_up_both_ways(data):
     )
     for most, cells in ((10**8, 10**5), (10**8, 0), (0, 10**5)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(labelling, "LARGEST", most)
+            patch.setattr(adjusting, "LARGEST", most)
             patch.setattr(labelling, "MOST_CELLS", cells)
             found = adjusted_labels(Labelled(tree, labels, reports, sums), [1, 1, 1], 0.9)
         values = [level.values.reshape(labels, -1) for level in found.levels]

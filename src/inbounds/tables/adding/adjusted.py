@@ -4,7 +4,7 @@ Published are the whole numbers d that add up and minimise Σ_l weight[l] · (me
 under the posterior. They are not the most likely table, whose totals are biased.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,8 @@ from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import NodeCost, PosteriorCost
 from inbounds.tables.adding.form import LEAST_SQUARES, POSTERIOR
-from inbounds.tables.adding.learned import RATES, local_rates
-from inbounds.tables.adding.posterior import Marginals, OutOfWindow, posterior
+from inbounds.tables.adding.learned import RATES, learning, local_rates
+from inbounds.tables.adding.posterior import Marginals, OutOfWindow, posterior, window_of
 from inbounds.tables.adding.prior import Prior
 from inbounds.tables.adding.reports import Known, Reports
 from inbounds.tables.adding.squares import least_squares, nearest_whole, variances_up
@@ -23,6 +23,12 @@ from inbounds.tables.adding.tree import Tree
 
 LARGEST = 10**8
 """Leaves × rates × values of a leaf up to which the posterior is computed: about a minute."""
+
+LEARNED = 10**9
+"""Values of shapes up to which a prior is learned: about a minute."""
+
+SIBLINGS = 10**7
+"""Children of one parent × rates × values of a window up to which they are held at once: below 2 GB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +58,22 @@ class Adjusted:
 
 
 def adjusted_tree(
-    tree: Tree, reports: Sequence[Reports], weights: Sequence[float], interval: float, prior: Prior | None = None
+    tree: Tree,
+    reports: Sequence[Reports],
+    weights: Sequence[float],
+    interval: float,
+    prior: Callable[[], Prior] | None = None,
 ) -> Adjusted:
     """Nodes of a tree whose children add up to their parents.
 
-    weights: of the levels' mean errors. interval: the probability that the intervals hold. prior: of the leaves, by
-    default rates of their parents. Where the posterior would be too large, least squares and intervals of normal errors
-    take its place, and `by` says so.
+    weights: of the levels' mean errors. interval: the probability that the intervals hold. prior: how that of the
+    leaves is learned, by default as rates of their parents. Where the posterior would be too large, least squares and
+    intervals of normal errors take its place, and `by` says so.
     """
     top = reports[-1].y if isinstance(reports[-1], Known) else None
-    if work(tree) <= LARGEST:
+    if feasible(tree, reports):
         try:
-            found = posterior(tree, reports, local_rates(tree, reports) if prior is None else prior)
+            found = posterior(tree, reports, local_rates(tree, reports) if prior is None else prior())
         except OutOfWindow:
             pass
         else:
@@ -72,9 +82,13 @@ def adjusted_tree(
     return nearest_squares(tree, reports, interval)
 
 
-def work(tree: Tree) -> int:
-    """What the posterior of a tree has to go through."""
-    return len(tree.sizes[0]) * RATES * (int(tree.sizes[0].max()) + 1)
+def feasible(tree: Tree, reports: Sequence[Reports]) -> bool:
+    """Whether prior and posterior of a tree take about a minute and 2 GB at most, whatever was reported."""
+    widest = int(tree.sizes[0].max()) + 1
+    held = int(tree.children[0].max()) * RATES * window_of(widest, reports[0])
+    if len(tree.sizes[0]) * RATES * widest > LARGEST or held > SIBLINGS:
+        return False
+    return learning(tree.sizes[0], reports[0]) <= LEARNED
 
 
 def expected_errors(found: Sequence[Marginals], weights: Sequence[float]) -> list[NodeCost]:

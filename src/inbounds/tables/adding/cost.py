@@ -50,6 +50,17 @@ class Absolute:
 
 
 @dataclass(frozen=True, eq=False)
+class Held:
+    """weight · |d - y| of a weight above all others: two slopes, so that a held value is two arcs of a network."""
+
+    y: Ints
+    weight: float
+
+    def slopes(self, nodes: Ints, d: Ints) -> Floats:
+        return np.where(d >= self.y[nodes], self.weight, -self.weight)
+
+
+@dataclass(frozen=True, eq=False)
 class Squared:
     """weight · (d - y)²."""
 

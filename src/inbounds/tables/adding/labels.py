@@ -14,16 +14,15 @@ import numpy as np
 from inbounds.errors import NotConverged
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.adjusted import (
-    LARGEST,
     Adjusted,
     adjusted_tree,
     expected_errors,
+    feasible,
     levels_of,
     nearest_squares,
-    work,
 )
 from inbounds.tables.adding.best import best_sums
-from inbounds.tables.adding.cost import Absolute, Free, NodeCost, Picked
+from inbounds.tables.adding.cost import Free, Held, NodeCost, Picked
 from inbounds.tables.adding.crossed import Side, crossed
 from inbounds.tables.adding.form import KNOWN, POSTERIOR
 from inbounds.tables.adding.learned import local_rates
@@ -78,7 +77,7 @@ def adjusted_labels(asked: Labelled, weights: Sequence[float], interval: float) 
         return adjusted_tree(stacked, asked.reports, weights, interval)
     groups = len(asked.tree.sizes[0])
     order = np.arange(groups * asked.labels).reshape(asked.labels, groups).T.ravel()
-    if work(stacked) <= LARGEST:
+    if feasible(stacked, asked.reports):
         try:
             prior = local_rates(stacked, asked.reports)
             found, _ = crossed(Side(stacked, asked.reports), asked.groups, order, prior)
@@ -138,7 +137,7 @@ def _fill(asked: Labelled, level: int, parents: Ints, children: int, cost: NodeC
     if at.size <= MOST_CELLS:
         cell_sizes = np.broadcast_to(sizes[child][:, None, :], at.shape).ravel()
         known = asked.sums == KNOWN
-        margins = Absolute(total.ravel(), FIXED), Absolute(sizes[child].ravel(), FIXED) if known else Free()
+        margins = Held(total.ravel(), FIXED), Held(sizes[child].ravel(), FIXED) if known else Free()
         of_parents = sizes[child].sum(axis=1)
         tables = Tables(
             labels, children, cell_sizes, np.repeat(of_parents, labels), sizes[child].ravel(), of_parents, known

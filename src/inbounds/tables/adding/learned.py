@@ -11,8 +11,8 @@ One prior for all leaves, or a flat one, makes margins worse: a flat prior pulls
 one every parent to the others.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.prior import LabelRates, Rates
-from inbounds.tables.adding.reports import Reports
+from inbounds.tables.adding.reports import Reports, reach
 from inbounds.tables.adding.shapes import Alike, Kinds, Shape
 from inbounds.tables.adding.tree import Tree
 
@@ -30,6 +30,11 @@ SPREADS = tuple((k / 16) ** 2 for k in range(14))
 
 Their roots, standard deviations of rates within a parent, are equally likely beforehand, as Gelman (2006) advises.
 """
+
+PASSES = 3
+MATCHED = 50
+"""How often each value of a shape is computed where halves of the leaves are compared, and how many products with a
+report cost as much as computing one value."""
 
 NEGLIGIBLE = 0.02
 """Shapes of less probability are left out."""
@@ -47,6 +52,9 @@ WIDEST = 256
 FEWEST = 50
 """Values of a leaf up to which kinds are considered, and leaves from which on."""
 
+PORTION = 1 << 22
+"""Rates × values that are held at a time."""
+
 
 def local_rates(tree: Tree, reports: Sequence[Reports]) -> Rates:
     """The rates of every parent of leaves and their shapes, from the reports about the leaves and about the parents.
@@ -56,10 +64,7 @@ def local_rates(tree: Tree, reports: Sequence[Reports]) -> Rates:
     """
     told = _Told.of(tree.sizes[0], tree.parents[0], reports[0])
     steps = _steps(tree.sizes[1])
-    evidence = {
-        shape: own + told.log_evidence_of_sums(_rate(steps), shape, reports[1])
-        for shape, own in _evidence(told, _rate(steps)).items()
-    }
+    evidence = _evidence(told, _rate(steps), reports[1])
     shapes, chances = _likely(evidence)
     known = [evidence[shape] for shape in shapes]
     places = [_grid(own, steps) for own in known]
@@ -93,11 +98,17 @@ Evidence = dict[Shape, Floats]
 """For every shape, parents × rates: the log probability of a parent's reports."""
 
 
-def _evidence(told: "_Told", rates: Floats) -> Evidence:
-    """Of all shapes that are tried: of the beta-binomials, or of kinds where those foretell leaves better."""
-    alike = [Alike(spread) for spread in SPREADS]
+def _evidence(told: "_Told", rates: Floats, sums: Reports) -> Evidence:
+    """Of all shapes that are tried, from the reports about leaves and parents."""
     if int(told.sizes.max()) >= WIDEST or told.counts.sum() < FEWEST:
-        return {shape: told.log_evidence(rates, shape) for shape in alike}
+        return {shape: told.log_evidence(rates, shape, sums) for shape in map(Alike, SPREADS)}
+    own = _evidence_of_leaves(told, rates)
+    return {shape: log + told.log_evidence_of_sums(rates, shape, sums) for shape, log in own.items()}
+
+
+def _evidence_of_leaves(told: "_Told", rates: Floats) -> Evidence:
+    """Of the beta-binomials, or of kinds where those foretell leaves better."""
+    alike = [Alike(spread) for spread in SPREADS]
     halves = told.halves
     of_halves = [{shape: half.log_evidence(rates, shape) for shape in alike} for half in halves]
     every: Evidence = {shape: of_halves[0][shape] + of_halves[1][shape] for shape in alike}
@@ -171,7 +182,7 @@ def _interpolated(rows: Floats, steps: Floats, places: Floats) -> Floats:
 # --- grids of rates -----------------------------------------------------------------------------------------
 
 
-def _steps(sizes: Ints | Floats) -> Floats:
+def _steps(sizes: Ints | Floats | np.int64) -> Floats:
     """A grid of (0, 1) as fine as the largest parent may be known."""
     many = int(np.clip(8 * np.sqrt(sizes.max()), 100, 600))
     return np.asarray((np.arange(many) + 0.5) / many)
@@ -193,15 +204,34 @@ def _grid(log_evidence: Floats, t: Floats) -> Floats:
     return np.asarray(low[:, None] + (high - low)[:, None] * np.linspace(0, 1, RATES))
 
 
+# --- what learning costs ------------------------------------------------------------------------------------
+
+
+def run_of(size: int, far: int, rates: int) -> int:
+    """Values that are looked at together: all of short ranges, else about half of what one report reaches."""
+    return size + 1 if size < WIDEST else min(max(far, WIDEST // 4), PORTION // rates, size + 1)
+
+
+def learning(sizes: Ints, reports: Reports) -> int:
+    """The most values of a shape that learning a prior of leaves has to compute, whatever was reported."""
+    rates, far, values = len(_steps(sizes.sum())), reach(reports), 0
+    for size, leaves in zip(*(own.tolist() for own in np.unique(sizes, return_counts=True)), strict=True):
+        near = min(size + 1, 2 * far + 2 * run_of(size, far, rates))
+        values += min(size + 1, leaves * near) + min(leaves, size + 1) * near // MATCHED
+    passes = 1 if int(sizes.max()) >= WIDEST else PASSES
+    return passes * len(SPREADS) * rates * values
+
+
 # --- what reports say ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class _Told:
-    """Reports about leaves without repetition: size, likelihood of each, and how often each parent has it."""
+    """Reports about leaves without repetition: size, a leaf that has each, and how often each parent has it."""
 
     sizes: Ints
-    likelihoods: tuple[Floats, ...]
+    leaves: Ints
+    reports: Reports
     counts: sparse.csr_matrix
     odd: sparse.csr_matrix
 
@@ -214,45 +244,64 @@ class _Told:
             sparse.csr_matrix((own, (parent, which)), shape=shape)
             for own in (np.ones(len(which)), np.arange(len(which)) % 2.0)
         )
-        likelihoods = [
-            np.exp(reports.log_likelihood(leaf[sizes == size], np.zeros((sizes == size).sum(), np.int64), size + 1))
-            for size in np.unique(sizes)
-        ]
-        return cls(sizes, tuple(likelihoods), counts, odd)
+        return cls(sizes, leaf, reports, counts, odd)
 
     @property
     def halves(self) -> tuple["_Told", "_Told"]:
         """Every other leaf, and the rest."""
-        return tuple(_Told(self.sizes, self.likelihoods, own, own) for own in (self.odd, self.counts - self.odd))  # type: ignore[return-value]
+        one, other = (replace(self, counts=own, odd=own) for own in (self.odd, self.counts - self.odd))
+        return one, other
 
-    def log_evidence(self, rates: Floats, shape: Shape) -> Floats:
-        """parents × rates: the log probability of a parent's reports if that is its rate."""
-        return np.asarray(self.counts @ np.log(self._chances(rates, shape)))
+    def log_evidence(self, rates: Floats, shape: Shape, sums: Reports | None = None) -> Floats:
+        """parents × rates: the log probability of a parent's leaves' reports if that is its rate; and of its own."""
+        moments = self._moments(rates, shape, 0 if sums is None else 2)
+        of_leaves = np.asarray(self.counts @ np.log(moments[0]))
+        return of_leaves if sums is None else of_leaves + self._log_evidence_of_sums(moments, sums)
 
     def log_evidence_of_sums(self, rates: Floats, shape: Shape, sums: Reports) -> Floats:
-        """parents × rates: the log probability of the parents' own reports, given those of their leaves and the rate.
+        """parents × rates: the log probability of the parents' own reports, given their leaves' and the rate."""
+        return self._log_evidence_of_sums(self._moments(rates, shape, 2), sums)
 
-        Normal, enough to place a grid: the leaves' means and variances given their reports add up. Taken as independent
-        of the leaves' reports, which are about the same people, it would make leaves look more alike than they are.
+    def _log_evidence_of_sums(self, moments: Floats, sums: Reports) -> Floats:
+        """Normal, enough to place a grid: the leaves' means and variances given their reports add up.
+
+        Taken as independent of the leaves' reports, which are about the same people, it would make leaves look more
+        alike than they are.
         """
-        chances, first, second = (self._chances(rates, shape, power) for power in (0, 1, 2))
+        chances, first, second = moments
         mean = first / chances
         variance = sums.variance + self.counts @ np.maximum(second / chances - mean**2, 0.0) + 1e-9
         return np.asarray(-((sums.y[:, None] - self.counts @ mean) ** 2) / (2 * variance) - np.log(variance) / 2)
 
-    def _chances(self, rates: Floats, shape: Shape, power: int = 0) -> Floats:
-        """distinct reports × rates: E[x^power; report] of a leaf of that mean rate, at power 0 its probability."""
-        rows = []
-        for size, likelihood in zip(np.unique(self.sizes), self.likelihoods, strict=True):
-            x = np.arange(size + 1)
-            leaf = np.exp(shape.log_mass(x, np.asarray(size), rates[:, None]))
-            rows.append((likelihood * x**power) @ leaf.T)
-        return np.concatenate(rows) + 1e-300
+    def _moments(self, rates: Floats, shape: Shape, most: int) -> Floats:
+        """powers 0..most × distinct reports × rates: E[x^power; report] of a leaf of that mean rate.
+
+        At power 0 it is the report's probability. Values are looked at within reach of the reports alone.
+        """
+        found = np.full((most + 1, len(self.sizes), len(rates)), 1e-300)
+        for size in np.unique(self.sizes):
+            for told, low, width in self._windows(int(size), len(rates)):
+                x = low + np.arange(width)
+                leaf = np.exp(shape.log_mass(x, np.asarray(size), rates[:, None])).T
+                weighed = np.exp(self.reports.log_likelihood(self.leaves[told], np.full(len(told), low), width))
+                for moment in found:
+                    moment[told] += weighed @ leaf
+                    weighed = weighed * x
+        return found
+
+    def _windows(self, size: int, rates: int) -> Iterator[tuple[Ints, int, int]]:
+        """Runs of values of leaves of a size, with the reports that they are within reach of."""
+        told, far = np.flatnonzero(self.sizes == size), reach(self.reports)
+        run = run_of(size, far, rates)
+        y = self.reports.y[self.leaves[told]]
+        first, last = np.maximum(y - far, 0) // run, np.minimum(y + far, size) // run
+        for k in np.unique(np.concatenate([np.arange(a, b + 1) for a, b in zip(first, last, strict=True)])).tolist():
+            yield told[(first <= k) & (k <= last)], k * run, min(run, size + 1 - k * run)
 
     def kinds(self) -> Kinds:
         """The kinds of leaves, by expectation and maximization from equal shares."""
         rates = _rate((np.arange(KINDS) + 0.5) / KINDS)
-        chances, counts = self._chances(rates, Alike(0.0)), np.asarray(self.counts.sum(axis=0)).ravel()
+        chances, counts = self._moments(rates, Alike(0.0), 0)[0], np.asarray(self.counts.sum(axis=0)).ravel()
         shares = np.full(KINDS, 1 / KINDS)
         for _ in range(ROUNDS):
             before, shares = shares, shares * (chances.T @ (counts / (chances @ shares))) / counts.sum()

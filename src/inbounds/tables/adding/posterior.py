@@ -17,7 +17,7 @@ import numpy as np
 
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.prior import Prior
-from inbounds.tables.adding.reports import Reports
+from inbounds.tables.adding.reports import Reports, reach
 from inbounds.tables.adding.squares import least_squares
 from inbounds.tables.adding.tree import Tree
 from inbounds.tables.adding.windows import (
@@ -64,14 +64,21 @@ class Marginals:
     def intervals(self, level: float) -> tuple[Ints, Ints]:
         """For every node the shortest run of values that holds `level` of its mass, the first of equals."""
         cumulative = np.concatenate([np.zeros((len(self.mass), 1)), np.cumsum(self.mass, axis=1)], axis=1)
-        first, last = np.zeros_like(self.low), np.full_like(self.low, self.mass.shape[1] - 1)
-        best = last - first + 1
-        for begin in range(self.mass.shape[1]):
-            stop = (cumulative < (cumulative[:, begin] + level - 1e-12)[:, None]).sum(axis=1)
-            better = (stop <= self.mass.shape[1]) & (stop - begin < best)
-            first, last = np.where(better, begin, first), np.where(better, stop - 1, last)
-            best = np.where(better, stop - begin, best)
+        stop = _first_at_least(cumulative, cumulative[:, :-1] + (level - 1e-12))
+        lengths = np.where(stop < cumulative.shape[1], stop, 2 * cumulative.shape[1]) - np.arange(self.mass.shape[1])
+        first = lengths.argmin(axis=1)
+        last = np.minimum(first + lengths[np.arange(len(first)), first], self.mass.shape[1]) - 1
         return self.low + first, self.low + last
+
+
+def _first_at_least(rows: Floats, bounds: Floats) -> Ints:
+    """For every bound the first place of its rising row that is not below it, by bisection of all at once."""
+    low, high = np.zeros(bounds.shape, np.int64), np.full(bounds.shape, rows.shape[1])
+    for _ in range(rows.shape[1].bit_length()):
+        middle = (low + high) // 2
+        below = (low < high) & (np.take_along_axis(rows, np.minimum(middle, rows.shape[1] - 1), axis=1) < bounds)
+        low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
+    return low
 
 
 def posterior(tree: Tree, reports: Sequence[Reports], prior: Prior) -> list[Marginals]:
@@ -130,6 +137,11 @@ def _placed(message: Floats, begin: Ints, width: int) -> Floats:
     return out
 
 
+def window_of(values: int, leaves: Reports) -> int:
+    """How many values of a leaf are looked at."""
+    return values if values <= FULL_RANGE else min(values, max(2 * reach(leaves) + 1, FULL_RANGE))
+
+
 @dataclass(frozen=True, eq=False)
 class _LeafSums:
     """The sums over the leaves of a portion of parents, by class and mixed."""
@@ -153,13 +165,10 @@ class _Leaves:
 
     @classmethod
     def of(cls, tree: Tree, reports: Sequence[Reports], prior: Prior) -> "_Leaves":
-        largest = int(tree.sizes[0].max())
-        width = largest + 1
+        width = window_of(int(tree.sizes[0].max()) + 1, reports[0])
         low = np.zeros(len(tree.sizes[0]), np.int64)
         near = least_squares(tree, reports)
-        if width > FULL_RANGE:
-            reach = int(60 / reports[0].steepness) + 2
-            width = min(width, max(2 * reach + 1, FULL_RANGE))
+        if width >= FULL_RANGE:
             low = np.clip(reports[0].y - width // 2, 0, np.maximum(tree.sizes[0] + 1 - width, 0))
         return cls(tree, reports[0], prior, reports[1].steepness, near[1], low, width)
 
@@ -205,7 +214,7 @@ class _Leaves:
         base = np.bincount(parent, self.low[leaves])
         target = np.clip(self.near[parents], 0.5, np.maximum(self.tree.sizes[1][parents] - 0.5, 0.5)) - base
         mean = leaf @ x
-        deviation = np.sqrt(np.bincount(parent, leaf @ x**2 - mean**2))
+        deviation = np.sqrt(np.bincount(parent, np.maximum(leaf @ x**2 - mean**2, 0.0)))
         wanted = np.abs(target - np.bincount(parent, mean)) > FAR * deviation
         if not wanted.any():
             return none

@@ -11,6 +11,10 @@ STEEPEST = 40.0
 """Largest tilt: exp(-40) per unit is nothing beside anything."""
 
 
+FAINTEST = 60.0
+"""Fall of a log likelihood beyond which a value is not looked at."""
+
+
 class Reports(Protocol):
     """Reports y of the nodes of one level."""
 
@@ -113,6 +117,11 @@ class Columns:
 def geometric_variance(rate: float) -> float:
     """2α/(1 - α)², α = exp(-rate): of two-sided geometric noise."""
     return float(1 / (2 * np.sinh(min(rate, 2 * STEEPEST) / 2) ** 2))
+
+
+def reach(reports: Reports) -> int:
+    """How far from a report the true value of its node is looked for."""
+    return int(FAINTEST / reports.steepness) + 2
 
 
 def _values(low: Ints, width: int) -> Ints:

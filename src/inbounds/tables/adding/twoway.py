@@ -15,13 +15,12 @@ import numpy as np
 from inbounds.errors import NotConverged
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.adjusted import (
-    LARGEST,
     Level,
     adjusted_tree,
     expected_errors,
+    feasible,
     levels_of,
     nearest_squares,
-    work,
 )
 from inbounds.tables.adding.crossed import Side, crossed
 from inbounds.tables.adding.form import POSTERIOR
@@ -108,9 +107,9 @@ def adjusted_tables(asked: TwoWay, weights: Sequence[float], interval: float) ->
     side = asked.side
     if asked.column_sums is None:
         own = [*weights[: side.tree.depth - 1], 0.0]
-        found = adjusted_tree(side.tree, side.reports, own, interval, asked.prior(side.tree))
+        found = adjusted_tree(side.tree, side.reports, own, interval, lambda: asked.prior(side.tree))
         return AdjustedTables(found.levels[0], found.levels[1] if asked.row_sums else None, None, found.by)
-    if work(side.tree) <= LARGEST:
+    if feasible(side.tree, side.reports):
         try:
             return _crossed(asked, weights, interval)
         except (OutOfWindow, NotConverged):
