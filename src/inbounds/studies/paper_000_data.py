@@ -70,11 +70,11 @@ def fig9(
     The first 25 groups are public examples; the losses are those of the others.
     """
     public, rows = np.split(groups(size, low, high), [PUBLIC])
-    return _real(extreme(low, high), rows.max(axis=1), Held(public, rows), epsilons, repetitions, seed, crew)
+    return _real(extreme(low, high), rows.max(axis=1), PublicGroups(public, rows), epsilons, repetitions, seed, crew)
 
 
 @dataclass(frozen=True)
-class Held:
+class PublicGroups:
     """Databases, one a row: public examples, and those whose losses are measured."""
 
     public: Ints
@@ -84,7 +84,7 @@ class Held:
 def _real(
     query: Query,
     answers: Any,
-    data: Held | None,
+    data: PublicGroups | None,
     epsilons: Sequence[Number],
     repetitions: int,
     seed: int,
@@ -102,7 +102,7 @@ def _real(
     )
 
 
-def _at_epsilon(job: tuple[Query, Ints, Held | None, Number, int, int]) -> list[tuple[Any, ...]]:
+def _at_epsilon(job: tuple[Query, Ints, PublicGroups | None, Number, int, int]) -> list[tuple[Any, ...]]:
     query, truth, data, epsilon, repetitions, seed = job
     rng = stream(seed, 108, len(query.answers), round(1000 * decimal(epsilon)))
     prior = np.bincount(truth, minlength=len(query.answers)) / len(truth)
@@ -154,7 +154,7 @@ def _best(query: Query, epsilon: Number, prior: Floats) -> list[tuple[Any, ...]]
 
 
 def _cauchy(
-    query: Query, truth: Ints, data: Held, epsilon: Number, repetitions: int, rng: np.random.Generator
+    query: Query, truth: Ints, data: PublicGroups, epsilon: Number, repetitions: int, rng: np.random.Generator
 ) -> list[tuple[Any, ...]]:
     low, high = int(query.answers[0]), int(query.answers[-1])
     databases, inverse = np.unique(np.sort(data.measured, axis=1), axis=0, return_inverse=True)
