@@ -17,6 +17,7 @@ from inbounds.query import Reach
 from inbounds.tables import PlanError, as_plan, open_source, preview, recomputed, release, totals
 from inbounds.tables import answer as answering
 from inbounds.tables.adding import adjusted as adjusting
+from inbounds.tables.adding.form import KNOWN, LEAST_SQUARES, POSTERIOR
 from inbounds.tables.adjust import adjusted_columns
 from inbounds.tables.answer import Asked, Designed
 from inbounds.tables.record import check
@@ -358,8 +359,60 @@ def test_reports_that_say_anything_are_refused_in_words(written):
     record["reports"]["parents"][0] = [0, 7]
     record["sha256"] = own_digest(record)
     path.write_text(json.dumps(record))
-    with pytest.raises(PassportError, match="does not hold the reports"):
+    with pytest.raises(PassportError, match="reports are not those of the plan"):
         recomputed(path)
+
+
+SPOILED = {
+    "sizes": lambda form: form.update(sizes=[5] * 5 + [6]),
+    "many sizes": lambda form: form.update(sizes=[10**15] * 6),
+    "parents": lambda form: form.update(parents=[[0] * 6]),
+    "far parents": lambda form: form.update(parents=[[0, 0, 0, 1, 1, 10**12]]),
+    "interval": lambda form: form.update(interval="1/2"),
+    "published": lambda form: form.update(published=not form["published"]),
+    "rate": lambda form: form["statistics"][0]["layers"][0].update(rate="64"),
+    "endless rate": lambda form: form["statistics"][0]["layers"][0].update(rate="1e999999999"),
+    "negative rate": lambda form: form["statistics"][0]["layers"][0].update(rate="-1"),
+    "weight": lambda form: form["statistics"][0]["layers"][0].update(weight="-1"),
+    "endless weight": lambda form: form["statistics"][0]["layers"][0].update(weight="1e999999999"),
+    "start": lambda form: form["statistics"][0].update(start="1e999999999"),
+    "step": lambda form: form["statistics"][0].update(step="2"),
+    "positions": lambda form: form["statistics"][0].update(positions=10**12),
+    "name": lambda form: form["statistics"][0].update(statistic="s1"),
+    "shape": lambda form: form["statistics"][0].update(shape=[10**6, 10**6]),
+    "sums": lambda form: form["statistics"][0].update(sums=KNOWN),
+    "by": lambda form: form["statistics"][0].update(by="guessing"),
+    "order": lambda form: form["statistics"][0]["layers"].reverse(),
+    "no layers": lambda form: form["statistics"][0].update(layers=[]),
+    "no rows": lambda form: form["statistics"][0]["layers"][0].update(reports=[]),
+    "few reports": lambda form: form["statistics"][0]["layers"][0]["reports"][0].pop(),
+    "negative report": lambda form: form["statistics"][0]["layers"][0].update(reports=[[-1] * 6]),
+    "high report": lambda form: form["statistics"][0]["layers"][0].update(reports=[[6] * 6]),
+    "no statistics": lambda form: form.update(statistics=[]),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILED)
+def test_reports_that_are_not_those_of_plan_and_account_are_refused_before_they_are_used(written, spoil, monkeypatch):
+    path, _ = written
+    record = json.loads(path.read_text())
+    SPOILED[spoil](record["reports"])
+    record["sha256"] = own_digest(record)
+    path.write_text(json.dumps(record))
+    monkeypatch.setattr("inbounds.tables.adjust.adjusted_columns", None)
+    for read_anew in (check, recomputed):
+        with pytest.raises(PassportError):
+            read_anew(path)
+
+
+def test_a_record_that_tells_another_way_of_adding_up_is_found_out(written):
+    path, _ = written
+    record = json.loads(path.read_text())
+    own = record["reports"]["statistics"][0]
+    own["by"] = LEAST_SQUARES if own["by"] == POSTERIOR else POSTERIOR
+    record["sha256"] = own_digest(record)
+    path.write_text(json.dumps(record))
+    assert own["statistic"] in recomputed(path).different
 
 
 def test_the_mechanisms_of_layers_are_found_by_their_digest(written):

@@ -6,12 +6,12 @@ here is post-processing of those.
 
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inbounds.mechanism.spelling import read_fraction
 from inbounds.numbers import Ints
 from inbounds.tables.adding.adjusted import Level
 from inbounds.tables.adding.form import CELLS, COLUMNS, KNOWN, ROWS, AddingForm, ReportsForm, below
@@ -66,11 +66,11 @@ def adjust(form: ReportsForm) -> list[AdjustedStatistic]:
 
 
 def _rates(own: AddingForm) -> list[float]:
-    return [float(Fraction(layer["rate"])) for layer in own["layers"]]
+    return [float(read_fraction(layer["rate"])) for layer in own["layers"]]
 
 
 def _weights(own: AddingForm) -> list[float]:
-    return [float(Fraction(layer["weight"])) for layer in own["layers"]]
+    return [float(read_fraction(layer["weight"])) for layer in own["layers"]]
 
 
 def _levels(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
@@ -86,12 +86,12 @@ def _levels(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
         reports.append(GeometricReports((rows[:, order] if level == 0 else rows).ravel(), rate))
     labels = len(own["layers"][0]["reports"])
     asked = Labelled(tree, labels, tuple(reports), own["sums"])
-    found = adjusted_labels(asked, _weights(own), float(Fraction(form["interval"])))
+    found = adjusted_labels(asked, _weights(own), float(read_fraction(form["interval"])))
     back = np.argsort(order)
     layers = []
     for level, (nodes, each) in enumerate(zip(people, found.levels, strict=True)):
         parts = [_valued(own, nodes, part.reshape(labels, -1)) for part in (each.values, each.low, each.high)]
-        parts.append(each.errors.reshape(labels, -1) * float(Fraction(own["step"])))
+        parts.append(each.errors.reshape(labels, -1) * float(read_fraction(own["step"])))
         layers.append(Level(*((part[:, back] if level == 0 else part) for part in parts)))
     return AdjustedStatistic(own["statistic"], tuple(layers), found.by)
 
@@ -111,7 +111,7 @@ def _crosstab(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
     weight = dict(zip(held, _weights(own), strict=True))
     weights = [weight.get(name, 0.0) for name in (CELLS, ROWS, COLUMNS)]
     asked = TwoWay(rows, columns, sizes, own["sums"] == KNOWN, held[CELLS], held.get(ROWS), held.get(COLUMNS))
-    found = adjusted_tables(asked, weights, float(Fraction(form["interval"])))
+    found = adjusted_tables(asked, weights, float(read_fraction(form["interval"])))
     by_name = {CELLS: found.cells, ROWS: found.row_sums, COLUMNS: found.column_sums}
     layers = []
     for name in held:
@@ -124,7 +124,7 @@ def _crosstab(form: ReportsForm, own: AddingForm) -> AdjustedStatistic:
 
 def _valued(own: AddingForm, people: Ints, positions: Ints) -> Any:
     """Positions as the values they stand for; whole ones as whole numbers."""
-    start, step = Fraction(own["start"]), Fraction(own["step"])
+    start, step = read_fraction(own["start"]), read_fraction(own["step"])
     common = math.lcm(start.denominator, step.denominator)
     whole = people * int(start * common) + positions * int(step * common)
     return whole if common == 1 else whole / common

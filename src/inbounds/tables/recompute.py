@@ -13,8 +13,9 @@ from inbounds.tables.totals import Total, totals
 
 @dataclass(frozen=True)
 class Recomputed:
-    """The columns that add up, computed again; which of them the table does not have so; the totals; and how each
-    statistic was made to add up, by the posterior or by least squares.
+    """The columns that add up, computed again; which of them the table does not have so, and statistics that were
+    made to add up otherwise than the record tells; the totals; and how each statistic was made to add up, by the
+    posterior or by least squares.
     """
 
     columns: Mapping[str, list[Any]] = field(repr=False)
@@ -46,6 +47,15 @@ def recomputed(path: str | PathLike[str]) -> Recomputed:
         different = tuple(name for name, values in found.items() if table[name].to_pylist() != values)
         names = [own["statistic"] for own in record["reports"]["statistics"]]
         by = dict(zip(names, (by for _, by in adjusted), strict=True))
+        told = {own["statistic"]: own.get("by") for own in record["reports"]["statistics"]}
+        different += tuple(name for name in by if told[name] not in (None, by[name]))
         return Recomputed(found, different, tuple(totals(record, table)), by)
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):  # a record may say anything
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        AttributeError,
+        MemoryError,
+    ):  # a record may say anything
         raise PassportError(f"{Path(path).name} does not hold the reports of its table") from None

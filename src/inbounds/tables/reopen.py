@@ -26,6 +26,7 @@ from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON
 from inbounds.tables.plan.persons import Contribution
 from inbounds.tables.record import FORMAT, RECORD_BEFORE, VERSION, promised, record_of
 from inbounds.tables.report import page
+from inbounds.tables.reported import check_reports
 from inbounds.tables.statistics import KINDS, Subject
 from inbounds.tables.statistics.pair import ABOVE, BELOW
 from inbounds.tables.texts import number
@@ -116,6 +117,8 @@ def _check_promise(record: RecordForm) -> list[str]:
         raise PassportError("the statement is not what the plan and the account promise")
     parts = _check_account(record, total, spent)
     _check_mechanisms(record)
+    if "reports" in record:
+        check_reports(record, [own for own in plan["statistics"] if _adds_up(own, plan)])
     return [
         f"the statement is what its plan and account promise: {record['statement'].rstrip('.')}",
         f"the account adds up: {parts} of epsilon {number(total)}",

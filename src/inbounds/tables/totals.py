@@ -9,7 +9,6 @@ about every level, whose totals are averaged by the variances that the plan alon
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -65,11 +64,11 @@ def _layered(form: ReportsForm, own: AddingForm) -> Iterator[Total]:
     if not own["shape"]:
         for parents in form["parents"]:
             ranges.append(np.bincount(parents, ranges[-1]).astype(np.int64))
-    offset, step = Fraction(own["start"]) * int(sizes.sum()), Fraction(own["step"])
+    offset, step = read_fraction(own["start"]) * int(sizes.sum()), read_fraction(own["step"])
     for k, column in enumerate(own["layers"][0]["columns"]):
         parts = []
         for layer, largest in zip(own["layers"], ranges, strict=False):
-            rate = float(Fraction(layer["rate"]))
+            rate = float(read_fraction(layer["rate"]))
             readings, variances = read_geometric(layer["reports"][k], largest, rate)
             parts.append((readings.sum(), variances.sum(), 1 / (len(largest) * geometric_variance(rate))))
         estimate, variance, weight = (np.array(part) for part in zip(*parts, strict=True))
