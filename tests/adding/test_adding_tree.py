@@ -428,3 +428,11 @@ def test_intervals_are_the_shortest_runs_by_enumeration():
         runs = [(b - a, a) for a in range(9) for b in range(a + 1, 10) if own[a:b].sum() >= 0.8 - 1e-12]
         length, first = min(runs)
         assert (low[node] - node, high[node] - node) == (first, first + length - 1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_variance_that_rounds_below_zero_is_zero():
+    y, flat = np.array([4, 1, 0]), np.full(5, 0.2)
+    tree, prior = Tree.over(np.full(3, 4), np.zeros(3, int)), TablePrior(np.tile(flat, (3, 1, 1)), np.ones((1, 1)))
+    found = posterior(tree, [GeometricReports(y, 36.0), GeometricReports(np.array([5]), 36.0)], prior)
+    np.testing.assert_allclose(found[0].means(), y, atol=1e-9)
