@@ -22,7 +22,10 @@ def claimed(mechanism: "Mechanism") -> list[str]:
     if objective_value(mechanism) is None:
         found.append(f"that its {best.objective} is {best.value:.9g}")
     left = f" ({best.remaining})" if best.remaining else ""
-    return [*found, f"that no private mechanism has a lower {best.objective} than {best.bound:.9g}{left}"]
+    return [
+        *found,
+        f"that no private mechanism with what was asked for has a lower {best.objective} than {best.bound:.9g}{left}",
+    ]
 
 
 def _who_moves(query: Query) -> str:

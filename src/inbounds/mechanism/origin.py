@@ -51,6 +51,6 @@ class Optimality:
     def __str__(self) -> str:
         left = f"; {self.remaining}" if self.remaining else ""
         return (
-            f"{self.objective} {self.value:.9g}; claimed, not checked: no private mechanism is below "
-            f"{self.bound:.9g}{left}"
+            f"{self.objective} {self.value:.9g}; claimed, not checked: no private mechanism with what was asked for is "
+            f"below {self.bound:.9g}{left}"
         )

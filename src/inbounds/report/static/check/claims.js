@@ -183,7 +183,7 @@ function checkOptimality(part, measured) {
   const [value, bound] = ["value", "bound"].map((name) => readFloat(field(part, name)));
   insist(Number.isFinite(value) && Number.isFinite(bound), "an objective and its bound must be finite");
   insist(bound <= value, "the value of the objective does not follow from the weights");
-  const bounded = `that no private mechanism has a lower ${objective} than ${bound}`;
+  const bounded = `that no private mechanism with what was asked for has a lower ${objective} than ${bound}`;
   const words = OBJECTIVE.exec(objective);
   if (words === null || measured === null) return [`that its ${objective} is ${value}`, bounded];
   const [, aim, named, distance, power] = words;
