@@ -141,7 +141,8 @@ def test_a_table_of_levels_has_the_rows_of_every_level(opened):
     asked = curator.asked(account(curator, "ana", None, "inner"), "pupils", LIKES)
     ready = curator.designer.settled(asked.plan, anyway=True)
     leveled = Leveled.of(ready.designed, [Fraction(1), Fraction(1, 2), Fraction(1, 4)])
-    found = leveled.drawn(ready.designed, Truths((np.array([5, 7]),)), simulated(np.random.default_rng(0)))
+    rows = leveled.draw(Truths((np.array([5, 7]),)), draws=simulated(np.random.default_rng(0)))
+    found = leveled.answers(rows)
     columns = {column.name: list(column.values) for column in found.columns}
     assert columns[LEVEL] == ["1", "1", "1/2", "1/2", "1/4", "1/4"]
     assert columns["school"] == ["north", "south"] * 3
