@@ -39,6 +39,29 @@ def test_the_commands_are_found():
     assert {("design",), ("verify",), ("sample",), ("release",), ("local", "plan")} <= set(COMMANDS)
 
 
+def test_help_loads_no_room_that_only_a_command_needs():
+    """What --help costs is what it imports: rooms, solvers and engines wait for the command that needs them."""
+    asked = "import sys, inbounds.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split()
+    rooms = (
+        "accounting",
+        "attack",
+        "curator",
+        "design.optimal",
+        "ledger",
+        "local",
+        "sideinfo",
+        "studies",
+        "studio",
+        "tables",
+    )
+    waiting = {*(f"inbounds.{room}" for room in rooms), "inbounds.verdicts", "inbounds.mechanism.quantiles"}
+    waiting |= {"inbounds.mechanism.labels", "inbounds.report.html", "rich.progress", "scipy", "highspy", "jinja2"}
+    waiting |= {"ibis", "duckdb", "pandas", "polars", "pyarrow", "matplotlib", "fastapi", "pydantic", "sqlite3"}
+    assert "inbounds.mechanism" in loaded
+    assert not waiting.intersection(loaded)
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_command_speaks_json(words):
     assert "--json" in options(COMMANDS[words])

@@ -37,7 +37,7 @@ from inbounds.read.compare import Comparison
 from inbounds.read.compare import compare as compared
 from inbounds.read.promise import Kept, Promise
 from inbounds.read.recommend import recommend as recommended
-from inbounds.report import html, terminal, words
+from inbounds.report import terminal, words
 
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
 Losses = Annotated[
@@ -92,6 +92,8 @@ def _write(found: Comparison, to: Path) -> None:
         case ".tex":
             to.write_text(found.to_latex() + "\n", encoding="utf-8")
         case _:
+            from inbounds.report import html
+
             html.save(found, to)
 
 
