@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from inbounds.cli import completing
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
 from inbounds.cli.design import (
     FORMER,
@@ -167,7 +168,10 @@ def choose_epsilon(
         str | None, typer.Option(help="The reverse: show the best promises at this epsilon.", metavar=NUMBER)
     ] = None,
     family: Annotated[
-        str, typer.Option(help="optimal, or a mechanism's name such as truncated_geometric.")
+        str,
+        typer.Option(
+            help="optimal, or a mechanism's name such as truncated_geometric.", autocompletion=completing.mechanisms
+        ),
     ] = "optimal",
     loss: LossName = "absolute",
     to: PassportOut = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 import numpy as np
 import typer
 
+from inbounds.cli import completing
 from inbounds.cli.app import MORE, NUMBER, AsJson, Commands, app, err, out
 from inbounds.cli.writing import DISTRIBUTION, PAGE, PASSPORT, Overwrite, PassportOut, check_target, out_option
 from inbounds.files import same_file, write_text
@@ -150,7 +151,8 @@ def reconstruct_(
     method: Annotated[
         str | None,
         typer.Option(
-            help="ibu (maximum likelihood), held-out, shrunk, inverse or least-squares; what suits by default."
+            help="ibu (maximum likelihood), held-out, shrunk, inverse or least-squares; what suits by default.",
+            autocompletion=completing.methods,
         ),
     ] = None,
     iterations: Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from inbounds.cli import completing
 from inbounds.cli.app import out
 from inbounds.files import RELEASE, format_of
 from inbounds.mechanism import Mechanism
@@ -18,8 +19,14 @@ from inbounds.report import terminal
 if TYPE_CHECKING:
     from inbounds.mechanism.quantiles import QuantileMechanism
 
-StatisticName = Annotated[str | None, typer.Option(help="Of a release record: the statistic that is read.")]
-GroupSize = Annotated[int | None, typer.Option("--size", help="Of a release record: the size of the group.")]
+StatisticName = Annotated[
+    str | None,
+    typer.Option(help="Of a release record: the statistic that is read.", autocompletion=completing.statistics),
+]
+GroupSize = Annotated[
+    int | None,
+    typer.Option("--size", help="Of a release record: the size of the group.", autocompletion=completing.sizes),
+]
 Passports = Annotated[
     Path | None,
     typer.Option(
