@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from inbounds.cli import completing
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
 from inbounds.cli.design import (
     FORMER,
@@ -37,7 +38,7 @@ from inbounds.read.compare import Comparison
 from inbounds.read.compare import compare as compared
 from inbounds.read.promise import Kept, Promise
 from inbounds.read.recommend import recommend as recommended
-from inbounds.report import html, terminal, words
+from inbounds.report import terminal, words
 
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
 Losses = Annotated[
@@ -92,6 +93,8 @@ def _write(found: Comparison, to: Path) -> None:
         case ".tex":
             to.write_text(found.to_latex() + "\n", encoding="utf-8")
         case _:
+            from inbounds.report import html
+
             html.save(found, to)
 
 
@@ -165,7 +168,10 @@ def choose_epsilon(
         str | None, typer.Option(help="The reverse: show the best promises at this epsilon.", metavar=NUMBER)
     ] = None,
     family: Annotated[
-        str, typer.Option(help="optimal, or a mechanism's name such as truncated_geometric.")
+        str,
+        typer.Option(
+            help="optimal, or a mechanism's name such as truncated_geometric.", autocompletion=completing.mechanisms
+        ),
     ] = "optimal",
     loss: LossName = "absolute",
     to: PassportOut = None,
