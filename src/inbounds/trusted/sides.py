@@ -1,0 +1,77 @@
+"""Sided score tables: permute-and-flip where the values below the answer fall at one pace, those above at another.
+
+For the k-th smallest of a public number of records, one of which may be another (`lengths.changed_lengths`). If a record
+moves up, no value below the answer comes nearer to it and no value above gets farther: lengths below rise or stay, those
+above fall or stay. So a table may fall faster on the side where it must, as long as both paces together are epsilon.
+
+Output j has the level 0 where its length is 0, otherwise, with (first, stride) of its side,
+
+    first + stride · (length - 1) + deeper · depth
+
+and raises its hand with probability T[level] / 2**62, as in `scores`. `check_sides` compares the bound of Theorem 4 of
+docs/theory/quantiles.md with exp(epsilon).
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from inbounds.errors import NotADistribution, TooSteep
+from inbounds.numbers import Ints
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, TOTAL_BITS, ratio_below
+from inbounds.trusted.certify import times
+from inbounds.trusted.scores import MOST_OUTPUTS, check_table, depths, step
+
+Side = tuple[int, int]
+"""(first, stride): the level of a value that is one record away, and the levels of every further record."""
+
+
+def sided_levels(lengths: Ints, below: Side, above: Side, deeper: int, size: int) -> Ints:
+    """Where in a table of so many weights each output of each group stands; lengths of `size` are beyond it."""
+    lengths = np.minimum(lengths, size)
+    is_below = np.arange(lengths.shape[1]) < lengths.argmin(axis=1)[:, None]
+    first, stride = (np.where(is_below, *pair) for pair in zip(below, above, strict=True))
+    return np.where(lengths == 0, 0, first + stride * (lengths - 1) + deeper * depths(lengths)[:, None])
+
+
+def check_sides(
+    table: Sequence[int], below: Side, above: Side, deeper: int, width: int, epsilon: Fraction
+) -> None:
+    """Raise unless permute-and-flip with these levels over the outputs 0..width is private, as `ScoreSampler` draws it.
+
+    The index among the raised hands costs (2**62 + m) / (2**62 - m) for m = width + 1 outputs, as in `check_scores`.
+    """
+    check_table(table, width)
+    _check_levels(below, above, deeper)
+    p, m, unit = ratio_below(epsilon, Fraction(1)), width + 1, TOTAL * TOTAL
+    for high in sided_bounds(table, below, above, deeper):
+        if not high * (TOTAL + m) << EXP_BITS <= p * unit * (TOTAL - m):
+            raise TooSteep(times(high, unit), p / 2**EXP_BITS)
+
+
+def _check_levels(below: Side, above: Side, deeper: int) -> None:
+    numbers = (*below, *above, deeper)
+    if not (len(below) == len(above) == 2 and all(type(number) is int for number in numbers)):
+        raise NotADistribution("the levels of a sided score table must be whole numbers, two for each side")
+    if not all(1 <= number < MOST_OUTPUTS for number in (*below, *above)):
+        raise NotADistribution("the levels of a sided score table must rise with every record")
+    if not 0 <= deeper <= min(below[1], above[1]):
+        raise NotADistribution("the levels of a sided score table must rise with the depth by at most either stride")
+
+
+def sided_bounds(table: Sequence[int], below: Side, above: Side, deeper: int) -> Iterator[int]:
+    """Bounds, over 2**124, on the ratio of any output's probabilities between neighbours (Theorem 4).
+
+    A record moves up: a weight falls at most by the first factor, and another rises at most by the second.
+    """
+    (b, a), d = (below[1], above[1]), deeper
+    yield _pace(table, below) * _pace(table, above)  # the depth stays, or the answer is another
+    yield step(table, b + d) * step(table, a - d)  # the depth rises
+    yield step(table, b - d) * step(table, a + d)  # the depth falls
+
+
+def _pace(table: Sequence[int], side: Side) -> int:
+    """The largest ratio of weights one record apart on a side, the answer's own included, times 2**62, rounded up."""
+    nearest = table[min(side[0], len(table) - 1)]
+    return max(step(table, side[1]), -(-(TOTAL << TOTAL_BITS) // nearest))
