@@ -4,12 +4,13 @@ For the k-th smallest of a public number of records, one of which may be another
 moves up, no value below the answer comes nearer to it and no value above gets farther: lengths below rise or stay, those
 above fall or stay. So a table may fall faster on the side where it must, as long as both paces together are epsilon.
 
-Output j has the level 0 where its length is 0, otherwise, with (first, stride) of its side,
+A side is (first, stride, spread). Outputs within the spread of the answer have the level 0, like the answer itself; one
+farther away takes the length of the value that is nearer to the answer by the spread, and has the level
 
     first + stride · (length - 1) + deeper · depth
 
-and raises its hand with probability T[level] / 2**62, as in `scores`. `check_sides` compares the bound of Theorem 4 of
-docs/theory/quantiles.md with exp(epsilon).
+where the depth is that of the lengths themselves. It raises its hand with probability T[level] / 2**62, as in `scores`.
+`check_sides` compares the bound of Theorem 4 of docs/theory/quantiles.md with exp(epsilon).
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,21 +24,28 @@ from inbounds.trusted.bounds import EXP_BITS, TOTAL, TOTAL_BITS, ratio_below
 from inbounds.trusted.certify import times
 from inbounds.trusted.scores import MOST_OUTPUTS, check_table, depths, step
 
-Side = tuple[int, int]
-"""(first, stride): the level of a value that is one record away, and the levels of every further record."""
+Side = tuple[int, int, int]
+"""(first, stride, spread): the level of an output one record away, the levels of every further record, and how many
+values beside the answer are as good as it."""
+
+
+# --- levels -----------------------------------------------------------------------------------------------
 
 
 def sided_levels(lengths: Ints, below: Side, above: Side, deeper: int, size: int) -> Ints:
     """Where in a table of so many weights each output of each group stands; lengths of `size` are beyond it."""
     lengths = np.minimum(lengths, size)
-    is_below = np.arange(lengths.shape[1]) < lengths.argmin(axis=1)[:, None]
-    first, stride = (np.where(is_below, *pair) for pair in zip(below, above, strict=True))
-    return np.where(lengths == 0, 0, first + stride * (lengths - 1) + deeper * depths(lengths)[:, None])
+    place, answer = np.arange(lengths.shape[1]), lengths.argmin(axis=1)[:, None]
+    nearer = np.where(place < answer, np.minimum(place + below[2], answer), np.maximum(place - above[2], answer))
+    own = np.take_along_axis(lengths, nearer, axis=1)
+    first, stride = (np.where(place < answer, *pair) for pair in zip(below[:2], above[:2], strict=True))
+    return np.where(own == 0, 0, first + stride * (own - 1) + deeper * depths(lengths)[:, None])
 
 
-def check_sides(
-    table: Sequence[int], below: Side, above: Side, deeper: int, width: int, epsilon: Fraction
-) -> None:
+# --- the checker ------------------------------------------------------------------------------------------
+
+
+def check_sides(table: Sequence[int], below: Side, above: Side, deeper: int, width: int, epsilon: Fraction) -> None:
     """Raise unless permute-and-flip with these levels over the outputs 0..width is private, as `ScoreSampler` draws it.
 
     The index among the raised hands costs (2**62 + m) / (2**62 - m) for m = width + 1 outputs, as in `check_scores`.
@@ -52,10 +60,12 @@ def check_sides(
 
 def _check_levels(below: Side, above: Side, deeper: int) -> None:
     numbers = (*below, *above, deeper)
-    if not (len(below) == len(above) == 2 and all(type(number) is int for number in numbers)):
-        raise NotADistribution("the levels of a sided score table must be whole numbers, two for each side")
-    if not all(1 <= number < MOST_OUTPUTS for number in (*below, *above)):
+    if not (len(below) == len(above) == 3 and all(type(number) is int for number in numbers)):
+        raise NotADistribution("the levels of a sided score table must be whole numbers, three for each side")
+    if not all(1 <= first < MOST_OUTPUTS and 1 <= stride < MOST_OUTPUTS for first, stride, _ in (below, above)):
         raise NotADistribution("the levels of a sided score table must rise with every record")
+    if not all(0 <= spread < MOST_OUTPUTS for *_, spread in (below, above)):
+        raise NotADistribution(f"the spread of a sided score table must be at least 0 and below {MOST_OUTPUTS}")
     if not 0 <= deeper <= min(below[1], above[1]):
         raise NotADistribution("the levels of a sided score table must rise with the depth by at most either stride")
 

@@ -84,9 +84,7 @@ def _choose(query: Quantile, bound: Fraction, prior: Prior) -> QuantileChoice:
     # Pr[i | t] >= exp(-epsilon) Pr[i | t'] for any two answers: no oblivious report is better than a constant so often
     least = math.exp(-float(bound)) * expected.constant_loss()
     if own <= least or len(query.values) > MOST_VALUES:
-        return QuantileChoice(
-            scores, (own, least), f"{name}: expected error {own:.3g}, {_other(least, at_least=True)}"
-        )
+        return QuantileChoice(scores, (own, least), f"{name}: expected error {own:.3g}, {_other(least, at_least=True)}")
     together = None if prior is not None else _together(query)
     alike = None if together is None else _errors(scores, together)
     # of an oblivious report, the errors at both ends of the range add up to exp(-epsilon) · width or more
@@ -98,9 +96,7 @@ def _choose(query: Quantile, bound: Fraction, prior: Prior) -> QuantileChoice:
         return QuantileChoice(scores, (own, loss), f"{name}: expected error {own:.3g}, {_other(loss)}")
     if together is not None and alike is not None and (_errors(other, together) > REGRET * alike).any():
         return QuantileChoice(scores, (own, loss), _not_everywhere(name, own, loss))
-    return QuantileChoice(
-        other, (own, loss), f"the oblivious optimum: expected error {loss:.3g}, {name} {own:.3g}"
-    )
+    return QuantileChoice(other, (own, loss), f"the oblivious optimum: expected error {loss:.3g}, {name} {own:.3g}")
 
 
 def _oblivious(query: Quantile, scores: QuantileMechanism, prior: Prior) -> QuantileMechanism:

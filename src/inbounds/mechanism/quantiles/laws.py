@@ -83,8 +83,9 @@ class ScoreTable:
 class SidedTable:
     """Permute-and-flip as in a `ScoreTable`, with a pace of its own below the answer and above it.
 
-    below, above: (first, stride), the level of a value one record away and the levels of every further record; deeper:
-    the levels of every record that may change before the answer does. See `trusted.sides`.
+    below, above: (first, stride, spread), the level of an output one record away, the levels of every further record,
+    and how many values beside the answer are as good as it; deeper: the levels of every record that may change before
+    the answer does. See `trusted.sides`.
     """
 
     table: tuple[int, ...]

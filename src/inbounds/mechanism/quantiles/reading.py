@@ -12,6 +12,7 @@ from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, S
 from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
 from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_scale, whole_numbers
 from inbounds.query import Quantile
+from inbounds.trusted.sides import Side
 
 
 def load_quantile(path: str | os.PathLike[str]) -> QuantileMechanism:
@@ -53,7 +54,7 @@ def read_quantile_law(part: Json) -> QuantileLaw:
         return ScoreTable(tuple(whole_numbers(scores["table"])), stride, tuple(whole_numbers(deeper) if deeper else ()))
     if "sides" in part:
         sides = part["sides"]
-        below, above = (_pair(sides[key]) for key in ("below", "above"))
+        below, above = (_side(sides[key]) for key in ("below", "above"))
         (more,) = whole_numbers(sides["deeper"])
         return SidedTable(tuple(whole_numbers(sides["table"])), below, above, more)
     if "central" not in part:
@@ -63,9 +64,9 @@ def read_quantile_law(part: Json) -> QuantileLaw:
     return Central(first, length, _matrix({"matrix": central["matrix"]}))
 
 
-def _pair(part: Any) -> tuple[int, int]:
-    first, stride = whole_numbers(part)
-    return first, stride
+def _side(part: Any) -> Side:
+    first, stride, spread = whole_numbers(part)
+    return first, stride, spread
 
 
 def _matrix(part: Json) -> Matrix:
