@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from inbounds.curator.client import connect
     from inbounds.design.derive import closer, derivable, refines
     from inbounds.design.optimal import optimal
-    from inbounds.design.quantiles import central_records, choose, permute_and_flip
+    from inbounds.design.quantiles import central_records, choose, permute_and_flip, sided_scores
     from inbounds.ledger import Ledger
     from inbounds.local import distance
     from inbounds.local.collector import Collector
@@ -96,6 +96,7 @@ _LOADED_ON_USE = {
     "reconstruct": "inbounds.local.reconstruct",
     "refines": "inbounds.design.derive",
     "release": "inbounds.tables",
+    "sided_scores": "inbounds.design.quantiles",
     "unbiased_sum": "inbounds.mechanism.unbiased",
     "verify": "inbounds.verdicts",
 }
@@ -194,6 +195,7 @@ __all__ = [
     "reconstruct",
     "refines",
     "release",
+    "sided_scores",
     "total",
     "tree",
     "unbiased_sum",
