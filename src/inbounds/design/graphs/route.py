@@ -28,7 +28,7 @@ def solve(problem: Problem, max_seconds: float) -> Proposal:
     deadline = time.monotonic() + max_seconds
     matrix, bounds, routes = np.zeros(problem.shape), [], set()
     for chosen, part, floor in _parts(problem):
-        P, low, route = _solve_part(part, deadline)
+        P, low, route = solve_part(part, deadline)
         matrix[:, chosen] = P
         bounds.append(low + floor)
         routes.add(route)
@@ -47,12 +47,12 @@ def _parts(problem: Problem) -> Iterator[tuple[Ints, GraphPart, float]]:
         yield chosen, GraphPart(loss - floor, prior, problem.worst, network), off
 
 
-def _solve_part(part: GraphPart, deadline: float) -> tuple[Floats, float, str]:
+def solve_part(part: GraphPart, deadline: float) -> tuple[Floats, float, str]:
     """By the way that suits the part; by another as well if that leaves a gap and time is left."""
     if part.network.size == 1 or not (part.loss * part.weights).any():
         return part.constant, 0.0, "one report"
     if (part.network.size > LARGE or len(part.loss) * len(part.network.tails) > MOST_PAIRS) and not part.worst:
-        return (*remap.solve(part, deadline, _solve_part), "metric geometric remap")
+        return (*remap.solve(part, deadline, solve_part), "metric geometric remap")
     best, low, name = part.constant, 0.0, "one report"
     for way in _ways(part):
         P, proved = WAYS[way](part, deadline)
