@@ -179,13 +179,14 @@ def margins_together(all_found: list[tuple[str, float, dict[str, list[float]]]])
     where = [f"{name}, ε {epsilon:g}, level {k}" for name, epsilon, own in all_found for k in range(1, len(own["t"]))]
     relative = np.concatenate([own["relative"] for *_, own in all_found])
     by_chance = float(student.sf(2, freedom).sum())
+    above, below, any_of_them = int((t > 2).sum()), int((t < -2).sum()), min(1.0, len(t) * float(chance[worst]))
     return (
         f"{len(t)} margins were compared on this page. If none differed, about {by_chance:.0f} would be above 2 and as "
-        f"many below -2 by chance; {int((t > 2).sum())} are above, {int((t < -2).sum())} below. The one where we do worst "
-        f"({where[worst]}) has t = {t[worst]:+.1f}. The chance of that or more is {chance[worst]:.2g} for a margin by "
-        f"itself, and at most {min(1.0, len(t) * chance[worst]):.2g} for any of {len(t)} (Bonferroni); a margin counts as "
-        f"worse where that is below 0.05. Over all {len(relative)} tables the error of margins differs from that of least "
-        f"squares by {100 * relative.mean():+.1f} ± {100 * float(standard_errors(relative)):.1f} % in the mean."
+        f"many below -2 by chance; {above} are above, {below} below. The one where we do worst ({where[worst]}) has "
+        f"t = {t[worst]:+.1f}. The chance of that or more is {chance[worst]:.2g} for a margin by itself, and at most "
+        f"{any_of_them:.2g} for any of {len(t)} (Bonferroni); a margin counts as worse where that is below 0.05. Over all "
+        f"{len(relative)} tables the error of margins differs from that of least squares by "
+        f"{100 * relative.mean():+.1f} ± {100 * float(standard_errors(relative)):.1f} % in the mean."
     )
 
 
@@ -254,9 +255,9 @@ below zero, and one branching factor for all nodes."""
 
 OTHER = """## Tables of other shapes
 
-Groups in the same tree, {draws} draws each, {sums} of sums. Most of these shapes were looked at while the prior was built,
-with other draws: they tell how far it reaches, and are no test on tables never seen. *t* is about the groups, as above;
-*largest t above* is that of the level above the groups, or of one higher up, where we do worst."""
+Groups in the same tree, {draws} draws each, {sums} of sums. Most of these shapes were looked at while the prior was
+built, with other draws: they tell how far it reaches, and are no test on tables never seen. *t* is about the groups, as
+above; *largest t above* is that of the level above the groups, or of one higher up, where we do worst."""
 
 HELD = """## Held-out tables
 
@@ -272,8 +273,8 @@ reports. Other shares would move errors between levels for every method."""
 
 SAID = (
     "How often 90 % intervals hold the truth (and the posterior mass that they contain ± the standard error of the "
-    "difference, over tables), and *t*: the paired difference of our error to that of least squares in standard errors, "
-    "negative where we are better. How so many are read: [all margins together](#all-margins-together)."
+    "difference, over tables), and *t*: the paired difference of our error to that of least squares in standard "
+    "errors, negative where we are better. How so many are read: [all margins together](#all-margins-together)."
 )
 
 
