@@ -184,8 +184,8 @@ def margins_together(all_found: list[tuple[str, float, dict[str, list[float]]]])
         f"{len(t)} margins were compared on this page. If none differed, about {by_chance:.0f} would be above 2 and as "
         f"many below -2 by chance; {above} are above, {below} below. The one where we do worst ({where[worst]}) has "
         f"t = {t[worst]:+.1f}. The chance of that or more is {chance[worst]:.2g} for a margin by itself, and at most "
-        f"{any_of_them:.2g} for any of {len(t)} (Bonferroni); a margin counts as worse where that is below 0.05. Over all "
-        f"{len(relative)} tables the error of margins differs from that of least squares by "
+        f"{any_of_them:.2g} for any of {len(t)} (Bonferroni); a margin counts as worse where that is below 0.05. Over "
+        f"all {len(relative)} tables the error of margins differs from that of least squares by "
         f"{100 * relative.mean():+.1f} ± {100 * float(standard_errors(relative)):.1f} % in the mean."
     )
 
