@@ -75,45 +75,56 @@ def by_opendp(tree: Tree, truth: Levels, per_unit: float) -> Levels | None:
     return levels
 
 
-def measured(source: Source, epsilon: float, draws: int, beside: bool = True) -> dict[str, dict[str, list[float]]]:
-    """For every method: errors by level, bias of the total, and its paired difference to least squares.
+def one_table(source: Source, epsilon: float, draw: int, beside: bool) -> dict[str, Any]:
+    """Of one draw: errors by level and the error of the total for every method; coverage and mass of our intervals.
 
-    beside: measure all methods on the first BESIDE_DRAWS, not only ours and least squares.
+    beside: measure all methods, not only ours and least squares.
     """
-    errors: dict[str, list[list[float]]] = {}
-    bias: dict[str, list[float]] = {}
-    cover: list[np.ndarray] = []
-    per_unit = epsilon / source.reach
-    for draw in range(draws):
-        rng = np.random.default_rng([draw, int(1000 * epsilon)])
-        tree, leaves = source.make(rng)
-        truth = tree.sums(leaves)
-        reports = drawn(rng, tree, truth, [per_unit / tree.depth] * tree.depth)
-        values, held, mass = ours(tree, reports, truth)
-        cover.append(np.stack([held, mass]))
-        tables: dict[str, Levels | None] = {
-            OURS: values,
-            SQUARES: [level.values for level in nearest_squares(tree, reports, LEVEL).levels],
-        }
-        if beside and draw < BESIDE_DRAWS:
-            tables |= others(rng, source, tree, reports, truth, epsilon)
-        for who, table in tables.items():
-            if table is not None:
-                errors.setdefault(who, []).append(
-                    [float(np.abs(a - x).mean()) for a, x in zip(table, truth, strict=True)]
-                )
-                bias.setdefault(who, []).append(float(table[-1][0] - truth[-1][0]))
-    found = {
-        who: {"errors": np.mean(own, axis=0).tolist(), "bias": [float(np.mean(bias[who]))]}
-        for who, own in errors.items()
+    rng, per_unit = np.random.default_rng([draw, int(1000 * epsilon)]), epsilon / source.reach
+    tree, leaves = source.make(rng)
+    truth = tree.sums(leaves)
+    reports = drawn(rng, tree, truth, [per_unit / tree.depth] * tree.depth)
+    values, held, mass = ours(tree, reports, truth)
+    tables: dict[str, Levels | None] = {
+        OURS: values,
+        SQUARES: [level.values for level in nearest_squares(tree, reports, LEVEL).levels],
     }
-    own, squares = np.array(errors[OURS]), np.array(errors[SQUARES])
-    found[OURS]["t"] = (np.mean(own - squares, axis=0) / (standard_errors(own - squares) + 1e-12)).tolist()
-    found[OURS]["coverage"], found[OURS]["mass"] = (np.mean(cover, axis=0)[k].tolist() for k in (0, 1))
-    found[OURS]["deviation"] = standard_errors(np.array([held - mass for held, mass in cover])).tolist()
-    found[OURS]["draws"] = [draws]
-    margins = (own[:, 1:] - squares[:, 1:]) / squares[:, 1:].mean(axis=0)
-    found[OURS]["relative"] = margins.mean(axis=1).tolist()
+    if beside:
+        tables |= others(rng, source, tree, reports, truth, epsilon)
+    published = {who: levels for who, levels in tables.items() if levels is not None}
+    return {
+        "errors": {
+            who: [float(np.abs(a - x).mean()) for a, x in zip(levels, truth, strict=True)]
+            for who, levels in published.items()
+        },
+        "total": {who: float(levels[-1][0] - truth[-1][0]) for who, levels in published.items()},
+        "cover": [held.tolist(), mass.tolist()],
+    }
+
+
+def measured(source: Source, epsilon: float, draws: int, beside: bool = True) -> dict[str, dict[str, list[float]]]:
+    """As `summed_up`; other methods than ours and least squares on the first BESIDE_DRAWS, if at all."""
+    return summed_up([one_table(source, epsilon, draw, beside and draw < BESIDE_DRAWS) for draw in range(draws)])
+
+
+def summed_up(tables: list[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:
+    """For every method errors by level and bias of the total; of ours also coverage, and how it compares."""
+    found = {}
+    for who in tables[0]["errors"]:
+        seen = [table for table in tables if who in table["errors"]]
+        errors, total = [table["errors"][who] for table in seen], [table["total"][who] for table in seen]
+        found[who] = {"errors": np.mean(errors, axis=0).tolist(), "bias": [float(np.mean(total))]}
+    own, squares = (np.array([table["errors"][who] for table in tables]) for who in (OURS, SQUARES))
+    cover = np.array([table["cover"] for table in tables])
+    relative = ((own - squares)[:, 1:] / squares[:, 1:].mean(axis=0)).mean(axis=1)
+    found[OURS] |= {
+        "t": (np.mean(own - squares, axis=0) / (standard_errors(own - squares) + 1e-12)).tolist(),
+        "coverage": cover[:, 0].mean(axis=0).tolist(),
+        "mass": cover[:, 1].mean(axis=0).tolist(),
+        "deviation": standard_errors(cover[:, 0] - cover[:, 1]).tolist(),
+        "draws": [len(tables)],
+        "relative": relative.tolist(),
+    }
     return found
 
 
