@@ -174,7 +174,10 @@ def table(name: str, results: dict[float, dict[str, dict[str, list[float]]]]) ->
         pairs = [covered(own, level) for level in range(depth)]
         cover.append([f"{epsilon:g}", *pairs, *(f"{t:+.1f}" for t in own["t"])])
     written = ["\n".join(f"| {' | '.join(line)} |" for line in each) for each in (lines, cover)]
-    return f"## {name}\n\nMean absolute error by level, groups first.\n\n{written[0]}\n\n{SAID}\n\n{written[1]}"
+    draws = int(next(iter(results.values()))[OURS]["draws"][0])
+    all_methods = min(draws, BESIDE_DRAWS)
+    what = f"Mean absolute error by level, groups first; {draws} tables, of which {all_methods} by all methods."
+    return f"## {name}\n\n{what}\n\n{written[0]}\n\n{SAID}\n\n{written[1]}"
 
 
 def covered(own: dict[str, list[float]], level: int) -> str:
@@ -258,8 +261,7 @@ hide: [toc]
 Counts in groups of 20, and sums of their values, in four levels that add up, each level at a quarter of epsilon.
 *inbounds* is what a release publishes. *Least squares* is the usual practice of statistical offices: levels weighed
 by their variances, cut at the range and rounded from the top down. *Independent* publishes the reports as they are;
-they do not add up. These three read the same reports, of truncated geometric noise, drawn {draws} times ({more} times
-for counts where the prior holds). *Shares
+they do not add up. These three read the same reports, of truncated geometric noise. *Shares
 designed* gives each level its [designed share](../theory/adding-up.md) instead. *Groups only* spends all of epsilon
 on the groups and adds up what is published. *OpenDP* is its tree of sums with its own consistency: real numbers, also
 below zero, and one branching factor for all nodes."""
@@ -326,7 +328,7 @@ def page(parts: dict[str, dict[float, Any]], other: Found, held: Found, big: dic
     every = [(name, epsilon, each[OURS]) for name, found in parts.items() for epsilon, each in found.items()]
     every += [(name, epsilon, each[OURS]) for name, epsilon, each in (*other, *held)]
     sections = [
-        ABOUT.format(draws=BESIDE_DRAWS, more=max(source.draws for source in SOURCES)),
+        ABOUT,
         *(table(name, found) for name, found in parts.items()),
         where_it_holds(parts),
         OTHER.format(draws=OTHER_DRAWS, sums=min(source.draws for source in OTHER_SHAPES)),
