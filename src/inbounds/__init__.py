@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from inbounds.mechanism.quantiles import QuantileMechanism
     from inbounds.mechanism.quantiles.reading import load_quantile
     from inbounds.mechanism.unbiased import unbiased_sum
+    from inbounds.read.quantiles import compare_quantiles
     from inbounds.sideinfo import preround
     from inbounds.tables import release
     from inbounds.verdicts import verify
@@ -85,6 +86,7 @@ _LOADED_ON_USE = {
     "central_records": "inbounds.design.quantiles",
     "choose": "inbounds.design.quantiles",
     "closer": "inbounds.design.derive",
+    "compare_quantiles": "inbounds.read.quantiles",
     "compose": "inbounds.accounting.compose",
     "connect": "inbounds.curator.client",
     "derivable": "inbounds.design.derive",
@@ -162,6 +164,7 @@ __all__ = [
     "choose",
     "closer",
     "compare",
+    "compare_quantiles",
     "compose",
     "connect",
     "count",

@@ -1,4 +1,4 @@
-"""Sided score tables: the bound is right and attained, the checker refuses what is not private, and when they are used."""
+"""Sided score tables: the bound is right and attained, what is not private is refused, and when they are used."""
 
 import math
 from fractions import Fraction

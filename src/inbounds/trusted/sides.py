@@ -1,8 +1,8 @@
 """Sided score tables: permute-and-flip where the values below the answer fall at one pace, those above at another.
 
-For the k-th smallest of a public number of records, one of which may be another (`lengths.changed_lengths`). If a record
-moves up, no value below the answer comes nearer to it and no value above gets farther: lengths below rise or stay, those
-above fall or stay. So a table may fall faster on the side where it must, as long as both paces together are epsilon.
+For the k-th smallest of a public number of records, one of which may be another (`lengths.changed_lengths`). If a
+record moves up, no value below the answer comes nearer to it and no value above gets farther: lengths below rise or
+stay, those above fall or stay. So a table may fall faster on one side, as long as both paces together are epsilon.
 
 A side is (first, stride, spread). Outputs within the spread of the answer have the level 0, like the answer itself; one
 farther away takes the length of the value that is nearer to the answer by the spread, and has the level
