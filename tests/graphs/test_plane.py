@@ -12,6 +12,7 @@ import inbounds as ib
 from graphs.cases import keeps_all_pairs
 from graphs.test_graph_optimal import full_program
 from inbounds.errors import NotADistribution, PassportError, PrivacyViolation, TooLarge
+from inbounds.local.reconstruct.convolved import of_plane
 from inbounds.mechanism import Mechanism, Origin, limits
 from inbounds.mechanism.plane import Plane, plane_noise, step_losses
 from inbounds.query.graphs import _joined, _seen, _straight
@@ -310,6 +311,16 @@ def test_a_map_of_ten_thousand_cells_is_certified_drawn_from_and_read(tmp_path):
     assert mechanism.posterior((0, 99)).sum() == pytest.approx(1)
     mechanism.save(tmp_path / "town.json")
     assert ib.load(tmp_path / "town.json") == mechanism
+
+
+def test_a_channel_of_a_large_map_multiplies_as_the_matrix_does():
+    mechanism, rng = noise(ib.grid(5, 6, metric="manhattan"), 1), np.random.default_rng(0)
+    channel = of_plane(mechanism.law)
+    p, x = rng.dirichlet(np.ones(30)), rng.random(30)
+    assert channel.forward(p) == pytest.approx(mechanism.matrix @ p, abs=1e-13)
+    assert channel.backward(x) == pytest.approx(x @ mechanism.matrix, abs=1e-12)
+    with pytest.raises(TooLarge, match="remapped"):
+        of_plane(noise(ib.grid(5, 6, metric="manhattan"), 1, np.arange(30)).law)
 
 
 def test_losses_of_steps_need_an_even_map():
