@@ -18,7 +18,7 @@ from inbounds.design.problem import Floats
 #: edges per answer that are kept, in turn; where rows are nearly flat (epsilon · diameter below that) long edges matter
 KEPT, FLAT = (40.0, 120.0), 14.0
 #: the gap at which no more edges are tried, and that of each search
-ENOUGH, SEARCHED = 2e-3, 2e-4
+ENOUGH, SEARCHED = 2e-3, 4e-4
 #: how many times the time that was taken must be left for more edges
 TIME = 6.0
 #: times that c is raised, and by how much
