@@ -17,7 +17,7 @@ from inbounds.design.rounding import rounded
 from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
 from inbounds.design.solver.threads import one_thread
 from inbounds.errors import TooLarge, meant, used_like
-from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, Restriction, as_loss, as_prior
+from inbounds.loss import ErrorLoss, GraphLoss, Loss, LossLike, Prior, Restriction, TableLoss, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism.law import Law, Matrix, geometric_noise, noise_steps
 from inbounds.mechanism.limits import MATRIX_LIMIT
@@ -153,6 +153,8 @@ class Wish:
 
 def _designed(query: Query, epsilon: Fraction, wish: Wish, max_seconds: float) -> Mechanism:
     """The best mechanism for one wish."""
+    if isinstance(wish.loss, GraphLoss):  # shortest paths are found once
+        wish = replace(wish, loss=TableLoss(wish.loss.table(query), wish.loss.name))
     problem = problem_of(query, epsilon, wish.loss, wish.prior, wish.properties, wish.aim)
     problem = replace(problem, limits=tuple(t for limit in wish.limits for t in tables_of(limit, query, _evened)))
     seconds = max(max_seconds - FINISHING * problem.loss.size, max_seconds / 2)

@@ -73,12 +73,17 @@ def check_edges(weights: Ints, edges: Sequence[Edge], epsilon: Fraction) -> None
 def edges_by_length(edges: Iterable[Edge]) -> list[tuple[Fraction, list[tuple[int, int]]]]:
     """(tail, head) of the edges of every length, lengths in the order of their first edge.
 
-    Sorted and grouped: a dictionary of lengths from a hostile file, all of one hash, would take quadratic time.
+    Sorted and grouped, once for every length that is one object in memory: a dictionary of lengths from a hostile file,
+    all of one hash, would take quadratic time.
     """
-    ranked = sorted(enumerate(edges), key=lambda placed: placed[1].length)
-    groups = [[*alike] for _, alike in groupby(ranked, key=lambda placed: placed[1].length)]
-    groups.sort(key=lambda alike: alike[0][0])
-    return [(alike[0][1].length, [(tail, head) for _, (tail, head, _) in alike]) for alike in groups]
+    held = [*edges]  # their lengths stay where they are
+    places: dict[int, list[int]] = {}
+    for place, edge in enumerate(held):
+        places.setdefault(id(edge.length), []).append(place)
+    ranked = sorted(places.values(), key=lambda some: held[some[0]].length)
+    alike = groupby(ranked, key=lambda some: held[some[0]].length)
+    groups = sorted(sorted(place for some in group for place in some) for _, group in alike)
+    return [(held[some[0]].length, [held[place][:2] for place in some]) for some in groups]
 
 
 def _check_edge(highs: Ints, lows: Ints, pair: tuple[int, int], p: int) -> None:
