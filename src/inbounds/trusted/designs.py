@@ -177,6 +177,11 @@ class Planes:
         return frozen(np.array([self.order**i for i in range(self.dimension)], dtype=np.int64))
 
     @cached_property
+    def _places(self) -> Ints:
+        """The powers, one below the other."""
+        return frozen(self._powers[:, None])
+
+    @cached_property
     def _first(self) -> Ints:
         """The number of the first point whose highest digit is at each place."""
         return frozen((self._powers - 1) // (self.order - 1))
@@ -193,14 +198,15 @@ class Planes:
 
     def digits(self, numbers: Ints) -> Ints:
         """The digits of numbers, places × numbers."""
-        return np.asarray(numbers // self._powers[:, None] % self.order)
+        return np.asarray(numbers // self._places % self.order)
 
-    def numbered(self, digits: Ints) -> Ints:
-        """The point of a vector that is not 0: divided by its highest digit, and counted."""
-        top = self.dimension - 1 - (digits[::-1] != 0).argmax(axis=0)
-        factor = self._inverses.take(digits[top, np.arange(digits.shape[1])])
-        number = self._powers @ (digits * factor % self.order)
-        return np.asarray(number - self._powers.take(top) + self._first.take(top))
+    def numbered(self, numbers: Ints) -> Ints:
+        """The point of a vector that is not 0, given by the number of its digits: divided by its highest, counted."""
+        top = self._powers.searchsorted(numbers, side="right") - 1
+        power = self._powers.take(top)
+        factor = self._inverses.take(numbers // power)
+        scaled = self._powers @ (self.digits(numbers) * factor % self.order)
+        return np.asarray(scaled - power + self._first.take(top))
 
     def places(self, labels: Ints, inside: Flags, index: Ints) -> Ints:
         """All digits of a but one are free, the one at x's highest place solves <a, x> = 0, or 1.
@@ -210,11 +216,11 @@ class Planes:
         """
         pivot, truth = self.vectors(labels)
         free = np.where(inside, self.vectors(index * inside)[1], index)
-        low = free % self._powers.take(pivot)
-        spread = self.digits((free - low) * self.order + low)  # a 0 at the pivot
-        known = (spread * self.digits(truth)).sum(axis=0)
-        spread[pivot, np.arange(len(pivot))] = (~inside - known) % self.order
-        return self.numbered(spread)
+        power = self._powers.take(pivot)
+        low = free % power
+        spread = (free - low) * self.order + low  # a 0 at the pivot
+        known = (self.digits(spread) * self.digits(truth)).sum(axis=0)
+        return self.numbered(spread + (~inside - known) % self.order * power)
 
     def holds(self, blocks: Ints, labels: Ints) -> Flags:
         planes, points = (self.digits(self.vectors(each)[1]) for each in (blocks, labels))
