@@ -13,8 +13,9 @@ from inbounds.cli import app
 from inbounds.local import labels
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.bounded import bounded, two_sided
-from inbounds.local.estimates.readings import affine, reading
+from inbounds.local.estimates.readings import reading
 from inbounds.local.estimates.resampling import resampled, updates_behind
+from inbounds.local.reconstruct.affine import affine
 from inbounds.local.reconstruct.batches import updated
 from inbounds.local.reconstruct.channel import Dense
 from inbounds.local.reconstruct.shapes import channel_of

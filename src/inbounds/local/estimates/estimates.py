@@ -11,9 +11,10 @@ from inbounds.extras import pandas_frame
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.bounded import bounded, two_sided
 from inbounds.local.estimates.estimate import Estimate
-from inbounds.local.estimates.readings import AffineReading, affine, reading
+from inbounds.local.estimates.readings import reading
 from inbounds.local.estimates.resampling import Resampled, resampled
 from inbounds.local.reconstruct import Reconstruction
+from inbounds.local.reconstruct.affine import AffineReading, affine
 from inbounds.local.reconstruct.channel import Geometric, ResponseChannel
 from inbounds.numbers import Floats, Number, exact, whole
 from inbounds.query import Query

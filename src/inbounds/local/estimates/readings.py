@@ -4,8 +4,6 @@ For weights w of the answers, u with Σ_i P[i, j]·u_i = w_j for every j makes �
 without bias, whatever the distribution p. Its variance for one report is Σ q u² - (Σ q u)².
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from inbounds.errors import TooLarge
@@ -17,37 +15,6 @@ from inbounds.numbers import Floats
 
 RESIDUAL = 1e-9
 """Bias that a reading may have, as a part of its largest weight."""
-
-
-@dataclass(frozen=True, eq=False)
-class AffineReading:
-    """Shares read one by one: answer j's is (seen_j - base_j) / lift_j, seen_j the share of reports that support j."""
-
-    seen: Floats
-    base: Floats
-    lift: Floats
-
-    @property
-    def shares(self) -> Floats:
-        return np.asarray((self.seen - self.base) / self.lift)
-
-    def deviations(self, shares: Floats, reports: float) -> Floats:
-        """Standard deviations of the readings if these were the shares: supporting reports are binomial."""
-        seen = np.clip(self.base + self.lift * shares, 0.0, 1.0)
-        return np.asarray(np.sqrt(seen * (1 - seen) / reports) / self.lift)
-
-
-def affine(channel: Channel, q: Floats) -> AffineReading | None:
-    """The shares as affine functions of what was seen: under randomized response, and where reports name sets.
-
-    A report supports the answer that it names, or those in its set.
-    """
-    if isinstance(channel, ResponseChannel) and (channel.lift > 0).all():
-        return AffineReading(q, channel.base, channel.lift)
-    if isinstance(channel, Sets):
-        seen = channel.held_by(q)
-        return AffineReading(seen, np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance))
-    return None
 
 
 def reading(channel: Channel, weights: Floats) -> Floats | None:
