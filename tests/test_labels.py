@@ -17,12 +17,14 @@ from inbounds.local.reconstruct.affine import AffineReading
 from inbounds.local.reconstruct.incidence import held, holding
 from inbounds.local.reconstruct.multiscale import multiscale
 from inbounds.local.reconstruct.shrinkage import shrunk
+from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import Blocks, LabelMechanism
 from inbounds.mechanism.labels.law import tight_blocks
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.response import Response, tight_response
 from inbounds.numbers import as_epsilon
+from inbounds.query import Everyone, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
 from inbounds.trusted.certify import block_weights, check_blocks, check_response
 from inbounds.trusted.designs import Affine, Planes, Subsets
@@ -429,7 +431,26 @@ def test_frequencies_do_not_say_how_many_reports_there_are():
     with pytest.raises(ValueError, match="needs counts"):
         ib.reconstruct(frequencies, mechanism, given="counts", method="shrunk")
     with pytest.raises(ValueError, match="sets of labels"):
-        ib.reconstruct([6, 4], ib.catalog.randomized_response(ib.category(2), 1), method="shrunk")
+        ib.reconstruct([6, 4, 5], ib.catalog.truncated_geometric(ib.ordinal(0, 2), 1), method="shrunk", given="counts")
+
+
+def test_randomized_response_about_many_labels_is_estimated_like_sets_and_about_few_by_its_certified_maximum():
+    rng = np.random.default_rng(7)
+    for labels, method in ((15, "ibu"), (16, "multiscale")):
+        counts = rng.multinomial(10_000, np.full(labels, 1 / labels))
+        for mechanism in (ib.catalog.randomized_response(ib.category(labels), 4), response_law(labels)):
+            found = ib.reconstruct(counts, mechanism, given="counts")
+            assert found.method.split(",")[0] == method
+            assert math.isclose(found.distribution.sum(), 1, rel_tol=1e-9)
+            assert ib.reconstruct(counts / 10_000, mechanism, given="counts").method.startswith("ibu")
+    ordered = ib.catalog.randomized_response(with_neighbours(ib.ordinal(0, 19), Everyone()), 4)
+    assert ib.reconstruct(np.full(20, 50), ordered, given="counts").method.startswith("ibu")
+
+
+def response_law(labels):
+    """Randomized response as two weights, without a matrix."""
+    epsilon = Fraction(4)
+    return Mechanism(ib.category(labels), epsilon, tight_response(labels, epsilon), Origin("randomized_response"))
 
 
 # --- stopping ---------------------------------------------------------------------------------------------

@@ -16,6 +16,9 @@ from inbounds.numbers import Floats
 RESIDUAL = 1e-9
 """Bias that a reading may have, as a part of its largest weight."""
 
+LARGEST_INVERSE = 256
+"""Answers of a plain matrix up to which every single share is read."""
+
 
 def reading(channel: Channel, weights: Floats) -> Floats | None:
     """u with P^T u = weights; None where there is none to RESIDUAL."""
@@ -24,6 +27,22 @@ def reading(channel: Channel, weights: Floats) -> Floats | None:
         return None
     missed = np.abs(channel.backward(found) - weights).max()
     return found if missed <= RESIDUAL * max(1.0, float(np.abs(weights).max())) else None
+
+
+def squared_readings(channel: Channel, q: Floats) -> Floats | None:
+    """Σ_i q_i·u_i² for the readings u of every single answer's share; None where there is no reading of them.
+
+    Geometric: u = T e_j / columns_j / rows with T tridiagonal, so that few outputs count for each answer.
+    """
+    if isinstance(channel, Geometric):
+        diagonal, off = channel.bands
+        return np.asarray(tridiagonal((diagonal**2, off**2), q / channel.rows**2) / channel.columns**2)
+    if isinstance(channel, Dense) and channel.shape[0] == channel.shape[1] <= LARGEST_INVERSE:
+        found = [reading(channel, weights) for weights in np.eye(len(q))]
+        return (
+            None if any(each is None for each in found) else np.array([float(q @ u**2) for u in found if u is not None])
+        )
+    return None
 
 
 def _solved(channel: Channel, weights: Floats) -> Floats | None:
