@@ -164,8 +164,8 @@ def page(part: float) -> str:
             "# Intervals of private reports",
             "How often 90 % intervals of `ib.local.estimate` cover what they should. Collections are simulated from a "
             f"known distribution: {sizes[0]} for each row of labels (fewer for 1,000 labels), {READINGS * sizes[1]} "
-            f"for a row of numbers, {sizes[1]} where it is resampled (a quarter for atoms). Quantities of one collection "
-            "hang together, so a resampled rate has a standard error of about 0.03.",
+            f"for a row of numbers, {sizes[1]} where it is resampled (a quarter for atoms). Quantities of one "
+            "collection hang together, so a resampled rate has a standard error of about 0.03.",
             "## Labels",
             "Shares above 10 / reports, by kind of data; the law that `ib.local.plan` picks, and with 10^5 reports at "
             "epsilon 1 all others. A dash where no share is above it. *Own value*: whether every interval holds its "
@@ -176,8 +176,8 @@ def page(part: float) -> str:
             "ranges, the mean, and quantiles. Atoms are six numbers alone, on which some of the ranges end. Shares, "
             "ranges and means are read without bias and assume nothing; where their noise is wider than 0..1 itself "
             "the intervals keep within it, and cover a little more often than they say. With `smooth=True`, and for "
-            "quantiles, it is taken as known that numbers are not heaped: intervals are far narrower, and wrong for single numbers "
-            "if they are heaped, since reports cannot tell which of two neighbours a heap is on.",
+            "quantiles, it is taken as known that numbers are not heaped: intervals are far narrower, and wrong for "
+            "single numbers if they are heaped, since reports cannot tell which of two neighbours a heap is on.",
             table(
                 [
                     *("values", "reports", "shares", "ranges", "mean"),

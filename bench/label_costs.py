@@ -1,6 +1,8 @@
 """For bench/local.py: variances beside theory, what reports cost, table engines, and the libraries themselves."""
 
 import math
+import os
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -133,6 +135,7 @@ def of_duckdb(values: Floats) -> Any:
 def of_spark(values: Floats) -> Any:
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers have the same libraries
     session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
     session.sparkContext.setLogLevel("ERROR")
