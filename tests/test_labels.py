@@ -417,6 +417,18 @@ def test_sums_of_neighbouring_labels_follow_the_reports_where_the_order_tells(or
     assert seeing < 0.6 * blind if ordered else seeing < 1.03 * blind
 
 
+@pytest.mark.parametrize(("order", "dimension"), [(2, 4), (3, 3), (5, 2), (7, 3)])
+def test_one_label_gets_the_same_plane_as_it_would_among_many(order, dimension):
+    """All labels and indices of small spaces: inside, then outside."""
+    space = Planes(min(31, (order**dimension - 1) // (order - 1)), order, dimension)
+    for inside, indices in ((True, space.holding), (False, space.blocks - space.holding)):
+        label, index = (part.ravel() for part in np.meshgrid(np.arange(space.labels), np.arange(indices)))
+        together = space.places(label, np.full(len(label), inside), index)
+        flag = np.array([inside])
+        alone = [space.places(label[k : k + 1], flag, index[k : k + 1]).item() for k in range(len(label))]
+        assert together.tolist() == alone
+
+
 def test_an_estimate_of_many_scales_is_the_projection_where_nothing_is_left_open():
     """Reports that are nearly exact: no method has anything to add."""
     shares = np.random.default_rng(6).dirichlet(np.ones(40))
