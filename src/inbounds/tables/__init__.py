@@ -296,7 +296,7 @@ def drawn(
     with closing(opening(booking.plan)) as source:
         ready = settled()
         check()  # a passport may have taken the table's name
-        booking.charge()
+        charge = booking.charge()
         progress("aggregating", 0, 1)
         truths = source.aggregate()
         progress("aggregating", 1, 1)
@@ -304,7 +304,7 @@ def drawn(
     record = recorded(ready.designed, ready.idle, found.reports)
     if found.levels is not None:
         record["levels"] = found.levels
-    return Drawn(booking.keep(arrow(found.columns), record), ready)
+    return Drawn(booking.keep(charge, arrow(found.columns), record), ready)
 
 
 @used_like("ib.release.preview('plan.toml')")

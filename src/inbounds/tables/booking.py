@@ -98,18 +98,21 @@ class Booking:
         with self._open() as ledger:
             return "; ".join(str(who) for who in ledger.people() if who.name == people(self.plan))
 
-    def charge(self) -> None:
-        """Spend the plan's epsilon, durably; `OverBudget` if it is not there. No data may be read before."""
-        if self.place is not None:
-            with self._open() as ledger:
-                self._charge(ledger)
+    def charge(self) -> Charge | None:
+        """Spend the plan's epsilon, durably; `OverBudget` if it is not there. No data may be read before.
 
-    def keep(self, table: Any, record: RecordForm) -> KeptTable:
-        """The table that may be given out: this one, kept now, or the one that somebody else kept first."""
+        None where nothing is recorded.
+        """
         if self.place is None:
+            return None
+        with self._open() as ledger:
+            return self._charge(ledger)
+
+    def keep(self, charge: Charge | None, table: Any, record: RecordForm) -> KeptTable:
+        """The table that may be given out: this one, kept now under its charge, or the one that was kept before."""
+        if charge is None:
             return KeptTable(table, {**record, "ledger": None}, drawn=True)
         with self._open() as ledger:
-            charge = self._charge(ledger)
             full: RecordForm = {**record, "ledger": _reference(ledger, charge)}
             content = written(table, full)
             stored = ledger.store(charge, content)
