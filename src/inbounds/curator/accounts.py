@@ -121,11 +121,6 @@ def spend(run: Run, account: str, dataset: str, epsilon: Fraction, *, stored: bo
     return units
 
 
-def give_back(run: Run, account: str, dataset: str, units: int) -> None:
-    """Undo a charge of a cap for an answer that the people's ledger refused before any data was read."""
-    run("UPDATE grants SET spent = spent - ? WHERE account = ? AND dataset = ?", units, account, dataset)
-
-
 def hold_rows(run: Run, account: str, rows: int) -> None:
     """Count rows that an account holds from now on, or no longer."""
     run("UPDATE accounts SET held = held + ? WHERE name = ?", rows, account)

@@ -1,13 +1,14 @@
 """From a question to the answer that an account is given, in the order that keeps the promise.
 
-    found or new → reserved (the account's cap) → charged (the people's budget) → drawn → stored → given
+    found or new → reserved (the account's cap) and charged (the people's budget) → drawn → stored → given
 
 What is charged is durable before data is read, and what is given out was stored before.
 """
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 
 from inbounds.curator import accounts, continuity, given, repeats
 from inbounds.curator.access import Access, level_seen
@@ -24,9 +25,22 @@ from inbounds.curator.sources import Sources
 from inbounds.errors import OverBudget
 from inbounds.ledger.amounts import amount, cost
 from inbounds.ledger.charges import Charge
+from inbounds.ledger.checking import Head
+from inbounds.ledger.store import Run
 from inbounds.tables import Settled, drawn
 from inbounds.tables.booking import Booking, KeptTable, read
+from inbounds.tables.engine import Opened
 from inbounds.tables.errors import SourceError
+
+
+@dataclass(frozen=True)
+class ReservedAnswer:
+    """What an account will be given, its grant after that, and the charge. is_new: the people were charged for it."""
+
+    given: Given
+    grant: Grant
+    charge: Charge
+    is_new: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,11 +67,12 @@ class Answering:
         self.designer.leveled(asked.dataset, ready)
         return ready
 
-    def prepare(self, asked: AskedQuestion) -> None:
-        """Make all that a new question is drawn by, which may take long."""
-        if self.found(asked).how == "new":
-            self._check_budget(asked)
-            self.ready(asked, anyway=asked.question.anyway)
+    def prepare(self, asked: AskedQuestion) -> Settled | None:
+        """All that a new question is drawn by, which may take long to make; None for one that was answered."""
+        if self.found(asked).how != "new":
+            return None
+        self._check_budget(asked)
+        return self.ready(asked, anyway=asked.question.anyway)
 
     def _check_budget(self, asked: AskedQuestion) -> None:
         """Refuse early what the ledger would refuse; the ledger decides."""
@@ -71,51 +86,72 @@ class Answering:
     # --- the answer ---------------------------------------------------------------------------------------
 
     def answered(self, account: Account, asked: AskedQuestion, key: str | None) -> GivenAnswer:
-        """The answer to a question that was prepared, as this account may see it."""
-        mine = self._reserved(account, asked, key)
-        ledger = self.connections.ledger
-        before = ledger.find(mine.key)
-        try:
-            kept = self._kept(asked, mine, before)
-        except OverBudget:
-            with self.connections.store.writing() as run:
-                given.withdraw(run, mine)
-            raise
-        except Exception as reason:
-            if ledger.find(mine.key) is None and not isinstance(reason, SourceError):
-                raise  # nothing was charged, so nothing was read
-            raise Unavailable from None  # what is wrong with a source is for the operator, not for strangers
-        if not self._is_noted(mine, charged=before is None):
+        """The answer to a question, as this account may see it."""
+        ready = self.prepare(asked)
+        with self.sources, ExitStack() as stack:
+            source = None if ready is None else stack.enter_context(closing(self._opened(asked)))
             mine = self._reserved(account, asked, key)
-        return self._given(account, mine, kept, before)
+            try:
+                kept = self._kept(asked, mine, ready, source)
+            except Exception:  # whatever it is, it may have seen data
+                raise Unavailable from None
+        return self._given(mine, kept)
 
-    def _reserved(self, account: Account, asked: AskedQuestion, key: str | None) -> Given:
-        """One transaction: the key, which answer is given, the account's cap and its rows."""
+    def _opened(self, asked: AskedQuestion) -> Opened:
+        """The source of a question, before anything is charged: what is wrong with it is for the operator alone."""
+        try:
+            return self.sources.open(asked.plan)
+        except SourceError:
+            raise Unavailable from None
+
+    def _reserved(self, account: Account, asked: AskedQuestion, key: str | None) -> ReservedAnswer:
+        """One transaction: the key, which answer is given, the account's cap and rows, and the charge of the people.
+
+        What the ledger refuses is undone here. What it charged and a crash undid here is found there by its key when
+        it is asked again, and nothing was given out.
+        """
         digest, level = given.request_digest(asked), level_seen(account, asked.dataset)
         with self.connections.store.writing() as run:
-            before = None if key is None else given.earlier(run, account.name, key, digest)
-            if before is not None:
-                return before
-            found = repeats.found(run, self.connections.ledger, asked)
-            mine = given.reserve(run, account, found, asked, level, self.clock())
-            if key is not None:
-                given.note_request(run, account.name, key, digest, mine)
-            accounts.check_rows(run, account.name, max(self.most_rows, account.rows))
-            return mine
+            mine = None if key is None else given.earlier(run, account.name, key, digest)
+            if mine is None:
+                found = repeats.found(run, self.connections.ledger, asked)
+                mine = given.reserve(run, account, found, asked, level, self.clock())
+                if key is not None:
+                    given.note_request(run, account.name, key, digest, mine)
+                accounts.check_rows(run, account.name, max(self.most_rows, account.rows))
+            grant = accounts.grants_of(run, account.name).get(mine.dataset, Grant(mine.dataset))
+            before = self.connections.ledger.find(mine.key)
+            return ReservedAnswer(mine, grant, before or self._charge(run, asked), is_new=before is None)
 
-    def _kept(self, asked: AskedQuestion, mine: Given, before: Charge | None) -> KeptTable:
-        """The stored table of the question that an answer follows from; drawn under its charge if there is none."""
-        stored = asked if asked.key == mine.key else self._stored(asked.dataset, mine.key)
-        booking = Booking.of(stored.plan, None, self.connections.ledger, mine.key)
-        kept = None if before is None else booking.found()
-        if kept is not None:
-            return kept
-        ready = self.ready(stored, anyway=True)
-        leveled = self.designer.leveled(stored.dataset, ready)
-        self.designer.publish(ready, leveled)
-        drawing = None if leveled is None else leveled.drawn
-        with self.sources:
-            return drawn(booking, lambda: ready, drawing=drawing, opening=self.sources.open).kept
+    def _charge(self, run: Run, asked: AskedQuestion) -> Charge:
+        """Charge the people, and remember where their ledger stands then."""
+        ledger = self.connections.ledger
+        charge = Booking.of(asked.plan, None, ledger, asked.key).charge()
+        assert charge is not None  # a curator has a ledger
+        continuity.note_head(run, Head(ledger.id, charge.number, charge.sha256))
+        return charge
+
+    def _kept(
+        self, asked: AskedQuestion, mine: ReservedAnswer, ready: Settled | None, source: Opened | None
+    ) -> KeptTable:
+        """The stored table of the question that an answer follows from; drawn under its charge if there is none.
+
+        ready, source: of the asked question, if it was new before it was reserved.
+        """
+        if mine.charge.answer is not None:
+            return KeptTable(*read(mine.charge.answer), drawn=False)
+        if mine.charge.key != asked.key:
+            asked, ready, source = self._stored(asked.dataset, mine.charge.key), None, None
+        settled = ready or self.ready(asked, anyway=True)
+        leveled = self.designer.leveled(asked.dataset, settled)
+        self.designer.publish(settled, leveled)
+        return drawn(
+            Booking.of(asked.plan, None, self.connections.ledger, asked.key),
+            lambda: settled,
+            drawing=None if leveled is None else leveled.drawn,
+            opening=self.sources.open if source is None else lambda plan: source,
+            charge=mine.charge,
+        ).kept
 
     def _stored(self, dataset: Dataset, key: str) -> AskedQuestion:
         """The question with this key, as it is declared now."""
@@ -126,35 +162,20 @@ class Answering:
             raise NotFound("the answer must be about the dataset as it is declared now; ask again")
         return found
 
-    def _is_noted(self, mine: Given, *, charged: bool) -> bool:
-        """Whether what is given is noted; not if a request that the ledger refused withdrew it, just before the ledger
-        had room for this one. charged: by this call, so that the ledger stands elsewhere."""
-        if not charged:
-            with self.connections.store.reading() as run:
-                return given.is_noted(run, mine)
-        head = self.connections.ledger.head()
-        with self.connections.store.writing() as run:
-            continuity.note_head(run, head)
-            return given.is_noted(run, mine)
-
-    def _given(self, account: Account, mine: Given, kept: KeptTable, before: Charge | None) -> GivenAnswer:
-        """before: the charge that was there already, if there was one."""
-        with self.connections.store.reading() as run:
-            grant = accounts.grants_of(run, account.name).get(mine.dataset, Grant(mine.dataset))
-        charge = before or self.connections.ledger.find(mine.key)
-        assert charge is not None  # the table was kept under it
-        paid = AnswerCost.of(charge.amount, mine, grant, charge.people, charged=before is None)
-        return viewed(mine, kept, self.access.known(mine.dataset), paid)
+    def _given(self, mine: ReservedAnswer, kept: KeptTable) -> GivenAnswer:
+        paid = AnswerCost.of(mine.charge.amount, mine.given, mine.grant, mine.charge.people, charged=mine.is_new)
+        return viewed(mine.given, kept, self.access.known(mine.given.dataset), paid)
 
     def again(self, account: Account, name: str) -> GivenAnswer:
         """An answer that an account was given before, by its id."""
         with self.connections.store.reading() as run:
             mine = given.given_by_id(run, name)
+            grants = accounts.grants_of(run, account.name)
         if mine is None or mine.account != account.name:
             raise NotFound(f"answer must be one that this account was given, got {name!r}")
         self.access.dataset(account, mine.dataset)
         charge = self.connections.ledger.find(mine.key)
         if charge is None or charge.answer is None:
             raise NotFound("the answer was not drawn yet; ask the question again, which is charged only once")
-        kept = KeptTable(*read(charge.answer), drawn=False)
-        return self._given(account, replace(mine, charged=False), kept, charge)
+        grant = grants.get(mine.dataset, Grant(mine.dataset))
+        return self._given(ReservedAnswer(mine, grant, charge), KeptTable(*read(charge.answer), drawn=False))

@@ -47,7 +47,7 @@ def _take(run: Run, ledger: Ledger) -> None:
     What is asked again is drawn again then, and costs the account's cap again; what it spent stays spent.
     """
     for one in all_given(run):
-        if ledger.find(one.key) is None:
+        if not ledger.has(one.key):
             forget(run, one)
     run("DELETE FROM seen")
     head = ledger.head()

@@ -196,8 +196,7 @@ class Curator:
         Formal guarantee: all answers that all accounts were ever given about the same people are together as private
         as what their ledger was charged, whoever compares notes.
         """
-        asked = self.prepared(account, name, question)
-        return self._answering.answered(account, asked, key)
+        return self._answering.answered(account, self.asked(account, name, question), key)
 
     def prepared(self, account: Account, name: str, question: QuestionLike) -> AskedQuestion:
         """A question with all that it would be drawn by; the first part of `ask`, which may take long."""
@@ -212,7 +211,6 @@ class Curator:
         asked = self.asked(account, name, question)
         if self.designer.lacks(asked.plan) and self._answering.found(asked).how == "new":
             return None
-        self._answering.prepare(asked)
         return self._answering.answered(account, asked, key)
 
     def lacks_design(self, account: Account, name: str, question: QuestionLike) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from inbounds.curator.accounts import Account, give_back, hold_rows, spend
+from inbounds.curator.accounts import Account, hold_rows, spend
 from inbounds.curator.errors import KeyTaken
 from inbounds.curator.repeats import AskedQuestion, FoundAnswer, How, Recipe
 from inbounds.files import canonical, sha256
@@ -90,14 +90,6 @@ def _epsilon(asked: AskedQuestion) -> dict[str, str]:
     return {} if asked.dataset.levels else {"epsilon": str(asked.epsilon)}
 
 
-def withdraw(run: Run, given: Given) -> None:
-    """Forget an answer that the people's ledger refused, and give the account back what it was charged for it, once."""
-    if not is_noted(run, given):
-        return
-    forget(run, given)
-    give_back(run, given.account, given.dataset, given.units)
-
-
 def forget(run: Run, given: Given) -> None:
     """Strike out that an answer was given, and the keys that it was asked under."""
     own = given.account, given.id
@@ -105,11 +97,6 @@ def forget(run: Run, given: Given) -> None:
     run("DELETE FROM requests WHERE account = ? AND given = ?", *own)
     run("DELETE FROM given WHERE id = ?", given.id)
     hold_rows(run, given.account, -keys - given.rows)
-
-
-def is_noted(run: Run, given: Given) -> bool:
-    """Whether the answer is still noted as given; another request of the account may have withdrawn it meanwhile."""
-    return bool(run("SELECT 1 FROM given WHERE id = ?", given.id))
 
 
 def given_by_id(run: Run, name: str) -> Given | None:

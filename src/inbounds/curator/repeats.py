@@ -93,7 +93,7 @@ def _again(run: Run, ledger: Ledger, asked: AskedQuestion) -> FoundAnswer | None
         stronger = [epsilon for epsilon in stronger if epsilon == asked.epsilon]
     for epsilon in stronger:
         there = replace(asked, epsilon=epsilon, plan=asked.question.plan(asked.dataset, epsilon))
-        if ledger.find(there.key) is not None:
+        if ledger.has(there.key):
             return FoundAnswer(there, "same" if epsilon == asked.epsilon else "stronger")
     return None
 
@@ -111,7 +111,7 @@ def _sums(
         except ValueError:  # asked of groups that are declared no longer
             continue
         finer = set(stored.by) >= set(asked.question.by)
-        if finer and there.epsilon >= asked.epsilon and ledger.find(there.key) is not None:
+        if finer and there.epsilon >= asked.epsilon and ledger.has(there.key):
             yield FoundAnswer(there, "sum", _recipe(asked, there, stored_cells))
 
 

@@ -18,6 +18,7 @@ from warnings import warn
 from inbounds.errors import used_like
 from inbounds.extras import library
 from inbounds.files import write_text
+from inbounds.ledger.charges import Charge
 from inbounds.report.notebook import SHOWN_ROWS, text_table
 from inbounds.tables.answer import Answers, Asked, Designed, Mechanisms, answers, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
@@ -288,15 +289,17 @@ def drawn(
     progress: Progress = no_progress,
     drawing: Drawing | None = None,
     opening: Callable[[Plan], Opened] = open_source,
+    charge: Charge | None = None,
 ) -> Drawn:
     """A new table: everything settled, then charged, then read, then drawn, then kept.
 
-    check: what is looked at once more right before the charge; afterwards it would be too late.
+    check: what is looked at once more right before the charge; afterwards it would be too late. charge: of this
+    booking, if it was made before.
     """
     with closing(opening(booking.plan)) as source:
         ready = settled()
         check()  # a passport may have taken the table's name
-        charge = booking.charge()
+        charged = booking.charge() if charge is None else charge
         progress("aggregating", 0, 1)
         truths = source.aggregate()
         progress("aggregating", 1, 1)
@@ -304,7 +307,7 @@ def drawn(
     record = recorded(ready.designed, ready.idle, found.reports)
     if found.levels is not None:
         record["levels"] = found.levels
-    return Drawn(booking.keep(charge, arrow(found.columns), record), ready)
+    return Drawn(booking.keep(charged, arrow(found.columns), record), ready)
 
 
 @used_like("ib.release.preview('plan.toml')")
