@@ -125,7 +125,7 @@ class Checks:
         from inbounds.tables.sources.source import quiet
 
         with quiet():
-            joined = engine._joined(plan, open_source(plan).table, ibis.memtable)
+            joined = engine._joined(plan, open_source(plan).table)
             text = str(ibis.to_sql(joined, dialect="duckdb"))
         return re.sub(r"ibis_\w+", "table", text)
 

@@ -105,9 +105,7 @@ def open_source(plan: Plan, statements: Statements | None = None) -> Opened:
 
 def _raw(plan: Plan, table: Any) -> dict[str, Any]:
     """For every measure, one whole number per declared group; groups without records have the neutral 0."""
-    import ibis
-
-    with _chosen(plan, _joined(plan, table, ibis.memtable)) as joined:
+    with _chosen(plan, _joined(plan, table)) as joined:
         arrow = {name: found.to_pyarrow() for name, found in _expressions(plan, joined).items()}
     return _by_group(
         plan, {part: {name: own[name].to_numpy() for name in own.column_names} for part, own in arrow.items()}
@@ -183,10 +181,10 @@ def _measure(k: int, suffix: str) -> str:
     return f"m{k}{suffix}"
 
 
-def _joined(plan: Plan, table: Any, as_table: Callable[[Any], Any]) -> Any:
+def _joined(plan: Plan, table: Any, as_table: Callable[[Any], Any] | None = None) -> Any:
     """The records of declared groups: the group's position, and one whole number per statistic.
 
-    as_table: makes a table of the engine from the declared groups.
+    as_table: makes a table of the engine from the declared groups, in the place of Ibis.
     """
     import ibis
 
@@ -208,7 +206,7 @@ def _joined(plan: Plan, table: Any, as_table: Callable[[Any], Any]) -> Any:
     whose = {PERSON: person(table[plan.people.id])} if plan.people.id else {}
     records = _meeting(plan, table.select(**keys, **own, **whose, **_met(plan, columns, fit)))
     if keys:
-        declared = as_table(_declared(plan, table))
+        declared = (as_table or ibis.memtable)(_declared(plan, table))
         records = declared.inner_join(records, [declared[name] == records[name] for name in keys])
     else:
         records = records.mutate(group_=ibis.literal(0, "int64"))
