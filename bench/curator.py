@@ -111,6 +111,8 @@ def _served(settings: Path, workers: int, datasets: dict[str, None]) -> Iterator
     url = "http://127.0.0.1:8437"
     try:
         while not _healthy(url):
+            if server.poll() is not None:
+                raise RuntimeError("the curator did not start")
             time.sleep(0.2)
         yield url, token
     finally:
