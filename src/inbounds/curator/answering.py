@@ -35,12 +35,11 @@ from inbounds.tables.errors import SourceError
 
 @dataclass(frozen=True)
 class ReservedAnswer:
-    """What an account will be given, its grant after that, and the charge. is_new: the people were charged for it."""
+    """What an account will be given, its grant after that, and the charge that it follows from."""
 
     given: Given
     grant: Grant
     charge: Charge
-    is_new: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,8 @@ class Answering:
         """All that a new question is drawn by, which may take long to make; None for one that was answered."""
         if self.found(asked).how != "new":
             return None
-        self._check_budget(asked)
+        if self.designer.lacks(asked.plan):
+            self._check_budget(asked)
         return self.ready(asked, anyway=asked.question.anyway)
 
     def _check_budget(self, asked: AskedQuestion) -> None:
@@ -113,6 +113,7 @@ class Answering:
         digest, level = given.request_digest(asked), level_seen(account, asked.dataset)
         with self.connections.store.writing() as run:
             mine = None if key is None else given.earlier(run, account.name, key, digest)
+            found = None
             if mine is None:
                 found = repeats.found(run, self.connections.ledger, asked)
                 mine = given.reserve(run, account, found, asked, level, self.clock())
@@ -120,8 +121,11 @@ class Answering:
                     given.note_request(run, account.name, key, digest, mine)
                 accounts.check_rows(run, account.name, max(self.most_rows, account.rows))
             grant = accounts.grants_of(run, account.name).get(mine.dataset, Grant(mine.dataset))
-            before = self.connections.ledger.find(mine.key)
-            return ReservedAnswer(mine, grant, before or self._charge(run, asked), is_new=before is None)
+            before = None if found is not None and found.how == "new" else self.connections.ledger.find(mine.key)
+            if before is None and mine.key != asked.key:
+                raise Unavailable  # nothing is drawn for it but what was charged
+            charge = before or self._charge(run, asked)
+            return ReservedAnswer(mine, grant, charge)
 
     def _charge(self, run: Run, asked: AskedQuestion) -> Charge:
         """Charge the people, and remember where their ledger stands then."""
@@ -163,7 +167,9 @@ class Answering:
         return found
 
     def _given(self, mine: ReservedAnswer, kept: KeptTable) -> GivenAnswer:
-        paid = AnswerCost.of(mine.charge.amount, mine.given, mine.grant, mine.charge.people, charged=mine.is_new)
+        paid = AnswerCost.of(
+            mine.charge.amount, mine.given, mine.grant, mine.charge.people, charged=not mine.charge.repeated
+        )
         return viewed(mine.given, kept, self.access.known(mine.given.dataset), paid)
 
     def again(self, account: Account, name: str) -> GivenAnswer:

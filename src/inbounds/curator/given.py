@@ -79,11 +79,10 @@ def _has(run: Run, account: str, key: str, level: str | None) -> bool:
 
 
 def _note_question(run: Run, asked: AskedQuestion, now: str) -> None:
-    if not run("SELECT 1 FROM questions WHERE key = ?", asked.key):
-        own = asked.identity
-        told = canonical({**asked.question.plain(), **_epsilon(asked)})
-        values = asked.dataset.name, own.base, own.family, str(asked.epsilon), told, now
-        run("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?)", asked.key, *values)
+    own = asked.identity
+    told = canonical({**asked.question.plain(), **_epsilon(asked)})
+    values = asked.dataset.name, own.base, own.family, str(asked.epsilon), told, now
+    run("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", asked.key, *values)
 
 
 def _epsilon(asked: AskedQuestion) -> dict[str, str]:
