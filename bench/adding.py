@@ -282,8 +282,8 @@ below zero, and one branching factor for all nodes."""
 OTHER = """## Tables of other shapes
 
 Groups in the same tree; the second column says how many tables. Most of these shapes were looked at while the prior
-was built, with other draws: they tell how far it reaches, and are no test on tables never seen. *t* is about the groups,
-as above; *largest t above* is that of the level above the groups, or of one higher up, where we do worst."""
+was built, with other draws: they tell how far it reaches, and are no test on tables never seen. *t* is about the
+groups, as above; *largest t above* is that of the level above the groups, or of one higher up, where we do worst."""
 
 HELD = """## Held-out tables
 
