@@ -113,6 +113,13 @@ def test_levels_are_the_definition():
     assert sided_levels(lengths, below, above, deeper, 100).tolist() == [expected]
 
 
+def test_no_product_overflows_however_many_records_there_are():
+    mechanism = ib.sided_scores(ib.quantile(1, 0, 3, size=1 << 40), 1)
+    many = mechanism.probabilities(np.array([[1 << 61, 0, 0, 0]]))[0]
+    assert many.argmax() == 0
+    assert many[1:].max() < 1e-17
+
+
 @pytest.mark.parametrize("width", [3, 5000])
 def test_a_table_that_falls_a_little_faster_is_refused(width):
     law = ib.sided_scores(ib.quantile(1, 0, width, size=20), 1).law
