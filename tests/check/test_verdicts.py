@@ -166,7 +166,7 @@ def test_files_of_every_version_are_proved(checker):
 
 def test_the_page_gives_no_verdict_on_two_weights_and_graphs(checker):
     found = checker.judged(cases.beyond_other_checkers())
-    assert len(found) == 6
+    assert len(found) == 8
     assert {(verdict, promise) for verdict, promise, _ in found} == {("unjudged", False)}
     assert all("no verdict" in reason for _, _, reason in found)
 

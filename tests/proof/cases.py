@@ -16,9 +16,10 @@ import inbounds as ib
 from hostile.files import honest_mechanisms, json_file
 from inbounds import files
 from inbounds.files import Json
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Noise, geometric_noise
+from inbounds.mechanism.plane import plane_noise
 from inbounds.mechanism.spelling import law_json, query_json
 from inbounds.numbers import Ints
 from inbounds.query import Query, Scale, with_neighbours
@@ -271,9 +272,16 @@ def _small_honest() -> list[Mechanism]:
 
 
 def beyond_other_checkers() -> Iterator[Json]:
-    """Passports of versions 3 (two weights) and 4 (a graph): honest, and with a smaller epsilon than they keep."""
-    large = ib.catalog.randomized_response(ib.extreme(0, 9999), 1)
-    for made in (large, ib.catalog.metric_geometric(ib.grid(3, 3), 1), ib.catalog.exponential(ib.tree({"b": "a"}), 1)):
+    """Of versions 3 (two weights), 4 (a graph) and 5 (noise on a map): honest, and with a smaller epsilon than
+    they keep."""
+    town = ib.grid(3, 3, metric="manhattan")
+    noise = plane_noise(town, Fraction(1), lambda a, b: abs(a) + abs(b) + 0.0)
+    for made in (
+        ib.catalog.randomized_response(ib.extreme(0, 9999), 1),
+        ib.catalog.metric_geometric(town, 1),
+        ib.catalog.exponential(ib.tree({"b": "a"}), 1),
+        Mechanism(town, Fraction(1), noise, Origin("noise")),
+    ):
         honest = passports.passport(made)
         lie = {name: part for name, part in honest.items() if name not in {"format", "version", "sha256"}}
         yield honest

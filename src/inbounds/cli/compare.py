@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from inbounds.cli import completing
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
 from inbounds.cli.design import (
     FORMER,
@@ -40,7 +41,7 @@ from inbounds.read.compare import compare as compared
 from inbounds.read.promise import Kept, Promise
 from inbounds.read.quantiles import QuantileComparison, compare_quantiles
 from inbounds.read.recommend import recommend as recommended
-from inbounds.report import html, quantile_page, terminal, words
+from inbounds.report import terminal, words
 from inbounds.report.quantiles import quantile_subject
 
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
@@ -106,8 +107,12 @@ def _write(found: Comparison | QuantileComparison, to: Path) -> None:
         case ".tex":
             to.write_text(found.to_latex() + "\n", encoding="utf-8")
         case _ if isinstance(found, QuantileComparison):
+            from inbounds.report import quantile_page
+
             quantile_page.save(found, to)
         case _:
+            from inbounds.report import html
+
             html.save(found, to)
 
 
@@ -117,6 +122,8 @@ def _show_quantiles(found: QuantileComparison, to: Path | None, as_json: bool) -
     if as_json:
         typer.echo(json.dumps(found.to_json()))
         return
+    from inbounds.report import quantile_page
+
     out.print(f"[bold]{quantile_subject(found.query)}[/]\n")
     out.print(terminal.quantile_comparison(found))
     out.print("[dim]* best of the column. Expected for independent records; bayes: after the best guess.[/]")
@@ -195,7 +202,10 @@ def choose_epsilon(
         str | None, typer.Option(help="The reverse: show the best promises at this epsilon.", metavar=NUMBER)
     ] = None,
     family: Annotated[
-        str, typer.Option(help="optimal, or a mechanism's name such as truncated_geometric.")
+        str,
+        typer.Option(
+            help="optimal, or a mechanism's name such as truncated_geometric.", autocompletion=completing.mechanisms
+        ),
     ] = "optimal",
     loss: LossName = "absolute",
     to: PassportOut = None,

@@ -4,7 +4,7 @@ import json
 import math
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,13 +20,14 @@ from inbounds.cli.records import (
     print_page,
 )
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
-from inbounds.files import format_of, write_text
+from inbounds.files import RELEASE, format_of, write_text
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.read.compare import usual
-from inbounds.report import html, quantile_page
 from inbounds.report.layout import thinned
-from inbounds.verdicts import RELEASE
+
+if TYPE_CHECKING:
+    from inbounds.mechanism.quantiles import QuantileMechanism
 
 LEVEL = 0.9
 FEW = 15
@@ -68,10 +69,10 @@ def read(
         return
     statistic = _statistic(file, statistic)
     mechanism = patiently("designing", lambda: mechanism_in(file, statistic, size, mechanisms))
-    if isinstance(mechanism, QuantileMechanism):
-        readings, unit = mechanism.expecting(weights_if(prior)).readings(level), "value of a record"
-    else:
+    if isinstance(mechanism, Mechanism):
         readings, unit = mechanism.readings(level, weights_if(prior), usual(mechanism.query)[0]), "true answer"
+    else:
+        readings, unit = mechanism.expecting(weights_if(prior)).readings(level), "value of a record"
     rows = [row for row in readings if row.chance > 0]
     if output is not None:
         published = _published(output, [row.output for row in rows], mechanism)
@@ -113,6 +114,8 @@ def report(
             raise ValueError("--prior and --level are for mechanisms; a release has the intervals of its plan")
         write_text(to, page_of(file))
     else:
+        from inbounds.report import html, quantile_page
+
         found = mechanism_in(file, None, None, None)
         written = quantile_page if isinstance(found, QuantileMechanism) else html
         written.save(found, to, weights_if(prior), level)
@@ -129,7 +132,7 @@ def _statistic(file: Path, given: str | None) -> str | None:
     return statistic_of(read_record(file), given)
 
 
-def _published(given: str, values: list[Any], mechanism: Mechanism | QuantileMechanism) -> Any:
+def _published(given: str, values: list[Any], mechanism: "Mechanism | QuantileMechanism") -> Any:
     """The reported value that was typed, perhaps with fewer decimals, as tables show it."""
     if isinstance(mechanism, Mechanism) and mechanism.query.labels is not None:
         if given not in values:

@@ -27,7 +27,8 @@ function checkOrigin(content) {
 function checkPassport(content, report) {
   if (content.get("version") === 3n)
     throw new Unjudged("this page has no verdict on the two weights of randomized response; use inbounds verify");
-  if (content.get("version") === 4n) throw new Unjudged("this page has no verdict on answers on a graph; use inbounds verify");
+  if (content.get("version") === 4n || content.get("version") === 5n)
+    throw new Unjudged("this page has no verdict on answers on a graph; use inbounds verify");
   const version = openEnvelope(content, [1n, 2n], report);
   const part = field(content, "law");
   insist(part instanceof Map && part.size === 1, "the law must be a matrix or a noise table");
