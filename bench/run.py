@@ -20,7 +20,7 @@ from parts import PARTS
 
 TARGET = Path(__file__).parents[1] / "docs" / "benchmarks"
 RESULTS = TARGET / "results.json"
-OWN_PAGES = ("adding", "coverage", "local", "quantiles")
+OWN_PAGES = ("adding", "covering", "local", "quantiles")
 
 
 def measure(name: str) -> Result:
