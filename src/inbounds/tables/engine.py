@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.extras import library
 from inbounds.numbers import Ints
 from inbounds.tables.condition import translated, with_texts
 from inbounds.tables.errors import AggregationFailed
@@ -91,11 +90,12 @@ def open_source(plan: Plan, statements: Statements | None = None) -> Opened:
 
     statements: of the same source, which stays open: then it is not opened again, nor closed.
     """
-    library("pyarrow.dataset", "tables")  # the engine loads it when it reads, which is after the charge
     with plan.located():
         table = opened(plan.source, read_columns(plan)) if statements is None else statements.table
         with quiet():
             schema = dict(table.schema().items())
+        import pyarrow.dataset  # noqa: F401, the engine loads it when it reads: should it fail, then before the charge
+
         check_schema(plan, schema)
         if plan.people.id:
             check_person(plan.people.id, schema[plan.people.id], table.get_backend().name)
