@@ -114,13 +114,13 @@ def test_the_checker_never_accepts_what_the_checker_of_matrices_refuses():
     assert 20 < accepted < 130
 
 
-def test_the_checker_sees_the_sums_at_the_sides():
+@pytest.mark.parametrize("moves", [((0, 1), (0, -1)), ((1, 0), (-1, 0))])
+def test_the_checker_sees_the_sums_at_the_sides(moves):
     """Constant noise inside, and nothing heavier at the ends: the sums beyond a side halve at the last step."""
     table = np.full((5, 5), TOTAL // 25)
-    moves = {(0, 1): Fraction(1), (0, -1): Fraction(1), (1, 0): Fraction(1), (-1, 0): Fraction(1)}
     with pytest.raises(PrivacyViolation):
-        check_plane(table, 0, moves, Fraction(1, 2))
-    check_plane(table, 0, moves, Fraction(2))
+        check_plane(table, 0, dict.fromkeys(moves, Fraction(1)), Fraction(1, 2))
+    check_plane(table, 0, dict.fromkeys(moves, Fraction(1)), Fraction(2))
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,12 @@ def test_noise_for_a_longer_edge_is_refused_for_a_shorter_one():
     law = noise(ib.grid(4, 5, metric="manhattan"), 1).law
     with pytest.raises(PrivacyViolation):
         Mechanism(ib.grid(4, 5, metric="manhattan", step="0.999"), 1, law, Origin("shorter"))
+
+
+def test_edges_of_one_move_are_held_to_the_shortest():
+    edges = [Edge(0, 1, Fraction(2)), Edge(1, 2, Fraction(1)), Edge(2, 3, Fraction(3))]
+    assert map_moves(edges, 4) == {(0, 1): Fraction(1)}
+    assert map_moves(edges[::-1], 4) == {(0, 1): Fraction(1)}
 
 
 def test_a_map_with_too_many_kinds_of_edges_is_refused():
