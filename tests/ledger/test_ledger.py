@@ -156,7 +156,7 @@ def test_an_answer_is_bytes_and_nothing_else(ledger, draw):
 
 def test_an_answer_is_to_the_people_of_the_charge_that_is_there(ledger):
     others = ledger.create_people("teachers", epsilon=1)
-    ledger.store(replace(ledger.charge("pupils", "0.1", key="a"), people=others), b"x")
+    ledger.store(ledger.charge("pupils", "0.1", key="a")._replace(people=others), b"x")
     assert ledger.verify().answers == 1
 
 

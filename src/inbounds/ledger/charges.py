@@ -13,8 +13,7 @@ from inbounds.ledger.people import People, as_name
 from inbounds.numbers import Number, as_epsilon
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(NamedTuple):
     """A receipt: the charge is durable, and whoever holds this may read the data.
 
     people: they, right after the charge. amount: exact, in their unit. answer: what was stored for this key before.

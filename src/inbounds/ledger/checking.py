@@ -6,7 +6,7 @@ its end was cut off, as in an old copy that was restored; a head kept elsewhere 
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from os import PathLike
@@ -118,7 +118,7 @@ class _Account:
 
     def _budget(self, entry: Entry) -> None:
         before = self.people[_text(entry.people)]
-        after = replace(before, epsilon=Fraction(entry.said["epsilon"]), budget_units=entry.units)
+        after = before._replace(epsilon=Fraction(entry.said["epsilon"]), budget_units=entry.units)
         if before.budget_units is None or entry.units is None or entry.units <= before.budget_units:
             raise self.wrong(entry, "does not raise a budget")
         self.people[before.name] = self._allowed(entry, after)
