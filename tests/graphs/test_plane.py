@@ -14,6 +14,7 @@ from graphs.test_graph_optimal import full_program
 from inbounds.errors import NotADistribution, PassportError, PrivacyViolation, TooLarge
 from inbounds.local.reconstruct.convolved import of_plane
 from inbounds.mechanism import Mechanism, Origin, limits
+from inbounds.mechanism.bayes import reading
 from inbounds.mechanism.plane import Plane, plane_noise, step_losses
 from inbounds.query.graphs import _joined, _seen, _straight
 from inbounds.query.moves import map_of
@@ -327,6 +328,27 @@ def test_a_channel_of_a_large_map_multiplies_as_the_matrix_does():
     assert channel.backward(x) == pytest.approx(x @ mechanism.matrix, abs=1e-12)
     with pytest.raises(TooLarge, match="remapped"):
         of_plane(noise(ib.grid(5, 6, metric="manhattan"), 1, np.arange(30)).law)
+
+
+def test_ratios_within_a_radius_are_those_of_the_matrix():
+    mechanism = noise(ib.grid(4, 5, metric="manhattan"), 1)
+    stated = ib.local.privacy(mechanism)
+    for radius in (1, 2, 3, 7):
+        assert mechanism.law.ratio_apart(mechanism.query, radius) == stated.ratio(radius)
+    weights = mechanism.weights
+    assert stated.worst_ratio() == pytest.approx((weights.max(axis=1) / weights.min(axis=1)).max())
+    assert mechanism.law.ratio_apart(mechanism.query, 7) == stated.worst_ratio()
+
+
+def test_one_report_is_read_as_all_of_them_are(monkeypatch):
+    mechanism = noise(ib.grid(4, 5, metric="manhattan"), 1)
+    among = {each.output: each for each in mechanism.readings(0.8, loss="distance")}
+    monkeypatch.setattr(limits, "MATRIX_LIMIT", 10)
+    alone = reading(mechanism, "1,2", 0.8, loss="distance")
+    assert (alone.answers, alone.best_guess) == (among["1,2"].answers, among["1,2"].best_guess)
+    assert (alone.probability, alone.at_least) == pytest.approx((among["1,2"].probability, among["1,2"].at_least))
+    with pytest.raises(TooLarge):
+        mechanism.readings(loss="distance")
 
 
 def test_losses_of_steps_need_an_even_map():

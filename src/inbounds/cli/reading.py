@@ -22,6 +22,8 @@ from inbounds.cli.records import (
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
 from inbounds.files import format_of, write_text
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.bayes import reading
+from inbounds.mechanism.limits import too_large
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.reading import load
 from inbounds.read.compare import usual
@@ -71,6 +73,11 @@ def read(
     mechanism = patiently("designing", lambda: mechanism_in(file, statistic, size, mechanisms))
     if isinstance(mechanism, QuantileMechanism):
         readings, unit = mechanism.expecting(weights_if(prior)).readings(level), "value of a record"
+    elif output is not None and too_large(mechanism.query):
+        readings, unit = (
+            (reading(mechanism, output, level, weights_if(prior), usual(mechanism.query)[0]),),
+            "true answer",
+        )
     else:
         readings, unit = mechanism.readings(level, weights_if(prior), usual(mechanism.query)[0]), "true answer"
     rows = [row for row in readings if row.chance > 0]
