@@ -22,7 +22,8 @@ from inbounds.cli.records import (
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
 from inbounds.files import RELEASE, format_of, write_text
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.quantiles import QuantileMechanism
+from inbounds.mechanism.bayes import reading
+from inbounds.mechanism.limits import too_large
 from inbounds.read.compare import usual
 from inbounds.report.layout import thinned
 
@@ -69,10 +70,15 @@ def read(
         return
     statistic = _statistic(file, statistic)
     mechanism = patiently("designing", lambda: mechanism_in(file, statistic, size, mechanisms))
-    if isinstance(mechanism, Mechanism):
-        readings, unit = mechanism.readings(level, weights_if(prior), usual(mechanism.query)[0]), "true answer"
-    else:
+    if not isinstance(mechanism, Mechanism):
         readings, unit = mechanism.expecting(weights_if(prior)).readings(level), "value of a record"
+    elif output is not None and too_large(mechanism.query):
+        readings, unit = (
+            (reading(mechanism, output, level, weights_if(prior), usual(mechanism.query)[0]),),
+            "true answer",
+        )
+    else:
+        readings, unit = mechanism.readings(level, weights_if(prior), usual(mechanism.query)[0]), "true answer"
     rows = [row for row in readings if row.chance > 0]
     if output is not None:
         published = _published(output, [row.output for row in rows], mechanism)
@@ -117,7 +123,7 @@ def report(
         from inbounds.report import html, quantile_page
 
         found = mechanism_in(file, None, None, None)
-        written = quantile_page if isinstance(found, QuantileMechanism) else html
+        written = html if isinstance(found, Mechanism) else quantile_page
         written.save(found, to, weights_if(prior), level)
     print_page(to, as_json)
 

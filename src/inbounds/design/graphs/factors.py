@@ -170,13 +170,13 @@ class BlockBand:
 
 
 @dataclass(frozen=True, eq=False)
-class Filled:
+class FilledFactor:
     """Most pairs of answers share an edge: one triangle for every output."""
 
     roots: list[Floats]
 
     @classmethod
-    def of(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "Filled":
+    def of(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "FilledFactor":
         n, roots = diagonal.shape[1], []
         for own, off in zip(diagonal, beside, strict=True):
             A = np.zeros((n, n), order="F")
