@@ -1,7 +1,7 @@
 """Many linear systems with the same graph, factored at once: one for every output of an interior point.
 
 Each matrix A_i has an entry for every answer and for every two answers that share an edge. `Branches` eliminates a
-tree from its leaves; `WholeMatrices` takes a graph of many edges as a full matrix; `BlockBand` anything else, as a band of
+tree from its leaves; `WholeMatrices` takes a graph of many edges as it is; `BlockBand` anything else, as a band of
 blocks in an order that keeps it narrow (Cuthill and McKee 1969). All solve A_i y = right for all i, and sum up all
 inverses.
 """
