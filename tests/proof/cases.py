@@ -25,6 +25,7 @@ from inbounds.numbers import Ints
 from inbounds.query import Query, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
 from inbounds.trusted.scores import ratio_bounds
+from inbounds.trusted.sides import sided_bounds
 
 EPSILONS = ("1/10", "1/3", "1/2", "1", "7/5", "3", "8", "64", "1/1000000000")
 
@@ -215,6 +216,25 @@ def quantile_passports(number: int, seed: int) -> Iterator[Json]:
         yield passports.QUANTILE_PASSPORT.sealed(
             {**_quantile(width, rng), "epsilon": str(epsilon), "law": law, **_ORIGIN}
         )
+
+
+def sided_passports(number: int, seed: int) -> Iterator[Json]:
+    """Sided score tables at their bound or a hair beside it, levels that are none, and quantiles they are not for."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        table, *_, width = score_table(rng)
+        below, above = ((rng.randint(1, 6), rng.randint(1, 5), rng.choice((0, 0, 1, 5))) for _ in range(2))
+        deeper = rng.randint(0, min(below[1], above[1]))
+        worst = Fraction(max(sided_bounds(table, below, above, deeper)), TOTAL * TOTAL)
+        epsilon = logarithm(worst * Fraction(TOTAL + width + 1, TOTAL - width - 1), rng)
+        deeper += rng.random() < 0.1
+        first = (rng.choice((0, 1)), *below[1:]) if rng.random() < 0.1 else below
+        sides = {"below": _line([*first]), "above": _line([*above]), "deeper": str(deeper)}
+        asked = _quantile(width, rng)
+        if rng.random() < 0.8:
+            asked["quantile"].update(public=True, records="1")
+        law = {"sides": {"table": _line(table), **sides}}
+        yield passports.QUANTILE_PASSPORT.sealed({**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 
 _ORIGIN = {"origin": {"name": "by hand", "parameters": {}, "reference": ""}}

@@ -20,7 +20,7 @@ from inbounds.errors import InboundsError, PassportError
 from inbounds.files import content_of
 from inbounds.mechanism import reading
 from inbounds.mechanism.quantiles.reading import load_quantile
-from inbounds.trusted import bounds, certify, scores
+from inbounds.trusted import bounds, certify, scores, sides
 from proof import cases
 from proof.checker import PROGRAM, answers, verdicts
 
@@ -184,8 +184,9 @@ def test_score_tables_have_equal_verdicts():
 
 
 @pytest.mark.parametrize("number", [200, pytest.param(3000, marks=pytest.mark.slow)])
-def test_verdicts_on_passports_of_quantiles_are_equal(number, tmp_path):
-    files = cases.written(tmp_path, cases.quantile_passports(number, number))
+@pytest.mark.parametrize("make", [cases.quantile_passports, cases.sided_passports])
+def test_verdicts_on_passports_of_quantiles_are_equal(make, number, tmp_path):
+    files = cases.written(tmp_path, make(number, number))
 
     def private(file: Path) -> bool:
         try:
@@ -209,6 +210,19 @@ def test_a_fault_in_the_checker_of_score_tables_is_noticed(fault, monkeypatch):
     }
     monkeypatch.setattr(scores, fault, wrong[fault])
     assert said != [passes(scores.check_scores, *numbers) for _, numbers in made]
+
+
+@pytest.mark.parametrize("fault", ["step", "sided_bounds"])
+def test_a_fault_in_the_checker_of_sided_tables_is_noticed(fault, monkeypatch, tmp_path):
+    files = cases.written(tmp_path, cases.sided_passports(300, 5))
+    said = [line.startswith("private") for line in verdicts(files)]
+    right = getattr(sides, fault)
+    wrong = {
+        "step": lambda table, by: right(table, by) - (right(table, by) >> 60),
+        "sided_bounds": lambda *numbers: islice(right(*numbers), 2),
+    }
+    monkeypatch.setattr(sides, fault, wrong[fault])
+    assert said != [passes(load_quantile, file) == "private" for file in files]
 
 
 # --- faults in Python that the comparison must notice ------------------------------------------------------

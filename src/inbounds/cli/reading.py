@@ -4,7 +4,7 @@ import json
 import math
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,16 +20,15 @@ from inbounds.cli.records import (
     print_page,
 )
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
-from inbounds.files import format_of, write_text
+from inbounds.files import RELEASE, format_of, write_text
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.bayes import reading
+from inbounds.mechanism.bayes import Reading, reading
 from inbounds.mechanism.limits import too_large
-from inbounds.mechanism.quantiles import QuantileMechanism
-from inbounds.mechanism.reading import load
 from inbounds.read.compare import usual
-from inbounds.report import html
 from inbounds.report.layout import thinned
-from inbounds.verdicts import RELEASE
+
+if TYPE_CHECKING:
+    from inbounds.mechanism.quantiles import QuantileMechanism
 
 LEVEL = 0.9
 FEW = 15
@@ -71,15 +70,10 @@ def read(
         return
     statistic = _statistic(file, statistic)
     mechanism = patiently("designing", lambda: mechanism_in(file, statistic, size, mechanisms))
-    if isinstance(mechanism, QuantileMechanism):
+    if not isinstance(mechanism, Mechanism):
         readings, unit = mechanism.expecting(weights_if(prior)).readings(level), "value of a record"
-    elif output is not None and too_large(mechanism.query):
-        readings, unit = (
-            (reading(mechanism, output, level, weights_if(prior), usual(mechanism.query)[0]),),
-            "true answer",
-        )
     else:
-        readings, unit = mechanism.readings(level, weights_if(prior), usual(mechanism.query)[0]), "true answer"
+        readings, unit = _of_mechanism(mechanism, output, level, weights_if(prior)), "true answer"
     rows = [row for row in readings if row.chance > 0]
     if output is not None:
         published = _published(output, [row.output for row in rows], mechanism)
@@ -121,8 +115,20 @@ def report(
             raise ValueError("--prior and --level are for mechanisms; a release has the intervals of its plan")
         write_text(to, page_of(file))
     else:
-        html.save(load(file), to, weights_if(prior), level)
+        from inbounds.report import html, quantile_page
+
+        found = mechanism_in(file, None, None, None)
+        written = quantile_page if isinstance(found, QuantileMechanism) else html
+        written.save(found, to, weights_if(prior), level)
     print_page(to, as_json)
+
+
+def _of_mechanism(mechanism: Mechanism, output: str | None, level: float, prior: Any) -> tuple[Reading, ...]:
+    """Of all published values, or on a map too large for a matrix of the one that was asked for."""
+    query, loss = mechanism.query, usual(mechanism.query)[0]
+    if output is not None and query.places is not None and too_large(query):
+        return (reading(mechanism, output, level, prior, loss),)
+    return mechanism.readings(level, prior, loss)
 
 
 def _statistic(file: Path, given: str | None) -> str | None:
@@ -135,7 +141,7 @@ def _statistic(file: Path, given: str | None) -> str | None:
     return statistic_of(read_record(file), given)
 
 
-def _published(given: str, values: list[Any], mechanism: Mechanism | QuantileMechanism) -> Any:
+def _published(given: str, values: list[Any], mechanism: "Mechanism | QuantileMechanism") -> Any:
     """The reported value that was typed, perhaps with fewer decimals, as tables show it."""
     if isinstance(mechanism, Mechanism) and mechanism.query.labels is not None:
         if given not in values:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from inbounds.extras import library
 from inbounds.numbers import Ints
 from inbounds.tables.condition import translated, with_texts
 from inbounds.tables.errors import AggregationFailed
@@ -78,6 +79,7 @@ def open_source(plan: Plan, kept: Any = None) -> Opened:
 
     kept: the table of an `Opened` of the same source, which then is not opened again, nor closed.
     """
+    library("pyarrow.dataset", "tables")  # the engine loads it when it reads, which is after the charge
     with plan.located():
         table = opened(plan.source, read_columns(plan)) if kept is None else kept
         with quiet():

@@ -225,8 +225,8 @@ def report(sampler: Sampler, answers: Ints, draws: Draws) -> Ints:
 
     Positions that the law has no column for are refused: what would be read instead is another answer's, or the truth.
     """
-    flat = np.ascontiguousarray(answers).ravel()
-    if flat.size and not (flat.min() >= 0 and flat.max() < sampler.answers):
+    flat = np.ascontiguousarray(answers, dtype=np.int64).ravel()
+    if flat.size and not flat.view(np.uint64).max() < sampler.answers:  # a negative one is huge there
         raise IndexError(f"positions must be those of the {sampler.answers} answers of the law; at least one is not")
     reported = np.empty(flat.shape, dtype=np.int64)
     for start in range(0, len(flat), BLOCK):
