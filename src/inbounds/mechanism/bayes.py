@@ -309,9 +309,10 @@ def shortest_run(p: Floats, level: float) -> tuple[int, int]:
     """(first, stop) of the shortest run that holds `level` of the probability p; of several, the most probable."""
     enough = level * (1 - LEVEL_SLACK)
     below = np.concatenate([[0.0], np.cumsum(p)])
-    stops = np.searchsorted(below, below[:-1] + enough)
-    starts = np.flatnonzero(stops <= len(p))
-    length = stops[starts] - starts
+    needed = below[:-1] + enough
+    starts = np.arange(np.searchsorted(needed, below[-1], side="right"))  # further on, too little is left
+    stops = np.searchsorted(below, needed[: len(starts)])
+    length = stops - starts
     shortest = starts[length == length.min()]
     held = below[stops[shortest]] - below[shortest]
     best = shortest[np.argmax(held >= held.max() - LEVEL_SLACK)]  # the first, where they differ by rounding alone
