@@ -118,7 +118,7 @@ def report(
         from inbounds.report import html, quantile_page
 
         found = mechanism_in(file, None, None, None)
-        written = quantile_page if isinstance(found, QuantileMechanism) else html
+        written = html if isinstance(found, Mechanism) else quantile_page
         written.save(found, to, weights_if(prior), level)
     print_page(to, as_json)
 
