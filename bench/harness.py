@@ -30,7 +30,17 @@ SHORT, LONG = 3.0, 10.0
 
 LIBRARIES = (
     *("inbounds", "numpy", "scipy", "highspy", "opendp", "diffprivlib", "cvxpy", "clarabel", "qif", "dp-accounting"),
-    *("duckdb", "ibis-framework", "pyarrow", "matplotlib"),
+    *(
+        "duckdb",
+        "ibis-framework",
+        "pyarrow",
+        "matplotlib",
+        "pandas",
+        "polars",
+        "pyspark",
+        "pure-ldp",
+        "multi-freq-ldpy",
+    ),
 )
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 

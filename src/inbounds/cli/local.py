@@ -151,7 +151,8 @@ def reconstruct_(
     method: Annotated[
         str | None,
         typer.Option(
-            help="ibu (maximum likelihood), held-out, shrunk, inverse or least-squares; what suits by default.",
+            help="ibu (maximum likelihood), held-out, multiscale, shrunk, inverse or least-squares; "
+            "what suits by default.",
             autocompletion=completing.methods,
         ),
     ] = None,

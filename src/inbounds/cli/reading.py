@@ -22,7 +22,7 @@ from inbounds.cli.records import (
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
 from inbounds.files import RELEASE, format_of, write_text
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.reading import load
+from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.read.compare import usual
 from inbounds.report.layout import thinned
 
@@ -114,9 +114,11 @@ def report(
             raise ValueError("--prior and --level are for mechanisms; a release has the intervals of its plan")
         write_text(to, page_of(file))
     else:
-        from inbounds.report import html
+        from inbounds.report import html, quantile_page
 
-        html.save(load(file), to, weights_if(prior), level)
+        found = mechanism_in(file, None, None, None)
+        written = quantile_page if isinstance(found, QuantileMechanism) else html
+        written.save(found, to, weights_if(prior), level)
     print_page(to, as_json)
 
 

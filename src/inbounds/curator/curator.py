@@ -34,8 +34,10 @@ from inbounds.ledger.amounts import amount, cost
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number, decimal
 from inbounds.tables import Settled, drawn
+from inbounds.tables.answer import Designed
 from inbounds.tables.booking import Booking, KeptTable, read
 from inbounds.tables.designs import Wishes
+from inbounds.tables.drawing import Drawing, NumberByNumber
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import PlanError, SourceError, at
 from inbounds.tables.levels import GEOMETRIC
@@ -324,7 +326,10 @@ class Curator:
         ready = self._ready(stored, anyway=True)
         leveled = self.designer.leveled(stored.dataset, ready)
         self.designer.publish(ready, leveled)
-        drawing = None if leveled is None else leveled.drawn
+
+        def drawing(designed: Designed) -> Drawing:
+            return NumberByNumber(designed) if leveled is None else leveled
+
         with self._sources:
             return drawn(booking, lambda: ready, drawing=drawing, opening=self._sources.open).kept
 

@@ -12,14 +12,13 @@ from typing import Any
 
 from inbounds.files import canonical, sha256
 from inbounds.numbers import as_epsilon
-from inbounds.tables.columns import Declared, exact_at, positive_at
+from inbounds.tables.columns import Contribution, Declared, Protected, exact_at, positive_at
 from inbounds.tables.condition import Condition
 from inbounds.tables.designs import ADDING, Wishes
 from inbounds.tables.errors import Lines, PlanError, at
 from inbounds.tables.forms import PlanForm
 from inbounds.tables.keys import Groups, check_apart
 from inbounds.tables.plan.hierarchy import Hierarchy, Nested, nested
-from inbounds.tables.plan.persons import Contribution, Protected
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import CONDITIONS, KINDS, StatisticKind, Subject
 from inbounds.tables.statistics.quantile import QUANTILE, percent_name
