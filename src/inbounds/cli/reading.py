@@ -22,7 +22,6 @@ from inbounds.cli.records import (
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
 from inbounds.files import RELEASE, format_of, write_text
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.read.compare import usual
 from inbounds.report.layout import thinned
 
@@ -117,7 +116,7 @@ def report(
         from inbounds.report import html, quantile_page
 
         found = mechanism_in(file, None, None, None)
-        written = quantile_page if isinstance(found, QuantileMechanism) else html
+        written = html if isinstance(found, Mechanism) else quantile_page
         written.save(found, to, weights_if(prior), level)
     print_page(to, as_json)
 
