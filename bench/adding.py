@@ -35,6 +35,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "adding.md"
 EPSILONS, LEVEL = (0.5, 1.0, 2.0, 4.0), 0.9
 OTHER_DRAWS, HELD_DRAWS, BESIDE_DRAWS = 16, 10, 12
 OURS, SQUARES = "inbounds", "least squares, non-negative, rounded"
+FEWEST = 8
+"""Tables from which on paired differences are read: errors of totals are whole, and a few are often equal."""
+
 Levels = list[np.ndarray]
 
 
@@ -116,7 +119,8 @@ def summed_up(tables: list[dict[str, Any]]) -> dict[str, dict[str, list[float]]]
         found[who] = {"errors": np.mean(errors, axis=0).tolist(), "bias": [float(np.mean(total))]}
     own, squares = (np.array([table["errors"][who] for table in tables]) for who in (OURS, SQUARES))
     cover = np.array([table["cover"] for table in tables])
-    relative = ((own - squares)[:, 1:] / squares[:, 1:].mean(axis=0)).mean(axis=1)
+    scale = squares[:, 1:].mean(axis=0)
+    relative = ((own - squares)[:, 1:] / np.where(scale > 0, scale, 1.0)).mean(axis=1)
     found[OURS] |= {
         "t": (np.mean(own - squares, axis=0) / (standard_errors(own - squares) + 1e-12)).tolist(),
         "coverage": cover[:, 0].mean(axis=0).tolist(),
@@ -172,12 +176,16 @@ def table(name: str, results: dict[float, dict[str, dict[str, list[float]]]]) ->
     for epsilon, found in results.items():
         own = found[OURS]
         pairs = [covered(own, level) for level in range(depth)]
-        cover.append([f"{epsilon:g}", *pairs, *(f"{t:+.1f}" for t in own["t"])])
+        cover.append([f"{epsilon:g}", *pairs, *(compared(own, t) for t in own["t"])])
     written = ["\n".join(f"| {' | '.join(line)} |" for line in each) for each in (lines, cover)]
     draws = int(next(iter(results.values()))[OURS]["draws"][0])
     all_methods = min(draws, BESIDE_DRAWS)
     what = f"Mean absolute error by level, groups first; {draws} tables, of which {all_methods} by all methods."
     return f"## {name}\n\n{what}\n\n{written[0]}\n\n{SAID}\n\n{written[1]}"
+
+
+def compared(own: dict[str, list[float]], t: float) -> str:
+    return f"{t:+.1f}" if own["draws"][0] >= FEWEST else "–"
 
 
 def covered(own: dict[str, list[float]], level: int) -> str:
@@ -186,6 +194,7 @@ def covered(own: dict[str, list[float]], level: int) -> str:
 
 def margins_together(all_found: list[tuple[str, float, dict[str, list[float]]]]) -> str:
     """What the comparisons of all levels above the groups say as a whole. Of each: source, epsilon, our results."""
+    all_found = [each for each in all_found if each[2]["draws"][0] >= FEWEST]
     t = np.array([t for *_, own in all_found for t in own["t"][1:]])
     freedom = np.array([own["draws"][0] - 1 for *_, own in all_found for _ in own["t"][1:]])
     chance = student.sf(t, freedom)
@@ -195,7 +204,8 @@ def margins_together(all_found: list[tuple[str, float, dict[str, list[float]]]])
     by_chance = float(student.sf(2, freedom).sum())
     above, below, any_of_them = int((t > 2).sum()), int((t < -2).sum()), min(1.0, len(t) * float(chance[worst]))
     return (
-        f"{len(t)} margins were compared on this page. If none differed, about {by_chance:.0f} would be above 2 and as "
+        f"{len(t)} margins were compared on this page, those of at least {FEWEST} tables. "
+        f"If none differed, about {by_chance:.1f} would be above 2 and as "
         f"many below -2 by chance; {above} are above, {below} below. The one where we do worst ({where[worst]}) has "
         f"t = {t[worst]:+.1f}. The chance of that or more is {chance[worst]:.2g} for a margin by itself, and at most "
         f"{any_of_them:.2g} for any of {len(t)} (Bonferroni); a margin counts as worse where that is below 0.05. Over "
@@ -210,11 +220,14 @@ def where_it_holds(parts: dict[str, dict[float, Any]]) -> str:
     for source in (source for source in SOURCES if source.holds):
         for epsilon, found in parts[source.name].items():
             own = found[OURS]
+            if own["draws"][0] < FEWEST:
+                continue
             rows.append((own["coverage"][0] - own["mass"][0], own["deviation"][0], source, epsilon))
     furthest = max(rows, key=lambda row: abs(row[0]))
     return (
         f"Where tables are drawn as the prior has them, coverage of groups is furthest from the mass by "
-        f"{furthest[0]:+.3f} ± {furthest[1]:.3f} ({furthest[2].name}, ε {furthest[3]:g}, {furthest[2].draws} tables)."
+        f"{furthest[0]:+.3f} ± {furthest[1]:.3f} ({furthest[2].name}, ε {furthest[3]:g}; "
+        f"of sources of at least {FEWEST} tables)."
     )
 
 
@@ -268,14 +281,14 @@ below zero, and one branching factor for all nodes."""
 
 OTHER = """## Tables of other shapes
 
-Groups in the same tree, {draws} draws each, {sums} of sums. Most of these shapes were looked at while the prior was
-built, with other draws: they tell how far it reaches, and are no test on tables never seen. *t* is about the groups, as
-above; *largest t above* is that of the level above the groups, or of one higher up, where we do worst."""
+Groups in the same tree; the second column says how many tables. Most of these shapes were looked at while the prior
+was built, with other draws: they tell how far it reaches, and are no test on tables never seen. *t* is about the
+groups, as above; *largest t above* is that of the level above the groups, or of one higher up, where we do worst."""
 
 HELD = """## Held-out tables
 
 Data, shapes, depths and sizes that nothing was chosen on: they were measured when everything else was settled, and
-nothing was changed afterwards. {draws} draws each, columns as above."""
+nothing was changed afterwards. Columns as above."""
 
 TOGETHER = "## All margins together"
 
@@ -287,7 +300,8 @@ reports. Other shares would move errors between levels for every method."""
 SAID = (
     "How often 90 % intervals hold the truth (and the posterior mass that they contain ± the standard error of the "
     "difference, over tables), and *t*: the paired difference of our error to that of least squares in standard "
-    "errors, negative where we are better. How so many are read: [all margins together](#all-margins-together)."
+    "errors, negative where we are better (–: too few tables). "
+    "How so many are read: [all margins together](#all-margins-together)."
 )
 
 
@@ -309,12 +323,13 @@ def without_others(sources: list[Source], draws: int) -> Found:
 
 def rows_of(found: Found) -> str:
     """A table of errors of groups, the worst margin, and coverage."""
-    heads = ["groups", "ε", "our error", "least squares'", "t", "largest t above", "coverage (mass)"]
+    heads = ["groups", "tables", "ε", "our error", "least squares'", "t", "largest t above", "coverage (mass)"]
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
     for name, epsilon, each in found:
         own, t = each[OURS], each[OURS]["t"]
-        shown = [f"{own['errors'][0]:.3g}", f"{each[SQUARES]['errors'][0]:.3g}", f"{t[0]:+.1f}", f"{max(t[1:]):+.1f}"]
-        lines.append([name, f"{epsilon:g}", *shown, covered(own, 0)])
+        shown = [f"{own['errors'][0]:.3g}", f"{each[SQUARES]['errors'][0]:.3g}"]
+        shown += [compared(own, worst) for worst in (t[0], max(t[1:]))]
+        lines.append([name, f"{own['draws'][0]:g}", f"{epsilon:g}", *shown, covered(own, 0)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -331,9 +346,9 @@ def page(parts: dict[str, dict[float, Any]], other: Found, held: Found, big: dic
         ABOUT,
         *(table(name, found) for name, found in parts.items()),
         where_it_holds(parts),
-        OTHER.format(draws=OTHER_DRAWS, sums=min(source.draws for source in OTHER_SHAPES)),
+        OTHER,
         rows_of(other),
-        HELD.format(draws=HELD_DRAWS),
+        HELD,
         rows_of(held),
         TOGETHER,
         margins_together(every),

@@ -113,7 +113,6 @@ def large() -> list[str]:
         ("20 × 20, epsilon 0.3, all cells alike", side, 0.3, "euclidean", None, 60),
         ("20 × 20, straight-line privacy, epsilon 1, all cells alike", straight, 1.0, "distance", None, 60),
         ("20 × 20, straight-line privacy, epsilon 0.3, all cells alike", straight, 0.3, "distance", None, 150),
-        ("20 × 20, straight-line privacy, epsilon 1", straight, 1.0, "distance", "skewed", 150),
         ("a tree of 400 nodes, epsilon 1", tree, 1.0, "distance", weights, 60),
         ("50 × 50, epsilon 1", ib.grid(50, 50, metric="manhattan"), 1.0, "euclidean", "skewed", 60),
         ("100 × 100, epsilon 1", ib.grid(100, 100, metric="manhattan"), 1.0, "euclidean", "skewed", 100),
@@ -174,8 +173,13 @@ def reconstructed(size: int = 60, reports: int = 10**6) -> list[str]:
     truth, rng = skewed(town), np.random.default_rng(0)
     counts = rng.multinomial(reports, mechanism.matrix @ truth)
     rows = []
-    for name, method in (("stopped by held-out reports (default)", None), ("maximum of the likelihood", "ibu")):
-        found, seconds = timed(lambda method=method: ib.reconstruct(counts, mechanism, given="counts", method=method))
+    ways: list[tuple[str, dict[str, Any]]] = [
+        ("stopped by held-out reports (default)", {}),
+        ("maximum of the likelihood, to 10^-4", {"method": "ibu", "tolerance": 1e-4}),
+        ("maximum of the likelihood, to 10^-6", {"method": "ibu", "tolerance": 1e-6}),
+    ]
+    for name, asked in ways:
+        found, seconds = timed(lambda asked=asked: ib.reconstruct(counts, mechanism, given="counts", **asked))
         off = ib.distance.kantorovich(found.distribution, truth, town)
         rows.append(f"| {name} | {seconds:.1f} | {off:.3f} | {found.residual:.1e} |")
         print(rows[-1], flush=True)

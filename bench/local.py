@@ -120,7 +120,7 @@ def above(cells: dict[str, Any]) -> list[str]:
     """Every cell above the limit, with what the same peer has in the other measure."""
     lines = ["## Where a peer is ahead", "", AHEAD, ""]
     lines += [
-        "| labels | epsilon | reports | data | measure | ours / best | the same peer's, ours / its other measure |"
+        "| labels | epsilon | reports | data | measure | ours / best | ours / the same peer's in the other measure |"
     ]
     lines += ["|---|---|---|---|---|---|---|"]
     for name, found in cells.items():

@@ -22,7 +22,7 @@ TARGET = Path(__file__).parents[1] / "docs" / "benchmarks"
 RESULTS = TARGET / "results.json"
 OWN_PAGES = {
     "sweep": ("ours", "peers", "page"),
-    **dict.fromkeys(("local", "coverage", "adding", "quantiles", "graphs"), ("",)),
+    **dict.fromkeys(("local", "covering", "adding", "quantiles", "graphs"), ("",)),
 }
 """Scripts that write their pages themselves, and the words that each is run with, one run after the other.
 

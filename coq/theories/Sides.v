@@ -3,35 +3,12 @@
     Each side of the answer has a first level, a stride and a spread. When a record moves up, what is below the answer gets
     no nearer and what is above gets no farther: weights fall by at most one factor and rise by at most another.
 
-    flip_product      any weights: at most the product of the two factors
     moved_pairs       the factors of a record moved up, by the depth
     sides_promise     for every accepted table, neighbouring groups and every set of reports, as the sampler draws them *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Psatz Arith.
 From Inbounds Require Import Exp Privacy Matrix Kinds Integral Scores Tight Depth ScoreCheck Lengths.
 Import ListNotations.
 Open Scope R_scope.
-
-(** * Weights that fall by at most B and rise by at most A *)
-Definition moves_within (B A : R) (a b : R) : Prop := in_unit a /\ in_unit b /\ a <= B * b /\ b <= A * a.
-
-Theorem flip_product B A ps ps' i : 1 <= B -> 1 <= A -> Forall2 (moves_within B A) ps ps' -> flip ps i <= B * A * flip ps' i.
-Proof.
-  intros HB HA H. rewrite !flip_formula.
-  assert (S1 : J 1 0 (others i ps) <= A * J 1 0 (others i ps')).
-  { apply shrink; [assumption|]. apply others_Forall2. clear - H.
-    induction H as [|a b l l' (Ha & Hb & Hab & Hba) H IH]; constructor; [|exact IH].
-    exact (conj Ha (conj Hb Hba)). }
-  assert (P0 : forall qs, Forall in_unit qs -> 0 <= J 1 0 (others i qs)).
-  { intros qs Hq. left. apply J_pos. intros z Hz. rewrite Forall_forall in Hq. apply Hq.
-    clear - Hz. revert qs Hz. induction i as [|i IH]; intros [|q qs] Hz; cbn in *; auto. destruct Hz; auto. }
-  assert (U : Forall in_unit ps /\ Forall in_unit ps').
-  { clear - H. induction H as [|a b l l' Hab H [A' B']]; split; constructor; auto; apply Hab. }
-  assert (N : 0 <= nth i ps 0 /\ nth i ps 0 <= B * nth i ps' 0).
-  { clear - H HB. revert i. induction H as [|a b l l' Hab H IH]; intros [|i]; cbn; try lra; [|apply IH].
-    destruct Hab as ([? ?] & _ & ? & _). lra. }
-  replace (B * A * (nth i ps' 0 * J 1 0 (others i ps'))) with ((B * nth i ps' 0) * (A * J 1 0 (others i ps'))) by ring.
-  apply Rmult_le_compat; try tauto. now apply P0.
-Qed.
 
 Lemma moves_back B A a b : moves_within B A a b -> moves_within A B b a.
 Proof. unfold moves_within. tauto. Qed.

@@ -14,6 +14,7 @@ from graphs.test_graph_optimal import full_program
 from inbounds.errors import NotADistribution, PassportError, PrivacyViolation, TooLarge
 from inbounds.local.reconstruct.convolved import of_plane
 from inbounds.mechanism import Mechanism, Origin, limits
+from inbounds.mechanism.bayes import reading
 from inbounds.mechanism.plane import Plane, plane_noise, step_losses
 from inbounds.query.graphs import _joined, _seen, _straight
 from inbounds.query.moves import map_of
@@ -114,13 +115,13 @@ def test_the_checker_never_accepts_what_the_checker_of_matrices_refuses():
     assert 20 < accepted < 130
 
 
-def test_the_checker_sees_the_sums_at_the_sides():
+@pytest.mark.parametrize("moves", [((0, 1), (0, -1)), ((1, 0), (-1, 0))])
+def test_the_checker_sees_the_sums_at_the_sides(moves):
     """Constant noise inside, and nothing heavier at the ends: the sums beyond a side halve at the last step."""
     table = np.full((5, 5), TOTAL // 25)
-    moves = {(0, 1): Fraction(1), (0, -1): Fraction(1), (1, 0): Fraction(1), (-1, 0): Fraction(1)}
     with pytest.raises(PrivacyViolation):
-        check_plane(table, 0, moves, Fraction(1, 2))
-    check_plane(table, 0, moves, Fraction(2))
+        check_plane(table, 0, dict.fromkeys(moves, Fraction(1)), Fraction(1, 2))
+    check_plane(table, 0, dict.fromkeys(moves, Fraction(1)), Fraction(2))
 
 
 @pytest.mark.parametrize(
@@ -154,6 +155,12 @@ def test_noise_for_a_longer_edge_is_refused_for_a_shorter_one():
     law = noise(ib.grid(4, 5, metric="manhattan"), 1).law
     with pytest.raises(PrivacyViolation):
         Mechanism(ib.grid(4, 5, metric="manhattan", step="0.999"), 1, law, Origin("shorter"))
+
+
+def test_edges_of_one_move_are_held_to_the_shortest():
+    edges = [Edge(0, 1, Fraction(2)), Edge(1, 2, Fraction(1)), Edge(2, 3, Fraction(3))]
+    assert map_moves(edges, 4) == {(0, 1): Fraction(1)}
+    assert map_moves(edges[::-1], 4) == {(0, 1): Fraction(1)}
 
 
 def test_a_map_with_too_many_kinds_of_edges_is_refused():
@@ -321,6 +328,27 @@ def test_a_channel_of_a_large_map_multiplies_as_the_matrix_does():
     assert channel.backward(x) == pytest.approx(x @ mechanism.matrix, abs=1e-12)
     with pytest.raises(TooLarge, match="remapped"):
         of_plane(noise(ib.grid(5, 6, metric="manhattan"), 1, np.arange(30)).law)
+
+
+def test_ratios_within_a_radius_are_those_of_the_matrix():
+    mechanism = noise(ib.grid(4, 5, metric="manhattan"), 1)
+    stated = ib.local.privacy(mechanism)
+    for radius in (1, 2, 3, 7):
+        assert mechanism.law.ratio_apart(mechanism.query, radius) == stated.ratio(radius)
+    weights = mechanism.weights
+    assert stated.worst_ratio() == pytest.approx((weights.max(axis=1) / weights.min(axis=1)).max())
+    assert mechanism.law.ratio_apart(mechanism.query, 7) == stated.worst_ratio()
+
+
+def test_one_report_is_read_as_all_of_them_are(monkeypatch):
+    mechanism = noise(ib.grid(4, 5, metric="manhattan"), 1)
+    among = {each.output: each for each in mechanism.readings(0.8, loss="distance")}
+    monkeypatch.setattr(limits, "MATRIX_LIMIT", 10)
+    alone = reading(mechanism, "1,2", 0.8, loss="distance")
+    assert (alone.answers, alone.best_guess) == (among["1,2"].answers, among["1,2"].best_guess)
+    assert (alone.probability, alone.at_least) == pytest.approx((among["1,2"].probability, among["1,2"].at_least))
+    with pytest.raises(TooLarge):
+        mechanism.readings(loss="distance")
 
 
 def test_losses_of_steps_need_an_even_map():

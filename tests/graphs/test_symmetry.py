@@ -101,7 +101,7 @@ def test_closing_leaves_a_private_matrix_as_it_is():
         (random_tree(np.random.default_rng(2), 17), factors.Branches),
         (ib.tree({f"n{j}": f"n{j - 1}" for j in range(1, 12)}), factors.Branches),
         (ib.grid(4, 5, metric="manhattan"), factors.BlockBand),
-        (ib.grid(8, 8), factors.Filled),
+        (ib.grid(8, 8), factors.FilledFactor),
     ],
 )
 def test_factors_solve_and_sum_up_inverses_as_full_matrices_do(query, kind):

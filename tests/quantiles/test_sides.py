@@ -95,6 +95,19 @@ def test_the_bound_holds_for_any_table(falls, below, above, deeper, rank):
     assert largest_ratio(of_rank(2, rank, 3), law, histograms(3, 2)) <= bound
 
 
+def test_the_whole_number_bounds_are_the_theorems():
+    table, below, above, d = (TOTAL, *(TOTAL // k for k in (3, 4, 9, 10, 31, 90, 400))), (1, 2, 0), (3, 4, 1), 1
+
+    def step(by):
+        return max(Fraction(table[i], table[min(i + by, 7)]) for i in range(1, 8))
+
+    paces = [max(step(stride), Fraction(TOTAL, table[first])) for first, stride, _ in (below, above)]
+    expected = [paces[0] * paces[1], step(2 + d) * step(4 - d), step(2 - d) * step(4 + d)]
+    found = [Fraction(bound, TOTAL * TOTAL) for bound in sided_bounds(table, below, above, d)]
+    # steps are rounded up to multiples of 2**-62
+    assert all(0 <= own / exact - 1 < Fraction(1, 10**15) for own, exact in zip(found, expected, strict=True))
+
+
 def test_levels_are_the_definition():
     below, above, deeper = (2, 5, 1), (3, 4, 2), 1
     lengths = np.array([[6, 5, 3, 2, 0, 4, 4, 7, 9]])
@@ -111,6 +124,13 @@ def test_levels_are_the_definition():
         3 + 4 * 3 + depth,
     ]
     assert sided_levels(lengths, below, above, deeper, 100).tolist() == [expected]
+
+
+def test_no_product_overflows_however_many_records_there_are():
+    mechanism = ib.sided_scores(ib.quantile(1, 0, 3, size=1 << 40), 1)
+    many = mechanism.probabilities(np.array([[1 << 61, 0, 0, 0]]))[0]
+    assert many.argmax() == 0
+    assert many[1:].max() < 1e-17
 
 
 @pytest.mark.parametrize("width", [3, 5000])

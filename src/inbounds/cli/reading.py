@@ -22,6 +22,8 @@ from inbounds.cli.records import (
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
 from inbounds.files import RELEASE, format_of, write_text
 from inbounds.mechanism import Mechanism
+from inbounds.mechanism.bayes import reading
+from inbounds.mechanism.limits import too_large
 from inbounds.read.compare import usual
 from inbounds.report.layout import thinned
 
@@ -68,10 +70,15 @@ def read(
         return
     statistic = _statistic(file, statistic)
     mechanism = patiently("designing", lambda: mechanism_in(file, statistic, size, mechanisms))
-    if isinstance(mechanism, Mechanism):
-        readings, unit = mechanism.readings(level, weights_if(prior), usual(mechanism.query)[0]), "true answer"
-    else:
+    if not isinstance(mechanism, Mechanism):
         readings, unit = mechanism.expecting(weights_if(prior)).readings(level), "value of a record"
+    elif output is not None and too_large(mechanism.query):
+        readings, unit = (
+            (reading(mechanism, output, level, weights_if(prior), usual(mechanism.query)[0]),),
+            "true answer",
+        )
+    else:
+        readings, unit = mechanism.readings(level, weights_if(prior), usual(mechanism.query)[0]), "true answer"
     rows = [row for row in readings if row.chance > 0]
     if output is not None:
         published = _published(output, [row.output for row in rows], mechanism)

@@ -205,6 +205,11 @@ class Ledger:
         with self._store.reading() as run:
             return self._found(run, key)
 
+    def has(self, key: str) -> bool:
+        """Whether something was charged under a key."""
+        with self._store.reading() as run:
+            return bool(run("SELECT 1 FROM entries WHERE kind = 'charge' AND key = ?", key))
+
     def store(self, charge: Charge, content: bytes) -> bytes:
         """Keep the answer of a charge; durable when this returns. What is returned, and nothing else, may be given out.
 

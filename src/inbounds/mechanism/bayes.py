@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism.cells import best_cells, step_losses
-from inbounds.mechanism.limits import too_large
+from inbounds.mechanism.limits import refuse_beyond_limit, too_large
 from inbounds.mechanism.measures import output_index
 from inbounds.mechanism.plane import Plane
 from inbounds.mechanism.remap import fairest
@@ -151,25 +151,45 @@ def readings(
     >>> print(catalog.truncated_geometric(count(5), 2).readings()[3])
     published 3 → true answer 2–4 with 97 %
     """
+    query = mechanism.query
+    refuse_beyond_limit(query)
+    guesses = answer_values(query)[_guesses(mechanism, loss, prior)].tolist()
+    values = query.reported.tolist()
+    return tuple(
+        _reading(query, row, value, guess, level, prior, doubt)
+        for row, value, guess in zip(mechanism.matrix, values, guesses, strict=True)
+    )
+
+
+def reading(
+    mechanism: Readable,
+    output: Any,
+    level: float = 0.9,
+    prior: Prior = None,
+    loss: LossLike = "absolute",
+    doubt: float = 0.1,
+) -> Reading:
+    """As `readings`, for one output: of laws too large for a matrix too."""
+    seen = output_index(mechanism.query, output)
+    guess = best_guess(mechanism, output, loss, prior)
+    return _reading(mechanism.query, _likelihood(mechanism, seen), output, guess, level, prior, doubt)
+
+
+def _reading(
+    query: Query, likelihood: Floats, output: Any, guess: Any, level: float, prior: Prior, doubt: float
+) -> Reading:
     if not 0 <= doubt < 1:
         raise ValueError(f"doubt must be at least 0 and below 1, got {doubt}")
-    query, weights = mechanism.query, as_prior(prior, mechanism.query)
-    names = answer_values(query)
-    guesses = names[_guesses(mechanism, loss, prior)].tolist()
-    rows = []
-    for i, (likelihood, value) in enumerate(zip(mechanism.matrix, query.reported.tolist(), strict=True)):
-        joint = likelihood * weights
-        chance = float(joint.sum())
-        if not chance > 0:
-            rows.append(Reading(value, 0.0, guesses[i], (), 0.0, 0.0))
-            continue
-        inside = _members(query, joint / chance, _proper(level))
-        outside = np.delete(likelihood, inside)
-        held = (1 - doubt) * float(joint[inside].sum())
-        at_least = held / ((1 - doubt) * chance + doubt * float(outside.max(initial=0.0)))
-        probability = float(joint[inside].sum()) / chance
-        rows.append(Reading(value, chance, guesses[i], tuple(names[inside].tolist()), probability, at_least))
-    return tuple(rows)
+    joint = likelihood * as_prior(prior, query)
+    chance = float(joint.sum())
+    if not chance > 0:
+        return Reading(output, 0.0, guess, (), 0.0, 0.0)
+    inside = _members(query, joint / chance, _proper(level))
+    outside = np.delete(likelihood, inside)
+    held = (1 - doubt) * float(joint[inside].sum())
+    at_least = held / ((1 - doubt) * chance + doubt * float(outside.max(initial=0.0)))
+    probability = float(joint[inside].sum()) / chance
+    return Reading(output, chance, guess, tuple(answer_values(query)[inside].tolist()), probability, at_least)
 
 
 def coverage(mechanism: Readable, level: float = 0.9, prior: Prior = None) -> Floats:
@@ -289,9 +309,10 @@ def shortest_run(p: Floats, level: float) -> tuple[int, int]:
     """(first, stop) of the shortest run that holds `level` of the probability p; of several, the most probable."""
     enough = level * (1 - LEVEL_SLACK)
     below = np.concatenate([[0.0], np.cumsum(p)])
-    stops = np.searchsorted(below, below[:-1] + enough)
-    starts = np.flatnonzero(stops <= len(p))
-    length = stops[starts] - starts
+    needed = below[:-1] + enough
+    starts = np.arange(np.searchsorted(needed, below[-1], side="right"))  # further on, too little is left
+    stops = np.searchsorted(below, needed[: len(starts)])
+    length = stops - starts
     shortest = starts[length == length.min()]
     held = below[stops[shortest]] - below[shortest]
     best = shortest[np.argmax(held >= held.max() - LEVEL_SLACK)]  # the first, where they differ by rounding alone

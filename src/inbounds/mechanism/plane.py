@@ -19,7 +19,8 @@ from inbounds.numbers import Floats, Ints, Sealed, frozen
 from inbounds.query import Graph, Query
 from inbounds.query.moves import MapMoves, map_of
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, TOTAL_BITS
-from inbounds.trusted.plane import check_plane, families, left_over, map_moves, shifted
+from inbounds.trusted.extent import MOST_MOVES
+from inbounds.trusted.plane import Move, check_plane, families, left_over, map_moves, shifted
 from inbounds.trusted.sample import PlaneSampler
 
 LEAST = 45.0
@@ -30,6 +31,9 @@ WIDEST = 1 << 24
 
 SPARED, MOST_SPARED = 1e-13, 1e-6
 """Share of epsilon that floats are kept below it by, first and at most."""
+
+ROUNDING = 1e-12
+"""Of a norm in floats: steps that are longer by this share are not longer."""
 
 Decay = Callable[[Ints, Ints], Floats]
 """-log of the noise (a, b), up to a constant."""
@@ -174,7 +178,23 @@ class Plane:
     # --- what it reveals ----------------------------------------------------------------------------------
 
     def ratio_within(self, query: Query, steps: int) -> float:
-        _refuse_numbers()
+        """The worst ratio of any noisy cell's probabilities under any two answers; remaps can only lower it."""
+        rows = map(self.row, range(len(query.answers)))
+        return max(largest_ratio(row.max(keepdims=True), row.min(keepdims=True)) for row in rows) if steps else 1.0
+
+    def ratio_apart(self, query: Query, distance: float) -> float:
+        """The same under two answers at most `distance` apart: all steps that are no longer, by the map's own norm."""
+        (rows, columns), found = self.size, large_map(query)
+        a, b = np.indices((2 * rows - 1, 2 * columns - 1)) - np.array([rows - 1, columns - 1])[:, None, None]
+        near = (found.norm(a, b) <= distance * (1 + ROUNDING)) & ((a != 0) | (b != 0))
+        if near.sum() > MOST_MOVES:
+            return self.ratio_within(query, 1)
+        steps = zip(a[near].tolist(), b[near].tolist(), strict=True)
+        return max(1.0, *(self._ratio_of(step) for step in steps), 1.0)
+
+    def _ratio_of(self, step: Move) -> float:
+        pairs = [shifted(K + self.anywhere, step) for K in families(self._sealed[0].array)]
+        return max(1.0, *(largest_ratio(*pair) for pair in pairs if pair[0].any()), 1.0)
 
     def neighbour_ratios(self, query: Query) -> list[float]:
         _refuse_numbers()
@@ -182,8 +202,7 @@ class Plane:
     def ratios(self, query: Query) -> Iterator[tuple[float, Fraction]]:
         """For every move the worst ratio of any noise, rounded up, and the move's length. Remaps can only lower it."""
         for move, length in map_moves(query.edges, self.size[1]).items():
-            pairs = [shifted(K + self.anywhere, move) for K in families(self._sealed[0].array)]
-            yield max(1.0, *(largest_ratio(*pair) for pair in pairs if pair[0].any()), 1.0), length
+            yield self._ratio_of(move), length
 
     def proof_steps(self, query: Query) -> list[str]:
         """What `check` established, for a reader."""

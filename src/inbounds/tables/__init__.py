@@ -18,6 +18,7 @@ from warnings import warn
 from inbounds.errors import used_like
 from inbounds.extras import library
 from inbounds.files import write_text
+from inbounds.ledger.charges import Charge
 from inbounds.report.notebook import SHOWN_ROWS, text_table
 from inbounds.tables.answer import Asked, Designed, Mechanisms, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
@@ -285,24 +286,27 @@ def drawn(
     progress: Progress = no_progress,
     drawing: Callable[[Designed], Drawing] = NumberByNumber,
     opening: Callable[[Plan], Opened] = open_source,
+    charge: Charge | None = None,
 ) -> Drawn:
     """A new table: everything settled, charged, read, drawn; the draw is kept, and then the table made of it.
 
     Where an earlier call kept a draw and not its table, this one goes on from there: no data is opened, nothing drawn.
-    check: what is looked at once more right before the charge; afterwards it would be too late.
+    check: what is looked at once more right before the charge; afterwards it would be too late. charge: of this
+    booking, if it was made before.
     """
-    kept, own = booking.waiting(), b""
+    charged = booking.waiting() if charge is None else charge
+    kept, own = None if charged is None else charged.draw, b""
     if kept is None:
         with closing(opening(booking.plan)) as source:
             ready = settled()
             check()  # a passport may have taken the table's name
             by = drawing(ready.designed)
-            booking.charge()
+            charged = booking.charge() if charge is None else charge
             progress("aggregating", 0, 1)
             truths = source.aggregate()
             progress("aggregating", 1, 1)
         own = DrawnRows.of(by, by.draw(truths, progress)).written()
-        kept = booking.keep_draw(own)
+        kept = booking.keep_draw(charged, own)
     else:
         ready = settled()
         by = drawing(ready.designed)
@@ -310,7 +314,7 @@ def drawn(
     record = recorded(ready.designed, ready.idle, found.reports)
     if found.levels is not None:
         record["levels"] = found.levels
-    return Drawn(booking.keep(arrow(found.columns), record, drawn=kept == own), ready)
+    return Drawn(booking.keep(charged, arrow(found.columns), record, drawn=kept == own), ready)
 
 
 @used_like("ib.release.preview('plan.toml')")

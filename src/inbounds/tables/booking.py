@@ -99,14 +99,18 @@ class Booking:
         with self._open() as ledger:
             return "; ".join(str(who) for who in ledger.people() if who.name == people(self.plan))
 
-    def charge(self) -> None:
-        """Spend the plan's epsilon, durably; `OverBudget` if it is not there. No data may be read before."""
-        if self.place is not None:
-            with self._open() as ledger:
-                self._charge(ledger)
+    def charge(self) -> Charge | None:
+        """Spend the plan's epsilon, durably; `OverBudget` if it is not there. No data may be read before.
 
-    def waiting(self) -> bytes | None:
-        """The draw of an earlier release with this key that ended before its table was kept; nothing is charged."""
+        None where nothing is recorded.
+        """
+        if self.place is None:
+            return None
+        with self._open() as ledger:
+            return self._charge(ledger)
+
+    def waiting(self) -> Charge | None:
+        """The charge of an earlier release with this key that kept a draw and no table; nothing is charged."""
         if not self._there():
             return None
         with self._open() as ledger:
@@ -114,25 +118,25 @@ class Booking:
             if charge is None or charge.draw is None:
                 return None
             self._charge(ledger)  # the key must be of this very question
-            return self._of_this_data(charge.draw)
+            self._of_this_data(charge.draw)
+            return charge
 
-    def keep_draw(self, drawn: bytes) -> bytes:
+    def keep_draw(self, charge: Charge | None, drawn: bytes) -> bytes:
         """What the table is computed from: this draw, kept now, or the one that somebody else kept first."""
-        if self.place is None:
+        if charge is None:
             return drawn
         with self._open() as ledger:
-            kept = ledger.store_draw(self._charge(ledger), drawn)
+            kept = ledger.store_draw(charge, drawn)
         return kept if kept == drawn else self._of_this_data(kept)
 
-    def keep(self, table: Any, record: RecordForm, *, drawn: bool) -> KeptTable:
+    def keep(self, charge: Charge | None, table: Any, record: RecordForm, *, drawn: bool) -> KeptTable:
         """The table that may be given out: this one, kept now, or the one that somebody else kept first.
 
         drawn: its numbers were drawn by this call.
         """
-        if self.place is None:
+        if charge is None:
             return KeptTable(table, {**record, "ledger": None}, drawn)
         with self._open() as ledger:
-            charge = self._charge(ledger)
             full: RecordForm = {**record, "ledger": _reference(ledger, charge)}
             content = written(table, full)
             stored = ledger.store(charge, content)

@@ -34,12 +34,12 @@ values beside the answer are as good as it."""
 
 def sided_levels(lengths: Ints, below: Side, above: Side, deeper: int, size: int) -> Ints:
     """Where in a table of so many weights each output of each group stands; lengths of `size` are beyond it."""
-    lengths = np.minimum(lengths, size)
-    place, answer = np.arange(lengths.shape[1]), lengths.argmin(axis=1)[:, None]
+    cut = np.minimum(lengths, size)
+    place, answer = np.arange(cut.shape[1]), cut.argmin(axis=1)[:, None]
     nearer = np.where(place < answer, np.minimum(place + below[2], answer), np.maximum(place - above[2], answer))
-    own = np.take_along_axis(lengths, nearer, axis=1)
+    own = np.take_along_axis(cut, nearer, axis=1)
     first, stride = (np.where(place < answer, *pair) for pair in zip(below[:2], above[:2], strict=True))
-    return np.where(own == 0, 0, first + stride * (own - 1) + deeper * depths(lengths)[:, None])
+    return np.where(own == 0, 0, first + stride * (own - 1) + deeper * depths(cut)[:, None])
 
 
 # --- the checker ------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Many linear systems with the same graph, factored at once: one for every output of an interior point.
 
 Each matrix A_i has an entry for every answer and for every two answers that share an edge. `Branches` eliminates a
-tree from its leaves; `Filled` takes a graph of many edges as a full matrix; `BlockBand` anything else, as a band of
-blocks in an order that keeps it narrow (Cuthill and McKee 1969). All solve A_i y = right for all i, and sum up all
+tree from its leaves; `FilledFactor` takes a graph of many edges as a full matrix; `BlockBand` anything else, as a band
+of blocks in an order that keeps it narrow (Cuthill and McKee 1969). All solve A_i y = right for all i, and sum up all
 inverses.
 """
 
@@ -170,13 +170,13 @@ class BlockBand:
 
 
 @dataclass(frozen=True, eq=False)
-class Filled:
+class FilledFactor:
     """Most pairs of answers share an edge: one triangle for every output."""
 
     roots: list[Floats]
 
     @classmethod
-    def of(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "Filled":
+    def of(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "FilledFactor":
         n, roots = diagonal.shape[1], []
         for own, off in zip(diagonal, beside, strict=True):
             A = np.zeros((n, n), order="F")
@@ -213,7 +213,7 @@ def factors_of(pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "Factors":
     n = diagonal.shape[1]
     if len(pairs.first) == n - 1:
         return Branches.of(pairs, diagonal, beside)
-    return (Filled if len(pairs.first) > MANY_PAIRS * n else BlockBand).of(pairs, diagonal, beside)
+    return (FilledFactor if len(pairs.first) > MANY_PAIRS * n else BlockBand).of(pairs, diagonal, beside)
 
 
-Factors = Branches | BlockBand | Filled
+Factors = Branches | BlockBand | FilledFactor

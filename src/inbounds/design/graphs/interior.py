@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from inbounds.design.graphs import symmetry
 from inbounds.design.graphs.columns import GraphPart
-from inbounds.design.graphs.factors import EdgePairs, Filled, factors_of
+from inbounds.design.graphs.factors import EdgePairs, FilledFactor, factors_of
 from inbounds.design.problem import Floats
 
 #: relative gap to stop at, most steps, how far steps stay inside, what is added to diagonals, rounds of refinement
@@ -54,7 +54,7 @@ class Newton:
         self.factors = factors_of(pairs, np.full_like(diagonal, 1 + RIDGE), beside)
         means = form.symmetry.means
         self.spread = None
-        if isinstance(self.factors, Filled) and len(means) < len(form.symmetry.of):
+        if isinstance(self.factors, FilledFactor) and len(means) < len(form.symmetry.of):
             self.spread = self.factors.spread(1 / self.scale, means)
             self.total = means @ self.spread.sum(axis=0)
         else:

@@ -10,13 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from inbounds.design.graphs import interior
+from inbounds.design.graphs import interior, symmetry
 from inbounds.design.graphs.columns import GraphPart
 from inbounds.design.graphs.network import Network
 from inbounds.design.problem import Floats
 
 #: edges per answer that are kept, in turn; where rows are nearly flat (epsilon · diameter below that) long edges matter
 KEPT, FLAT = (40.0, 120.0), 14.0
+#: the same for more outputs than that, where no symmetry spares any
+KEPT_BY_ALL, MANY_OUTPUTS = (7.0, 14.0), 128
 #: the gap at which no more edges are tried, and that of each search
 ENOUGH, SEARCHED = 2e-3, 4e-4
 #: how many times the time that was taken must be left for more edges
@@ -28,7 +30,9 @@ RAISED, FACTOR = 40, 1.25
 def solve(part: GraphPart, deadline: float) -> tuple[Floats, float]:
     """For average losses: the best matrix that the kept edges lead to, and the best bound."""
     best, low = part.constant, 0.0
-    for kept in KEPT if part.network.diameter >= FLAT else KEPT[1:]:
+    outputs = len(symmetry.found(part.loss, part.prior, part.network).outputs)
+    all_kept = KEPT if outputs <= MANY_OUTPUTS else KEPT_BY_ALL
+    for kept in all_kept if part.network.diameter >= FLAT else all_kept[1:]:
         start = time.monotonic()
         x, proved = interior.solve(replace(part, network=_thin(part.network, kept)), deadline, SEARCHED)
         low, best = max(low, proved), min(best, closed(x, part.network), key=part.value)

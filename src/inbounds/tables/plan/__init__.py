@@ -220,8 +220,17 @@ class Plan:
 
     def subject(self, statistic: Statistic) -> Subject[Any]:
         """A statistic with what the plan declares about what it is computed of."""
-        declared = statistic.own.domain.declared(statistic.of, self.columns)
-        return Subject(statistic.name, statistic.of, declared, self.groups.public, statistic.consistent, statistic.at)
+        before, found = self._subjects.get(statistic.name, (None, None))
+        if found is None or before is not statistic:
+            declared, of = statistic.own.domain.declared(statistic.of, self.columns), statistic.of
+            found = Subject(statistic.name, of, declared, self.groups.public, statistic.consistent, statistic.at)
+            self._subjects[statistic.name] = statistic, found
+        return found
+
+    @cached_property
+    def _subjects(self) -> dict[str, tuple[Statistic, Subject[Any]]]:
+        """Those that were asked for, by the statistic's name."""
+        return {}
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """How often intervals from private reports cover, and how often equal people are called different.
 
-    python bench/coverage.py            writes docs/benchmarks/coverage.md
-    python bench/coverage.py --quick    prints it, from a fifth of the collections
+    python bench/covering.py            writes docs/benchmarks/coverage.md
+    python bench/covering.py --quick    prints it, from a fifth of the collections
 
 Collections are simulated as counts of the reports, from a distribution that is known; all draws are seeded.
 """
@@ -189,7 +189,7 @@ def page(part: float) -> str:
             f"How often `ib.local.two_sample_test` calls two collections from equal people different: {sizes[2]} pairs "
             "of 3,000 and 2,000 reports.",
             table(["reports about", "at level 0.05", "at level 0.1"], test_rows),
-            "**Repeat it:** `python bench/coverage.py`.",
+            "**Repeat it:** `python bench/covering.py`.",
             machine_line(machine()),
         ]
     )
