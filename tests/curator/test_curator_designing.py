@@ -1,6 +1,7 @@
 """Designs in processes of their own: certified here, and what takes too long is refused and not charged."""
 
 import asyncio
+import os
 import threading
 from http import HTTPStatus
 
@@ -8,7 +9,7 @@ import httpx
 import pytest
 
 from curator.pupils import account
-from inbounds.curator import TooMuch
+from inbounds.curator import Busy, TooMuch, designing
 from inbounds.curator.designing import FAILED_SECONDS, TOO_MUCH, Designer
 from inbounds.curator.http.app import app
 from inbounds.tables.errors import PlanError
@@ -41,6 +42,36 @@ def test_a_process_with_too_little_memory_is_refused(opened):
     with pytest.raises(TooMuch):
         curator.ask(account(curator, "ana"), "pupils", LIKES)
     assert curator.people(curator.settings.datasets["pupils"]).spent == 0
+
+
+def test_starting_a_process_is_not_the_questions_time(tmp_path, monkeypatch):
+    waited = []
+
+    class Pipe:
+        """Ready after a while, and then at once done."""
+
+        def poll(self, seconds):
+            waited.append(seconds)
+            return True
+
+        def recv(self):
+            return designing.READY if len(waited) == 1 else ""
+
+        def send(self, plan): ...
+
+    worker = object.__new__(designing._Worker)
+    worker._pipe, worker._ready = Pipe(), False
+    assert worker.ask(None, 0.5) == ""
+    assert worker.ask(None, 0.25) == ""
+    assert waited == [designing.START_SECONDS, 0.5, 0.25]
+
+
+def test_a_process_that_ends_before_it_designs_is_told_apart_from_a_question_that_is_too_much(opened, monkeypatch):
+    curator = opened(limits={"designs": 1})
+    monkeypatch.setattr(designing, "_design", os._exit)
+    with pytest.raises(Busy, match="the process that designs must start"):
+        curator.preview(account(curator, "ana"), "pupils", MISSING)
+    assert not curator.designer._failed
 
 
 def test_a_kept_design_needs_no_process(opened, folder):

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from inbounds.accounting import load_multilevel
 from inbounds.curator.dataset import Dataset
-from inbounds.curator.errors import TooMuch
+from inbounds.curator.errors import Busy, TooMuch
 from inbounds.errors import InboundsError
 from inbounds.files import canonical, sha256
 from inbounds.mechanism import Mechanism
@@ -41,6 +41,17 @@ FAILED_SECONDS = 600.0
 
 PASSPORTS = "passports"
 """The folder of those that drew an answer, by their own digests."""
+
+START_SECONDS = 60.0
+"""How long a process may take to start, which is no question's fault."""
+
+READY = "ready"
+"""What a process says first."""
+
+NOT_STARTED = (
+    "the process that designs must start, and did not; ask again, and in a script of your own open the curator below "
+    "`if __name__ == '__main__':`"
+)
 
 TOO_MUCH = "this question takes too long or too much memory to prepare; ask for coarser answers or fewer wishes"
 
@@ -129,7 +140,7 @@ class Designer:
             with self._lock:
                 self._idle.append(worker)
         if said:
-            refusal = PlanError(said)
+            refusal = TooMuch(said) if said == TOO_MUCH else PlanError(said)
             self._note_failed(plan, refusal)
             raise refusal
 
@@ -190,9 +201,17 @@ class _Worker:
         self._process: BaseProcess = context.Process(target=_design, args=(theirs, folder, most), daemon=True)
         self._process.start()
         theirs.close()
+        self._ready = False
+
+    def _wait_until_ready(self) -> None:
+        with suppress(EOFError, OSError):  # it ended
+            self._ready = self._ready or (self._pipe.poll(START_SECONDS) and self._pipe.recv() == READY)
+        if not self._ready:
+            raise Busy(NOT_STARTED)
 
     def ask(self, plan: Plan, seconds: float) -> str:
         """Nothing when the plan's designs are on disk, or why they cannot be made; `TooMuch` after the time."""
+        self._wait_until_ready()
         try:
             self._pipe.send(plan)
             if not self._pipe.poll(seconds):
@@ -210,6 +229,7 @@ class _Worker:
 
 def _design(pipe: Connection, folder: Path, most: int) -> None:
     """The process: no more memory than allowed, and no words but our own."""
+    pipe.send(READY)
     _limit_memory(most)
     while True:
         try:
