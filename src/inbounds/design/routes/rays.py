@@ -146,8 +146,8 @@ def _generate(part: Part, deadline: float) -> tuple[Floats, float]:
         first = len(master.outputs)
         allowed = _rays_work(part, master, mix) if impatient else np.inf
         mix, proved = _add_rays(part, master, mix, allowed, deadline)
-        P, low = _better(part, (P, low), (master.matrix(mix.weights), _bound(part, mix.v, mix.mu)))
-        if proved or time.monotonic() > deadline:
+        P, low = _better(part, (P, low), (master.matrix(mix.weights), proved or 0.0))
+        if proved is not None or time.monotonic() > deadline:
             break
         P, low = _better(part, (P, low), _among_outputs(part, _reported(part, master, mix, first), deadline))
         if _closed(part, P, low):
@@ -271,8 +271,9 @@ def _outputs(part: Part) -> Floats:
     return part.loss[: (len(part.loss) + 1) // 2] if part.mirrored else part.loss
 
 
-def _add_rays(part: Part, master: Master, mix: Mix, allowed: float, deadline: float) -> tuple[Mix, bool]:
-    """Column generation over all rays until none improves, and whether it came to that.
+def _add_rays(part: Part, master: Master, mix: Mix, allowed: float, deadline: float) -> tuple[Mix, float | None]:
+    """Column generation over all rays until none improves or time runs out, with the bound; None if more than what is
+    allowed would be needed.
 
     Where many outputs are as good as each other the program's own duals wander, so rays are priced between them and
     the best duals so far (Wentges 1997). When those bring nothing new, or meet the value, the same basis is solved
@@ -290,21 +291,22 @@ def _add_rays(part: Part, master: Master, mix: Mix, allowed: float, deadline: fl
             priced = improving(part, mix, deadline)
             best = max(best, priced, key=lambda each: each.bound)
             stuck = not master.add(priced.log_rays, priced.outputs)
-        if time.monotonic() > deadline or (not len(priced.outputs) and pivots is not None):
-            return _proved(part, mix, best.mix), True
+        if time.monotonic() > deadline:
+            return mix, _bound(part, best.mix.v, best.mix.mu)
+        if not len(priced.outputs) and pivots is not None:
+            return mix, _proved(part, mix, best.mix)
         if stuck or mix.value - best.bound <= CLOSED * mix.value:
             enough = pivots is not None and part.cone.size > LARGE and mix.value - best.bound <= NEARLY * mix.value
             pivots = next(care, None)
             if pivots is None or enough:
-                return _proved(part, mix, best.mix), True
+                return mix, _proved(part, mix, best.mix)
         mix = master.solve(deadline - time.monotonic(), pivots) or mix
-    return mix, False
+    return mix, None
 
 
-def _proved(part: Part, mix: Mix, other: Mix) -> Mix:
-    """The mix with the duals that prove more: its own, or the best on the way."""
-    duals = max((mix, other), key=lambda each: _bound(part, each.v, each.mu))
-    return replace(mix, v=duals.v, mu=duals.mu)
+def _proved(part: Part, mix: Mix, other: Mix) -> float:
+    """The bound of the duals that prove more: the mix's own, or the best on the way."""
+    return max(_bound(part, each.v, each.mu) for each in (mix, other))
 
 
 @dataclass(frozen=True, eq=False)
