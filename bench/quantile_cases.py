@@ -14,8 +14,8 @@ from inbounds.query import Quantile
 
 SIZES, VALUES, EPSILONS = (10, 30, 100, 300, 1000, 3000), (5, 21, 101, 500), ("0.2", "1", "4")
 QUANTILES = {"minimum": "0", "median": "0.5", "90 %": "0.9", "maximum": "1"}
-GROUPS = 60
-"""Groups drawn from every shape, one for each equal part of the places that its quantile may have.
+GROUPS, AGAIN = 100, 2000
+"""Groups drawn from every shape, one for each equal part of the places that its quantile may have; at a second look.
 
 Whether a quantile lies at the edge of what equal records make certain decides its error, and few groups do.
 """
@@ -66,17 +66,18 @@ class Case:
         return ib.quantile(QUANTILES[self.quantile], 0, self.values - 1, size=self.size)
 
     def again(self, seed: int) -> "Case":
-        """The same with ten times as many groups, others."""
+        """The same with more groups, others."""
         weights = {**SHAPES, **HELD_OUT}[self.shape](self.values)
         at, rng = Fraction(QUANTILES[self.quantile]), np.random.default_rng([14, seed])
-        return replace(self, groups=groups_of(weights / weights.sum(), at, self.size, 10 * GROUPS, rng))
+        return replace(self, groups=groups_of(weights / weights.sum(), at, self.size, AGAIN, rng))
 
     @property
     def distances(self) -> Ints:
         return np.abs(np.arange(self.values) - self.query.truths(self.groups)[:, None])
 
-    def error(self, probabilities: Floats) -> float:
-        return float((probabilities * self.distances).sum(axis=1).mean())
+    def errors(self, probabilities: Floats) -> Floats:
+        """The expected absolute error of every group, in steps."""
+        return np.asarray((probabilities * self.distances).sum(axis=1))
 
 
 def sweep(quick: bool) -> Iterator[Case]:

@@ -1,6 +1,6 @@
 """make bench: every comparison in one run, printed and written to docs/benchmarks.
 
-Parts that write a page of their own (`OWN_PAGES`) come last.
+Parts that write a page of their own (`OWN_PAGES`) come last. Hours on two cores; every part can be run alone.
 
 `run.py designing` measures one part, `run.py --pages` only writes pages and figures from results.json anew.
 PATIENCE is the time a peer gets for one design, in seconds.
@@ -20,7 +20,13 @@ from parts import PARTS
 
 TARGET = Path(__file__).parents[1] / "docs" / "benchmarks"
 RESULTS = TARGET / "results.json"
-OWN_PAGES = ("adding", "quantiles")
+OWN_PAGES = {
+    "sweep": ("ours", "peers", "page"),
+    **dict.fromkeys(("local", "covering", "adding", "quantiles", "graphs"), ("",)),
+}
+"""Scripts that write their pages themselves, and the words that each is run with, one run after the other.
+
+They go on where they stopped; a run of the benchmark begins anew."""
 
 
 def measure(name: str) -> Result:
@@ -59,7 +65,9 @@ def main(words: list[str]) -> None:
         print(f"\n{PARTS[name].title}, {spent:.0f} s\n\n{table(rows_of(results[name]))}{listed}\n", flush=True)
     write_pages(results)
     for name in (name for name in named if name in OWN_PAGES):
-        subprocess.run([sys.executable, str(Path(__file__).with_name(f"{name}.py"))], check=True)
+        (TARGET / f"{name}.json").unlink(missing_ok=True)
+        for stage in OWN_PAGES[name]:
+            subprocess.run([sys.executable, str(Path(__file__).with_name(f"{name}.py")), *stage.split()], check=True)
 
 
 if __name__ == "__main__":

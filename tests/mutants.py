@@ -59,14 +59,18 @@ WITHOUT_LONG = [
 TARGETS = {
     "ledger": {
         "inbounds.ledger.amounts": ["tests/ledger/test_ledger.py"],
-        "inbounds.ledger.charges": ["tests/ledger/test_ledger.py"],
+        "inbounds.ledger.charges": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
         "inbounds.ledger.entries": ["tests/ledger/test_ledger.py"],
         "inbounds.ledger.people": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_release.py"],
-        "inbounds.ledger.checking": ["tests/ledger/test_ledger.py"],
-        "inbounds.ledger.rows": ["tests/ledger/test_ledger.py"],
+        "inbounds.ledger.checking": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
+        "inbounds.ledger.rows": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
         "inbounds.ledger.store": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_turns.py"],
-        "inbounds.ledger.migrations": ["tests/ledger/test_ledger.py"],
-        "inbounds.ledger.ledger": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_machine.py"],
+        "inbounds.ledger.migrations": ["tests/ledger/test_ledger.py", "tests/ledger/test_ledger_draws.py"],
+        "inbounds.ledger.ledger": [
+            "tests/ledger/test_ledger.py",
+            "tests/ledger/test_ledger_draws.py",
+            "tests/ledger/test_ledger_machine.py",
+        ],
         "inbounds.ledger.sqlite": [
             "tests/ledger/test_ledger_sqlite.py",
             "tests/ledger/test_ledger.py",

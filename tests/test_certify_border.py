@@ -16,7 +16,7 @@ import pytest
 import inbounds as ib
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, Clique, Edge, exp_below
 from inbounds.trusted.certify import (
-    _all_within_ratio,
+    all_within_ratio,
     check_blocks,
     check_edges,
     check_groups,
@@ -142,7 +142,7 @@ def test_pairs_in_an_array_are_judged_as_one_by_one():
             for low in lows:
                 high = min(TOTAL, max(0, (p * low >> EXP_BITS) + beyond))
                 expected = high << EXP_BITS <= p * low
-                assert _all_within_ratio(np.array([[high]]), np.array([[low]]), p) == expected
+                assert all_within_ratio(np.array([[high]]), np.array([[low]]), p) == expected
 
 
 def test_an_output_that_never_occurs_tells_nothing_in_any_kind_of_law():

@@ -167,6 +167,14 @@ def test_every_page_is_in_the_navigation():
     assert listed == {str(page.relative_to(ROOT / "docs")) for page in PAGES}
 
 
+def test_every_tutorial_has_a_picture():
+    listed = (ROOT / "mkdocs.yml").read_text("utf-8").partition("- Tutorials:")[2].partition("- Gallery:")[0]
+    tutorials = re.findall(r"[\w-]+\.md", listed)
+    assert len(tutorials) > 10
+    for page in tutorials:
+        assert re.search(r"!\[[^\]]{20,}\]\(images/", (ROOT / "docs" / page).read_text("utf-8")), page
+
+
 def test_the_auditors_own_checker_agrees_with_the_package():
     """The page's lines and the package's checker share no code; both must know a truth from a lie."""
     text = (ROOT / "docs" / "auditor.md").read_text("utf-8")

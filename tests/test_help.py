@@ -1,16 +1,18 @@
 """The command line as a newcomer reads it: every command explains itself the same way, and its examples are real."""
 
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.main import get_command
 
-from inbounds.cli import app
+from inbounds.cli import app, completing
 
 
 def commands(group=None, name=()):
@@ -37,6 +39,29 @@ def examples(words) -> list[list[str]]:
 
 def test_the_commands_are_found():
     assert {("design",), ("verify",), ("sample",), ("release",), ("local", "plan")} <= set(COMMANDS)
+
+
+def test_help_loads_no_room_that_only_a_command_needs():
+    """What --help costs is what it imports: rooms, solvers and engines wait for the command that needs them."""
+    asked = "import sys, inbounds.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split()
+    rooms = (
+        "accounting",
+        "attack",
+        "curator",
+        "design.optimal",
+        "ledger",
+        "local",
+        "sideinfo",
+        "studies",
+        "studio",
+        "tables",
+    )
+    waiting = {*(f"inbounds.{room}" for room in rooms), "inbounds.verdicts", "inbounds.mechanism.quantiles"}
+    waiting |= {"inbounds.mechanism.labels", "inbounds.report.html", "rich.progress", "scipy", "highspy", "jinja2"}
+    waiting |= {"ibis", "duckdb", "pandas", "polars", "pyarrow", "matplotlib", "fastapi", "pydantic", "sqlite3"}
+    assert "inbounds.mechanism" in loaded
+    assert not waiting.intersection(loaded)
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
@@ -108,15 +133,40 @@ def test_the_first_page_says_what_exit_codes_mean():
         ("inbounds design count --aim ", {"average", "worst"}),
         ("inbounds design count --require row", {"row_honest", "row_monotone"}),
         ("inbounds design count --require fair,sy", {"fair,symmetric"}),
+        ("inbounds epsilon count --family trunc", {"truncated_geometric"}),
+        ("inbounds local reconstruct r.csv --method le", {"least-squares"}),
+        ("inbounds ledger create budget.db --rule ", {"sum", "zcdp"}),
+        ("inbounds studies run 004-fig", {f"004-fig{k}" for k in (1, 2, 3, 4)}),
         ("inbounds local ", {"plan", "randomize", "reconstruct", "estimate", "test"}),
     ],
 )
 def test_a_shell_completes_commands_options_and_values(typed, offered):
-    words = typed.split(" ")
-    asked = {"_INBOUNDS_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    assert completed(typed) == offered
+
+
+def completed(typed: str) -> set[str]:
+    """What bash offers."""
+    asked = {"_INBOUNDS_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split(" ")) - 1)}
     program = Path(sys.executable).with_name("inbounds")
     done = subprocess.run([program], env={**os.environ, **asked}, capture_output=True, text=True)
-    assert set(done.stdout.split()) == offered
+    return set(done.stdout.split())
+
+
+def test_a_shell_completes_the_statistics_and_sizes_of_a_record():
+    record = Path(__file__).parent / "fixtures" / "v0_1" / "public.csv.release.json"
+    content = json.loads(record.read_text())
+    names = {statistic["name"] for statistic in content["plan"]["statistics"]}
+    assert names
+    assert completed(f"inbounds read {record} --statistic ") == names
+    sizes = {str(use["size"]) for use in content["mechanisms"]}
+    assert completed(f"inbounds read {record} --statistic {names.pop()} --size ") == sizes
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": "inbounds release", "plan": {}}', '{"format": "another"}'])
+def test_a_shell_is_offered_nothing_from_what_is_no_record(tmp_path, content):
+    (tmp_path / "m.json").write_text(content)
+    asked = SimpleNamespace(args=[tmp_path / "m.json"])
+    assert completing.statistics(asked, "") == completing.sizes(asked, "") == []
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

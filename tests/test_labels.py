@@ -13,14 +13,18 @@ import inbounds as ib
 from inbounds.errors import NotADistribution, PassportError, PrivacyViolation
 from inbounds.local.labels import LabelLaw
 from inbounds.local.reconstruct import Reconstruction
+from inbounds.local.reconstruct.affine import AffineReading
 from inbounds.local.reconstruct.incidence import held, holding
+from inbounds.local.reconstruct.multiscale import multiscale
 from inbounds.local.reconstruct.shrinkage import shrunk
+from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import Blocks, LabelMechanism
 from inbounds.mechanism.labels.law import tight_blocks
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.response import Response, tight_response
 from inbounds.numbers import as_epsilon
+from inbounds.query import Everyone, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
 from inbounds.trusted.certify import block_weights, check_blocks, check_response
 from inbounds.trusted.designs import Affine, Planes, Subsets
@@ -369,7 +373,7 @@ def test_a_collection_of_sets_estimates_shares(labels):
         off = np.abs(found.distribution[:2] - shares[:2])
         assert (off < 6 * np.sqrt([mechanism.variance(0.5, 40_000)] * 2)).all()
     assert found.method == "inverse"
-    assert ib.reconstruct(both).method == "shrunk"
+    assert ib.reconstruct(both).method == "multiscale"
     assert ib.reconstruct(both).choice
 
 
@@ -394,10 +398,42 @@ def test_shrinking_beats_projecting_where_labels_are_alike_and_where_few_hold_al
     from inbounds.local.reconstruct.linear import onto_simplex
 
     for shares in (np.full(labels, 1 / labels), np.r_[0.4, 0.35, 0.25, np.zeros(labels - 3)]):
-        seen = rng.binomial(reports, chance + (hit - chance) * shares).astype(float)
-        estimate = shrunk(seen, reports, hit, chance)
-        projected = onto_simplex((seen / reports - chance) / (hit - chance))
-        assert np.abs(estimate - shares).sum() < 0.75 * np.abs(projected - shares).sum()
+        seen = rng.binomial(reports, chance + (hit - chance) * shares) / reports
+        law = AffineReading(seen, np.full(labels, chance), np.full(labels, hit - chance))
+        projected = np.abs(onto_simplex(law.shares) - shares).sum()
+        for method in (shrunk, multiscale):
+            assert np.abs(method(law, reports) - shares).sum() < 0.75 * projected
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_sums_of_neighbouring_labels_follow_the_reports_where_the_order_tells(ordered):
+    """Fixed seed: a decay over 1,000 labels is found where they are in order; mixed up, nothing is lost."""
+    rng, reports, hit, chance = np.random.default_rng(5), 100_000, 0.5, 0.27
+    falling = np.exp(-np.arange(1000) / 200)
+    shares = (falling if ordered else rng.permutation(falling)) / falling.sum()
+    seen = rng.binomial(reports, chance + (hit - chance) * shares) / reports
+    law = AffineReading(seen, np.full(1000, chance), np.full(1000, hit - chance))
+    blind, seeing = (np.abs(method(law, reports) - shares).sum() for method in (shrunk, multiscale))
+    assert seeing < 0.6 * blind if ordered else seeing < 1.03 * blind
+
+
+@pytest.mark.parametrize(("order", "dimension"), [(2, 4), (3, 3), (5, 2), (7, 3)])
+def test_one_label_gets_the_same_plane_as_it_would_among_many(order, dimension):
+    """All labels and indices of small spaces: inside, then outside."""
+    space = Planes(min(31, (order**dimension - 1) // (order - 1)), order, dimension)
+    for inside, indices in ((True, space.holding), (False, space.blocks - space.holding)):
+        label, index = (part.ravel() for part in np.meshgrid(np.arange(space.labels), np.arange(indices)))
+        together = space.places(label, np.full(len(label), inside), index)
+        flag = np.array([inside])
+        alone = [space.places(label[k : k + 1], flag, index[k : k + 1]).item() for k in range(len(label))]
+        assert together.tolist() == alone
+
+
+def test_an_estimate_of_many_scales_is_the_projection_where_nothing_is_left_open():
+    """Reports that are nearly exact: no method has anything to add."""
+    shares = np.random.default_rng(6).dirichlet(np.ones(40))
+    law = AffineReading(1e-9 + 0.99 * shares, np.full(40, 1e-9), np.full(40, 0.99))
+    assert np.allclose(multiscale(law, 1e12), shares, atol=1e-5)
 
 
 def test_frequencies_do_not_say_how_many_reports_there_are():
@@ -407,7 +443,26 @@ def test_frequencies_do_not_say_how_many_reports_there_are():
     with pytest.raises(ValueError, match="needs counts"):
         ib.reconstruct(frequencies, mechanism, given="counts", method="shrunk")
     with pytest.raises(ValueError, match="sets of labels"):
-        ib.reconstruct([6, 4], ib.catalog.randomized_response(ib.category(2), 1), method="shrunk")
+        ib.reconstruct([6, 4, 5], ib.catalog.truncated_geometric(ib.ordinal(0, 2), 1), method="shrunk", given="counts")
+
+
+def test_randomized_response_about_many_labels_is_estimated_like_sets_and_about_few_by_its_certified_maximum():
+    rng = np.random.default_rng(7)
+    for labels, method in ((15, "ibu"), (16, "multiscale")):
+        counts = rng.multinomial(10_000, np.full(labels, 1 / labels))
+        for mechanism in (ib.catalog.randomized_response(ib.category(labels), 4), response_law(labels)):
+            found = ib.reconstruct(counts, mechanism, given="counts")
+            assert found.method.split(",")[0] == method
+            assert math.isclose(found.distribution.sum(), 1, rel_tol=1e-9)
+            assert ib.reconstruct(counts / 10_000, mechanism, given="counts").method.startswith("ibu")
+    ordered = ib.catalog.randomized_response(with_neighbours(ib.ordinal(0, 19), Everyone()), 4)
+    assert ib.reconstruct(np.full(20, 50), ordered, given="counts").method.startswith("ibu")
+
+
+def response_law(labels):
+    """Randomized response as two weights, without a matrix."""
+    epsilon = Fraction(4)
+    return Mechanism(ib.category(labels), epsilon, tight_response(labels, epsilon), Origin("randomized_response"))
 
 
 # --- stopping ---------------------------------------------------------------------------------------------

@@ -283,6 +283,16 @@ class TestSpark:
         expected = Collector(mechanism).add(COLUMNS[column].astype(object) if column == "drink" else COLUMNS[column])
         assert local.collect(self.frame(spark), column, mechanism) == expected
 
+    @pytest.mark.parametrize("labels", [30, 1000])
+    def test_sets_of_labels_are_drawn_on_the_executors_and_counted_there(self, spark, labels):
+        mechanism = local.label_mechanism(ib.category(labels), 1)
+        people = spark.range(50_000).selectExpr("id % 3 as town")
+        private = local.randomize(people, "town", mechanism).cache()
+        collected = local.collect(private, "town", mechanism)
+        assert collected == Collector(mechanism).add(np.array([row["town"] for row in private.collect()]))
+        found = reconstruct(collected).distribution
+        assert np.abs(found[:3] - 1 / 3).max() < 0.06  # six standard errors, 2e-9
+
     def test_a_job_runs_from_values_to_a_distribution(self, spark):
         people = spark.range(200_000).selectExpr("id % 3 as age")
         private = local.randomize(people, "age", AGES)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ from inbounds.cli import app
 from inbounds.local import labels
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.bounded import bounded, two_sided
-from inbounds.local.estimates.readings import affine, reading
+from inbounds.local.estimates.readings import reading
 from inbounds.local.estimates.resampling import resampled, updates_behind
+from inbounds.local.reconstruct.affine import affine
 from inbounds.local.reconstruct.batches import updated
 from inbounds.local.reconstruct.channel import Dense
 from inbounds.local.reconstruct.shapes import channel_of
@@ -136,6 +138,28 @@ def test_the_interval_of_a_mean_covers_as_it_says():
     assert 0.85 <= np.mean([each.lower <= truth <= each.upper for each in found]) <= 0.95  # ± 2.4 standard errors
 
 
+@pytest.mark.parametrize("matrix", [False, True])
+def test_shares_of_heaped_numbers_are_covered_as_the_intervals_say(matrix):
+    """120 collections of people on three numbers alone, the noise far wider than one: readings assume nothing."""
+    heaps = np.zeros(31)
+    heaps[[5, 14, 15]] = 0.5, 0.3, 0.2
+    rng, hits = np.random.default_rng(8), []
+    for _ in range(120):
+        collector = simulated(AGES, heaps, 5000, rng)
+        found = ib.reconstruct(collector, method="inverse")
+        if matrix:
+            problem = replace(found.problem, channel=Dense(AGES.matrix))
+            found = replace(found, problem=problem)
+        estimates = local.Estimates(found, AGES.query)
+        shares = estimates.shares()
+        hits += [shares[k].lower <= heaps[k] <= shares[k].upper for k in (5, 14, 15)]
+        below = estimates.share(at_most=14)
+        hits.append(below.lower <= 0.8 <= below.upper)
+        assert all(each.lower <= each.value <= each.upper for each in shares)
+        assert estimates.share(5).standard_error == pytest.approx(shares[5].standard_error, rel=1e-9)
+    assert 0.86 <= np.mean(hits) <= 0.94
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
@@ -148,7 +172,7 @@ def test_resampled_intervals_of_shares_and_quantiles_cover_as_they_say(options):
     hits: dict[str, list[bool]] = {"shares": [], "quantiles": [], "ranges": []}
     truths = {part: local.estimates.estimates._quantile(p, np.arange(31.0), part) for part in (0.25, 0.5, 0.75)}
     for _ in range(60):
-        found = local.estimate(simulated(AGES, BELL, 5000, rng), runs=60, **options)
+        found = local.estimate(simulated(AGES, BELL, 5000, rng), runs=60, smooth=True, **options)
         hits["shares"] += [
             e.lower <= true <= e.upper for e, true in zip(found.shares(), p, strict=True) if true > 10 / 5000
         ]
@@ -170,7 +194,7 @@ def test_a_stopped_estimate_lies_within_its_own_interval_and_is_resampled_with_t
         rows = updated(channel, both, np.full(31, 1 / 31), 40)
         assert np.allclose(rows, [found.distribution, found.again(both[1])], rtol=1e-9)
     assert not np.allclose(again, ib.reconstruct(collector).distribution, atol=1e-3)
-    shares = local.estimate(found, runs=30).shares()
+    shares = local.estimate(found, runs=30, smooth=True).shares()
     assert all(each.lower <= each.value <= each.upper for each in shares)
     spread = found.bootstrap(np.random.default_rng(0), runs=40, level=0.95)
     assert (spread.standard_errors < 0.05).all()
@@ -188,7 +212,9 @@ def test_intervals_go_on_where_held_out_reports_stopped_the_updates_but_not_wher
     behind = resampled(chosen, 5, 0).distribution
     longer = ib.reconstruct(collector, acceleration="none", iterations=8 * chosen.iterations)
     assert np.allclose(behind, longer.distribution)
-    assert [each.value for each in local.estimate(chosen, runs=5).shares()] == pytest.approx(behind.tolist())
+    assert [each.value for each in local.estimate(chosen, runs=5, smooth=True).shares()] == pytest.approx(
+        behind.tolist()
+    )
 
 
 # --- asking -----------------------------------------------------------------------------------------------

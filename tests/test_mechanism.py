@@ -164,10 +164,10 @@ def test_laws_queries_and_mechanisms_that_could_skip_the_check_are_refused():
             return iter(())
 
     pair = ib.count(1)
-    with pytest.raises(TypeError, match="a mechanism is made of a Query and a Matrix, Noise or Response law"):
+    with pytest.raises(TypeError, match="a mechanism is made of a Query and a Matrix, Noise, Response or Plane law"):
         Mechanism(pair, Fraction(1), Friendly(LEAK), HAND)
     lonely = Lonely(pair.kind, pair.answers, pair.outputs, pair.neighbours)
-    with pytest.raises(TypeError, match="a mechanism is made of a Query and a Matrix, Noise or Response law"):
+    with pytest.raises(TypeError, match="a mechanism is made of a Query and a Matrix, Noise, Response or Plane law"):
         Mechanism(lonely, Fraction(1), Matrix(LEAK), HAND)
     with pytest.raises(TypeError, match="cannot be subclassed"):
         type("Loose", (Mechanism,), {"__post_init__": lambda self: None})
@@ -175,7 +175,7 @@ def test_laws_queries_and_mechanisms_that_could_skip_the_check_are_refused():
 
 @pytest.mark.parametrize(("query", "law"), [(None, None), (ib.count(1), LEAK), ("query", Matrix(LEAK))])
 def test_a_mechanism_is_made_of_a_query_and_a_law(query, law):
-    with pytest.raises(TypeError, match="a mechanism is made of a Query and a Matrix, Noise or Response law"):
+    with pytest.raises(TypeError, match="a mechanism is made of a Query and a Matrix, Noise, Response or Plane law"):
         Mechanism(query, Fraction(1), law, HAND)
 
 

@@ -1,5 +1,6 @@
 """The code of the page for R, where R is."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import inbounds as ib
+
+PACKAGE = Path(ib.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "r.md"
 BLOCKS = re.findall(r"```r\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
 
@@ -25,6 +29,7 @@ def test_the_code_runs_under_r(block, tmp_path):
     if needs and subprocess.run([rscript, "-e", "library(reticulate)"], capture_output=True, check=False).returncode:
         pytest.skip("reticulate is not installed in this R")
     (tmp_path / "page.R").write_text(block, encoding="utf-8")
-    found = {"RETICULATE_PYTHON": sys.executable, "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"}
+    place = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    found = {**os.environ, "RETICULATE_PYTHON": sys.executable, "PATH": place, "PYTHONPATH": str(PACKAGE.parent)}
     done = subprocess.run([rscript, "page.R"], cwd=tmp_path, env=found, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

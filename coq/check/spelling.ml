@@ -141,8 +141,12 @@ let quantile_law value =
       Checker.ScoreTable
         (table, one_number "stride" (field fields "stride"), if is_nothing deeper then [] else whole_numbers "deeper" deeper)
   | [ ("matrix", value) ] -> Checker.Oblivious (rows value)
+  | [ ("sides", value) ] ->
+      let fields = fields_of "sides" value in
+      let part name = whole_numbers name (field fields name) in
+      Checker.SidedTable (part "table", part "below", part "above", one_number "deeper" (field fields "deeper"))
   | [ ("central", _) ] -> raise (Sys_error "a matrix over central records is not judged by this checker")
-  | _ -> refuse "the law of a quantile must be scores, a matrix, or central records"
+  | _ -> refuse "the law of a quantile must be scores, sides, a matrix, or central records"
 
 let quantile fields =
   let part = fields_of "quantile" (field fields "quantile") in

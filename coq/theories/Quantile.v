@@ -1,18 +1,20 @@
 (** The passport of a quantile as the reader hands it over, and the checker that `inbounds-check` runs on it.
 
-    A score table over the values, or a matrix over the true quantile alone, which one record may move anywhere. (A matrix
-    over the central records is not judged here.)
+    A score table over the values, one with a pace for each side, or a matrix over the true quantile alone, which one
+    record may move anywhere. (A matrix over the central records is not judged here.)
 
     quantile_scores      what is accepted with a score table is accepted by [check_scores], so that its theorems apply
     quantile_passport    for a public size and one record a person: all neighbouring groups, all sets of reports
+    sided_passport       the same for a sided table
     oblivious_private    for a matrix: any two groups, all sets of reports *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Arith.
-From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths.
+From Inbounds Require Import Exp Privacy Matrix Noise Neighbours Passport Kinds Scores Tight Depth ScoreCheck Lengths Sides.
 Import ListNotations.
 Open Scope Z_scope.
 
 Inductive quantile_law :=
 | ScoreTable (table : list Z) (stride : Z) (deeper : list Z)
+| SidedTable (table below above : list Z) (deeper : Z)  (* first, stride and spread of each side *)
 | Oblivious (rows : list (list Z)).
 
 Record quantile := Quantile {
@@ -40,6 +42,14 @@ Definition quantile_ok (q : quantile) : bool :=
   && (1 <=? records q) && (records q <=? MOST_RECORDS) && (0 <=? missing_at q) && (missing_at q <? n)
   && (1 <=? per_person q) && (per_person q <=? MOST_RECORDS) && range_ok (at_epsilon q).
 
+Definition side_of (numbers : list Z) : option side :=
+  match numbers with
+  | [first; stride; spread] =>
+      if (0 <=? first) && (0 <=? stride) && (0 <=? spread) then Some (Side (Z.to_nat first) (Z.to_nat stride) (Z.to_nat spread))
+      else None
+  | _ => None
+  end.
+
 Definition check_quantile (q : quantile) : bool :=
   let n := size_of (ticks (grid q)) in
   let en := num (at_epsilon q) in
@@ -49,6 +59,12 @@ Definition check_quantile (q : quantile) : bool :=
   | ScoreTable table stride deeper =>
       (0 <=? stride) && forallb (Z.leb 0) deeper
       && check_scores table (Z.to_nat stride) (map Z.to_nat deeper) (n - 1) en ed
+  | SidedTable table below above deeper =>
+      is_public q && (per_person q =? 1) && (0 <=? deeper)
+      && match side_of below, side_of above with
+         | Some b, Some a => check_sides table b a (Z.to_nat deeper) (n - 1) en ed
+         | _, _ => false
+         end
   | Oblivious W =>
       (length_Z 0 W =? n) && check_matrix (Z.to_nat n) W [Clique 0 (Z.to_nat n) 1 1] en ed
   end.
@@ -83,6 +99,22 @@ Section Accepted.
               <= exp (real (at_epsilon q))
                  * Pr (score_law table (Z.to_nat stride) (map Z.to_nat deeper) (Z.of_nat w)) (rank_lengths w k db', d') S.
   Proof. intros E w. apply (quantile_promise _ _ _ w _ _ k (quantile_scores _ _ _ E)). Qed.
+
+  Theorem sided_passport table below above deeper k : by_law q = SidedTable table below above deeper ->
+    let w := width_of q in
+    exists b a, side_of below = Some b /\ side_of above = Some a /\
+    forall db db', replaced db db' -> (1 <= k <= length db)%nat ->
+    (forall v, In v db -> v <= w)%nat -> (forall v, In v db' -> v <= w)%nat ->
+    forall e e', has_depth (rank_lengths w k db) e -> has_depth (rank_lengths w k db') e' ->
+    forall S, Pr (sided_law table b a (Z.to_nat deeper) (Z.of_nat w) k) (db, e) S
+              <= exp (real (at_epsilon q)) * Pr (sided_law table b a (Z.to_nat deeper) (Z.of_nat w) k) (db', e') S.
+  Proof.
+    intros E w. pose proof accepted as H. unfold check_quantile in H. rewrite E in H. rewrite !andb_true_iff in H.
+    destruct H as [_ [_ H]]. destruct (side_of below) as [b|]; [|discriminate]. destruct (side_of above) as [a|]; [|discriminate].
+    exists b, a. split; [reflexivity|]. split; [reflexivity|].
+    rewrite <- width_is in H. fold w in H. intros db db' Hd Hk Hw Hw' e e' D D'.
+    apply (sides_promise table b a (Z.to_nat deeper) (Z.of_nat w) _ _ H k db db' e e'); rewrite ?Nat2Z.id; assumption.
+  Qed.
 
   Theorem oblivious_private W {D} (answer : D -> nat) : by_law q = Oblivious W ->
     (forall db, answer db <= width_of q)%nat -> private (fun _ _ => True) (real (at_epsilon q)) (ask answer (law TOTAL W)).

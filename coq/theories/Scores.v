@@ -5,6 +5,7 @@
 
     flip_formula   Pr[i] = p_i * int_0^1 prod_(j <> i) (1 - u p_j) du
     flip_sums_to   all of them sum to 1 - prod (1 - p_j), which is 1 where some p_j is 1
+    flip_product   if p_j <= B * p'_j and p'_j <= A * p_j for all j, then Pr[i] <= B * A * Pr'[i]
     flip_square    if p_j and p'_j are within a factor r of each other, then Pr[i] <= r^2 * Pr'[i] *)
 From Coq Require Import ZArith Reals List Bool Lra Lia Arith Permutation.
 From Inbounds Require Import Exp Privacy Integral.
@@ -184,12 +185,13 @@ Qed.
 Lemma others_Forall2 {A B} (Rel : A -> B -> Prop) la lb : Forall2 Rel la lb -> forall i, Forall2 Rel (others i la) (others i lb).
 Proof. induction 1; intros [|i]; cbn; auto. Qed.
 
-Definition within_factor (r : R) (a b : R) : Prop := in_unit a /\ in_unit b /\ a <= r * b /\ b <= r * a.
+(** Chances that fall by at most B and rise by at most A. *)
+Definition moves_within (B A : R) (a b : R) : Prop := in_unit a /\ in_unit b /\ a <= B * b /\ b <= A * a.
 
-Theorem flip_square r ps ps' i : 1 <= r -> Forall2 (within_factor r) ps ps' -> flip ps i <= r * r * flip ps' i.
+Theorem flip_product B A ps ps' i : 1 <= B -> 1 <= A -> Forall2 (moves_within B A) ps ps' -> flip ps i <= B * A * flip ps' i.
 Proof.
-  intros Hr H. rewrite !flip_formula.
-  assert (S1 : J 1 0 (others i ps) <= r * J 1 0 (others i ps')).
+  intros HB HA H. rewrite !flip_formula.
+  assert (S1 : J 1 0 (others i ps) <= A * J 1 0 (others i ps')).
   { apply shrink; [assumption|]. apply others_Forall2. clear - H.
     induction H as [|a b l l' (Ha & Hb & Hab & Hba) H IH]; constructor; [|exact IH].
     exact (conj Ha (conj Hb Hba)). }
@@ -197,10 +199,15 @@ Proof.
   { intros qs Hq. left. apply J_pos. intros z Hz. rewrite Forall_forall in Hq. apply Hq.
     clear - Hz. revert qs Hz. induction i as [|i IH]; intros [|q qs] Hz; cbn in *; auto. destruct Hz; auto. }
   assert (U : Forall in_unit ps /\ Forall in_unit ps').
-  { clear - H. induction H as [|a b l l' Hab H [A B]]; split; constructor; auto; apply Hab. }
-  assert (N : 0 <= nth i ps 0 /\ nth i ps 0 <= r * nth i ps' 0).
-  { clear - H. revert i. induction H as [|a b l l' Hab H IH]; intros [|i]; cbn; try lra; [|apply IH].
+  { clear - H. induction H as [|a b l l' Hab H [A' B']]; split; constructor; auto; apply Hab. }
+  assert (N : 0 <= nth i ps 0 /\ nth i ps 0 <= B * nth i ps' 0).
+  { clear - H HB. revert i. induction H as [|a b l l' Hab H IH]; intros [|i]; cbn; try lra; [|apply IH].
     destruct Hab as ([? ?] & _ & ? & _). lra. }
-  replace (r * r * (nth i ps' 0 * J 1 0 (others i ps'))) with ((r * nth i ps' 0) * (r * J 1 0 (others i ps'))) by ring.
+  replace (B * A * (nth i ps' 0 * J 1 0 (others i ps'))) with ((B * nth i ps' 0) * (A * J 1 0 (others i ps'))) by ring.
   apply Rmult_le_compat; try tauto. now apply P0.
 Qed.
+
+Definition within_factor (r : R) (a b : R) : Prop := moves_within r r a b.
+
+Theorem flip_square r ps ps' i : 1 <= r -> Forall2 (within_factor r) ps ps' -> flip ps i <= r * r * flip ps' i.
+Proof. intros Hr H. exact (flip_product r r ps ps' i Hr Hr H). Qed.

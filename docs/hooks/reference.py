@@ -92,11 +92,11 @@ def on_config(config: Any) -> None:
         pages[one.section].append({one.shown: one.address})
     (place,) = (entry for entry in config.nav if "Reference" in entry)
     place["Reference"] = ["reference.md", {"Commands": "commands.md"}, *({name: pages[name]} for name in pages)]
-    project = tomllib.loads(Path(config.config_file_path).with_name("pyproject.toml").read_text("utf-8"))["project"]
-    config.repo_url = project.get("urls", {}).get("Repository")
+    settings = tomllib.loads(Path(config.config_file_path).with_name("pyproject.toml").read_text("utf-8"))
+    config.repo_url = settings["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"] or None
     config.repo_name = "repository"
     config.site_name = f"{config.site_name} {ib.__version__}"
-    config.copyright = f"{config.site_name} · {project['license']}"
+    config.copyright = f"{config.site_name} · {settings['project']['license']}"
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from inbounds.curator.client import connect
     from inbounds.design.derive import closer, derivable, refines
     from inbounds.design.optimal import optimal
-    from inbounds.design.quantiles import central_records, choose, permute_and_flip
+    from inbounds.design.quantiles import central_records, choose, permute_and_flip, sided_scores
     from inbounds.ledger import Ledger
     from inbounds.local import distance
     from inbounds.local.collector import Collector
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from inbounds.mechanism.quantiles import QuantileMechanism
     from inbounds.mechanism.quantiles.reading import load_quantile
     from inbounds.mechanism.unbiased import unbiased_sum
+    from inbounds.read.quantiles import compare_quantiles
     from inbounds.sideinfo import preround
     from inbounds.tables import release
     from inbounds.verdicts import verify
@@ -85,6 +86,7 @@ _LOADED_ON_USE = {
     "central_records": "inbounds.design.quantiles",
     "choose": "inbounds.design.quantiles",
     "closer": "inbounds.design.derive",
+    "compare_quantiles": "inbounds.read.quantiles",
     "compose": "inbounds.accounting.compose",
     "connect": "inbounds.curator.client",
     "derivable": "inbounds.design.derive",
@@ -96,6 +98,7 @@ _LOADED_ON_USE = {
     "reconstruct": "inbounds.local.reconstruct",
     "refines": "inbounds.design.derive",
     "release": "inbounds.tables",
+    "sided_scores": "inbounds.design.quantiles",
     "unbiased_sum": "inbounds.mechanism.unbiased",
     "verify": "inbounds.verdicts",
 }
@@ -161,6 +164,7 @@ __all__ = [
     "choose",
     "closer",
     "compare",
+    "compare_quantiles",
     "compose",
     "connect",
     "count",
@@ -194,6 +198,7 @@ __all__ = [
     "reconstruct",
     "refines",
     "release",
+    "sided_scores",
     "total",
     "tree",
     "unbiased_sum",

@@ -6,13 +6,15 @@ from typing import Any
 
 
 def library(name: str, extra: str) -> Any:
-    """The module `name`, or an `ImportError` that says which extra brings it."""
+    """The module `name`, or an `ImportError` that says which extra brings it, or why it does not load."""
     try:
         return import_module(name)
-    except ImportError as missing:
+    except ModuleNotFoundError as missing:
         raise ImportError(
             f"{name.partition('.')[0]} is needed here: pip install 'inbounds[{extra}]'", name=name
         ) from missing
+    except ImportError as broken:
+        raise ImportError(f"{name} is installed but does not load here: {broken}", name=name) from broken
 
 
 def pandas_frame(content: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inbounds.errors import LedgerError, PassportError
-from inbounds.files import Json, content_of, format_of
+from inbounds.files import RELEASE, Json, content_of, format_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.labels.passport import label_summary
@@ -24,9 +24,6 @@ from inbounds.report.words import label_promise, promise
 
 NO_VERDICT = 3
 """What a checker exits with on a kind of passport that it does not know."""
-
-RELEASE = "inbounds release"
-"""The format of a release record."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,15 @@ from inbounds.tables.adding.adjusted import adjusted_tree
 from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import Absolute, PosteriorCost, Squared
 from inbounds.tables.adding.form import LEAST_SQUARES, POSTERIOR
-from inbounds.tables.adding.learned import _likely, _others, learning, local_rates
+from inbounds.tables.adding.learned import (
+    SPREADS,
+    _likely,
+    _populations,
+    _shares,
+    _Told,
+    learning,
+    local_rates,
+)
 from inbounds.tables.adding.posterior import Marginals, posterior
 from inbounds.tables.adding.prior import Rates, TablePrior
 from inbounds.tables.adding.reports import Columns, GeometricReports, Known
@@ -214,11 +222,51 @@ def test_a_parents_own_reports_do_not_make_its_prior():
     log = np.random.default_rng(13).normal(size=(4, 50))
     changed = log.copy()
     changed[2] = 0.0
-    before, after = (_others(own)[2] for own in (log, changed))
-    np.testing.assert_allclose(before, after, rtol=1e-12)
+    steps = (np.arange(50) + 0.5) / 50
     shapes = {Alike(0.0): log, Alike(0.1): log / 2}
     moved = {Alike(0.0): changed, Alike(0.1): log / 2}
-    np.testing.assert_allclose(_likely(shapes)[1][2], _likely(moved)[1][2], atol=1e-12)
+    before, after = (_likely(own, steps) for own in (shapes, moved))
+    assert list(before) == list(after) == list(shapes)
+    for shape in shapes:
+        np.testing.assert_allclose(before[shape][2], after[shape][2], rtol=1e-9)
+        assert not np.allclose(before[shape][1], after[shape][1], rtol=1e-3)
+    np.testing.assert_allclose(sum(own.sum(axis=1) for own in before.values()), 1.0)
+
+
+def test_populations_of_parents_have_the_means_and_deviations_that_are_said():
+    steps = (np.arange(600) + 0.5) / 600
+    rows, beforehand = _populations(steps)
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0)
+    assert np.exp(beforehand).sum() == pytest.approx(1.0)
+    assert len(beforehand) == len(rows)
+    rate = np.sin(steps * np.pi / 2) ** 2
+    means = rows @ rate
+    narrow = int(np.ceil(np.pi * 16))
+    np.testing.assert_allclose(means[:narrow], np.sin((np.arange(narrow) + 0.5) / narrow * np.pi / 2) ** 2, atol=2e-3)
+    variance = rows[:narrow] @ rate**2 - means[:narrow] ** 2
+    middle = slice(5, -5)
+    np.testing.assert_allclose(variance[middle], (means * (1 - means))[:narrow][middle] / 16**2, rtol=0.01)
+
+
+def test_the_spread_of_leaves_is_learned_without_bias_where_parents_are_alike_too():
+    """60 tables, spreads drawn as the prior has them, a fixed seed. The twin takes all rates of parents for equally
+    likely, which makes leaves look more alike than they are."""
+    rng = np.random.default_rng(77)
+    tree = Tree.over(np.full(1000, 20), np.repeat(np.arange(100), 10))
+    rates, roots = np.sin((np.arange(100) + 0.5) / 100 * np.pi / 2) ** 2, np.sqrt(SPREADS)
+    errors = []
+    for _ in range(60):
+        true, mean = rng.choice(SPREADS), np.repeat(rng.beta(2, 5, 100), 10)
+        among = 1 / max(true, 1e-9) - 1
+        leaves = rng.binomial(20, rng.beta(mean * among, (1 - mean) * among))
+        reports = drawn(rng, tree, leaves, [0.125, 0.125])
+        told = _Told.of(tree.sizes[0], tree.parents[0], reports[0])
+        evidence = {shape: told.log_evidence(rates, shape, reports[1]) for shape in map(Alike, SPREADS)}
+        likely = _likely(evidence, (np.arange(100) + 0.5) / 100)
+        learned = sum(own.sum(axis=1).mean() * np.sqrt(shape.spread) for shape, own in likely.items())
+        errors.append((learned - np.sqrt(true), np.array(list(_shares(evidence).values())) @ roots - np.sqrt(true)))
+    ours, flat = np.mean(errors, axis=0)
+    assert abs(ours) < 0.01 < -flat
 
 
 def test_kinds_keep_their_mean_wherever_they_are_shifted():

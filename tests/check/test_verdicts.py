@@ -95,8 +95,9 @@ def test_passports_at_the_boundary_and_one_unit_beyond_get_equal_verdicts(make, 
 
 
 @pytest.mark.parametrize("number", [60, pytest.param(1500, marks=pytest.mark.slow)])
-def test_passports_of_quantiles_get_equal_verdicts(number, checker, tmp_path):
-    apart, private = compared(checker, tmp_path, cases.quantile_passports(number, seed=number), load_quantile)
+@pytest.mark.parametrize("make", [cases.quantile_passports, cases.sided_passports])
+def test_passports_of_quantiles_get_equal_verdicts(make, number, checker, tmp_path):
+    apart, private = compared(checker, tmp_path, make(number, seed=number), load_quantile)
     assert not apart
     assert 0 < private < number
 
@@ -165,7 +166,7 @@ def test_files_of_every_version_are_proved(checker):
 
 def test_the_page_gives_no_verdict_on_two_weights_and_graphs(checker):
     found = checker.judged(cases.beyond_other_checkers())
-    assert len(found) == 6
+    assert len(found) == 8
     assert {(verdict, promise) for verdict, promise, _ in found} == {("unjudged", False)}
     assert all("no verdict" in reason for _, _, reason in found)
 

@@ -1,13 +1,27 @@
 """The curator: what it answers again, whom it charges, what it refuses."""
 
+from contextlib import closing
 from fractions import Fraction
 
 import pytest
 
 from curator.pupils import account
-from inbounds.curator import KeyTaken, NotAllowed, NotFound, NotKnown, OverCap, Unavailable
-from inbounds.errors import OverBudget
+from inbounds.curator import (
+    KeyTaken,
+    NotAllowed,
+    NotFound,
+    NotKnown,
+    OverCap,
+    OverRows,
+    Unavailable,
+    continuity,
+    database,
+)
+from inbounds.curator.answering import Answering
+from inbounds.curator.migrations import APPLICATION, SQLITE
+from inbounds.errors import LedgerError, OverBudget
 from inbounds.ledger import Ledger
+from inbounds.ledger.sqlite import Sqlite
 from inbounds.tables.errors import PlanError
 
 LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
@@ -136,12 +150,60 @@ def test_an_account_never_passes_its_cap_nor_everybody_the_budget(curator):
 
 def test_what_the_ledger_refuses_in_the_last_moment_is_given_back_to_the_account(curator, monkeypatch):
     bob = account(curator, "bob", "100")
-    monkeypatch.setattr(type(curator), "_check_budget", lambda *_: None)
+    monkeypatch.setattr(Answering, "_check_budget", lambda *_: None)
     for _ in range(2):
         with pytest.raises(OverBudget):
             curator.ask(bob, "pupils", {"count": "age > 12", "epsilon": "6.5"}, key="k")
         assert curator.account_named("bob").grants["pupils"].spent == 0
     assert curator.answers(bob) == []
+
+
+def test_a_crash_between_the_charge_and_the_note_of_it_is_made_good_when_it_is_asked_again(curator, monkeypatch):
+    """The people were charged, nothing was given, and the same question is answered under that charge."""
+    bob = account(curator, "bob", "2")
+
+    def power_fails(*_):
+        raise LedgerError("the power failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(continuity, "note_head", power_fails)
+        with pytest.raises(LedgerError):
+            curator.ask(bob, "pupils", LIKES, key="k")
+    assert (spent(curator), curator.answers(bob)) == (Fraction(1, 2), [])
+    assert curator.account_named("bob").grants["pupils"].spent == 0
+    later = curator.ask(bob, "pupils", LIKES, key="k")
+    assert (later.how, later.cost.people, later.cost.account) == ("new", "0", "0.5")
+    assert spent(curator) == Fraction(1, 2)
+
+
+def test_an_account_holds_no_more_rows_than_it_may_and_what_it_has_it_keeps(opened):
+    curator = opened(limits={"rows": 7})
+    ana, bob = account(curator, "ana"), account(curator, "bob")
+    first = curator.ask(ana, "pupils", LIKES, key="1")  # two rows and a key
+    assert curator.account_named("ana").rows == 3
+    with pytest.raises(OverRows, match=r"that ana holds must be at most 7 in all, got 8 with this answer"):
+        curator.ask(ana, "pupils", {**LIKES, "count": "age > 12", "by": ["school", "year"]}, key="2")
+    assert (spent(curator), curator.account_named("ana").rows) == (Fraction(1, 2), 3)
+    for k in range(4):
+        assert curator.ask(ana, "pupils", LIKES, key=f"again {k}").table == first.table
+    with pytest.raises(OverRows):
+        curator.ask(ana, "pupils", LIKES, key="one too many")
+    for key in ("1", None):
+        assert curator.ask(ana, "pupils", LIKES, key=key).id == first.id
+    assert curator.ask(bob, "pupils", {**LIKES, "count": "age > 12"}, key="2").how == "new"
+
+
+def test_what_was_held_before_rows_were_counted_counts_one_each(folder):
+    old = Sqlite(folder / "curator.db", create=True, steps=SQLITE[:2], application=APPLICATION)
+    with closing(old), old.writing() as run:
+        run("INSERT INTO accounts VALUES ('ana', 'analyst', 'digest', '2026-11-16', NULL)")
+        run("INSERT INTO questions VALUES ('q', 'pupils', 'b', 'f', '1', '{}', '2026-11-16')")
+        for k in range(3):
+            run(f"INSERT INTO given VALUES ('{k}', 'ana', 'pupils', 'q', '{{}}', 'new', NULL, NULL, 1, '2026')")
+        run("INSERT INTO requests VALUES ('ana', 'key', 'digest', '0')")
+    with closing(database.opened(folder / "curator.db")) as store, store.reading() as run:
+        assert run("SELECT held FROM accounts") == [(4,)]
+        assert run("SELECT sum(rows) FROM given") == [(3,)]
 
 
 def test_other_datasets_and_answers_are_not_there(curator, ana):
@@ -217,7 +279,7 @@ def test_a_failure_after_the_charge_is_one_constant_sentence_and_the_answer_is_d
         raise RuntimeError("value 17 of ana is odd")
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "_raw", broken)
+        patch.setattr(engine, "_by_group", broken)
         with pytest.raises(Unavailable) as failed:
             curator.ask(ana, "pupils", LIKES)
     assert str(failed.value) == str(Unavailable())
@@ -233,7 +295,7 @@ def test_what_is_charged_and_not_drawn_decides_as_if_it_were_drawn(curator, ana,
     from inbounds.tables import engine
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "_raw", lambda *_: 1 / 0)
+        patch.setattr(engine, "_by_group", lambda *_: 1 / 0)
         with pytest.raises(Unavailable):
             curator.ask(ana, "pupils", LIKES)
     assert curator.preview(ana, "pupils", {**LIKES, "epsilon": "0.25"}).how == "stronger"

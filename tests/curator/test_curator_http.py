@@ -117,7 +117,7 @@ def test_after_a_charge_there_is_one_constant_error_and_nothing_is_logged(asker,
 
     client = asker()
     with monkeypatch.context() as patch, caplog.at_level(logging.DEBUG):
-        patch.setattr(engine, "_raw", broken)
+        patch.setattr(engine, "_by_group", broken)
         found = client.post("/v1/datasets/pupils/answers", json=LIKES)
     assert (found.status_code, found.json()["type"]) == (503, "urn:inbounds:problem:unavailable")
     assert "SECRET" not in caplog.text + found.text

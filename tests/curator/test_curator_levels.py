@@ -10,7 +10,7 @@ import pytest
 from conftest import Judge
 from curator.pupils import account
 from inbounds.accounting import multilevel
-from inbounds.curator import NotAllowed
+from inbounds.curator import NotAllowed, Unavailable
 from inbounds.curator.exposure import epsilon_of
 from inbounds.query import count
 from inbounds.tables.engine import Truths
@@ -41,6 +41,29 @@ def test_each_account_sees_its_own_level_and_all_are_charged_once(three):
     errors = [answers[name].table["count_error"][0] for name in LEVELS]
     assert errors == sorted(errors, reverse=True)
     assert errors[0] > errors[-1]
+
+
+def test_a_chain_whose_table_was_not_made_is_not_drawn_again(three, monkeypatch):
+    curator, people = three
+    drawn, own = [], Leveled.draw
+
+    def draw(self, *given):
+        drawn.append(own(self, *given))
+        return drawn[-1]
+
+    def fail(self, rows):
+        raise MemoryError
+
+    monkeypatch.setattr(Leveled, "draw", draw)
+    with monkeypatch.context() as patch:
+        patch.setattr(Leveled, "answers", fail)
+        for _ in range(3):
+            with pytest.raises(Unavailable):
+                curator.ask(people["inner"], "pupils", LIKES)
+    answer = curator.ask(people["inner"], "pupils", LIKES)
+    assert len(drawn) == 1
+    assert answer.table["count"] == drawn[0][0].tolist()
+    assert curator.people(curator.settings.datasets["pupils"]).spent == 1
 
 
 def test_no_account_chooses_its_level(three):
@@ -141,7 +164,8 @@ def test_a_table_of_levels_has_the_rows_of_every_level(opened):
     asked = curator.asked(account(curator, "ana", None, "inner"), "pupils", LIKES)
     ready = curator.designer.settled(asked.plan, anyway=True)
     leveled = Leveled.of(ready.designed, [Fraction(1), Fraction(1, 2), Fraction(1, 4)])
-    found = leveled.drawn(ready.designed, Truths((np.array([5, 7]),)), simulated(np.random.default_rng(0)))
+    rows = leveled.draw(Truths((np.array([5, 7]),)), draws=simulated(np.random.default_rng(0)))
+    found = leveled.answers(rows)
     columns = {column.name: list(column.values) for column in found.columns}
     assert columns[LEVEL] == ["1", "1", "1/2", "1/2", "1/4", "1/4"]
     assert columns["school"] == ["north", "south"] * 3

@@ -17,7 +17,7 @@ def test_a_file_stays_open_until_it_is_replaced(plan, folder):
     sources = Sources()
     first, again = sources.open(plan), sources.open(plan)
     assert first.table is again.table
-    assert first.kept
+    assert first.statements is again.statements
     write_pupils(folder / "pupils.parquet", likes=["no"] * 40)
     assert sources.open(plan).table is not first.table
     sources.close()

@@ -27,7 +27,7 @@ class Model:
     """What a ledger is."""
 
     def __init__(self) -> None:
-        self.budget, self.charged, self.answers = 2 * 10**9, {}, {}
+        self.budget, self.charged, self.draws, self.answers = 2 * 10**9, {}, {}, {}
 
     def charge(self, key: str, nanos: int) -> bool:
         fits = key in self.charged or sum(self.charged.values()) + nanos <= self.budget
@@ -99,6 +99,22 @@ class Machine(RuleBasedStateMachine):
             assert receipt.answer == self.model.answers.get(key)
 
     @rule(key=KEYS, content=st.binary(max_size=20), crash=STATEMENTS)
+    def draw(self, key: str, content: bytes, crash: int) -> None:
+        if key not in self.model.charged or key in self.model.answers:
+            return
+        charge = self.ledger.charge("p", Fraction(self.model.charged[key], 10**9), key=key)
+        self.countdown = crash or None
+        try:
+            kept = self.ledger.store_draw(charge, content)
+        except Crash:
+            self.crash()
+            kept = self.ledger.store_draw(charge, content + b"drawn again")
+            assert kept in (content, content + b"drawn again", self.model.draws.get(key))
+        finally:
+            self.countdown = None
+        assert self.model.draws.setdefault(key, kept) == kept
+
+    @rule(key=KEYS, content=st.binary(max_size=20), crash=STATEMENTS)
     def answer(self, key: str, content: bytes, crash: int) -> None:
         if key not in self.model.charged:
             return
@@ -139,6 +155,9 @@ class Machine(RuleBasedStateMachine):
         assert (found.people[0].spent_units, found.people[0].budget_units) == (spent, self.model.budget)
         assert {key: self.ledger.find(key).answer for key in self.model.answers} == self.model.answers
         assert (found.charges, found.answers) == (len(self.model.charged), len(self.model.answers))
+        waiting = {key: drawn for key, drawn in self.model.draws.items() if key not in self.model.answers}
+        assert {key: self.ledger.find(key).draw for key in waiting} == waiting
+        assert found.waiting == len(waiting)
 
     def teardown(self) -> None:
         if getattr(self, "ledger", None) is not None:

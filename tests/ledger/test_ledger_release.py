@@ -586,7 +586,7 @@ def test_a_ledger_of_an_older_version_is_said_to_be_brought_forward(command, fol
     with Ledger(Sqlite(folder / "old.db", create=True, steps=SQLITE[:1])) as old:
         old.create_people("pupils", epsilon=1)
     said = command("ledger", "show", "old.db")[1]
-    assert "old.db was a ledger of version 1 and was brought forward to 2" in one_line(said)
+    assert "old.db was a ledger of version 1 and was brought forward to 3" in one_line(said)
     assert "version" not in command("ledger", "show", "old.db")[1]
 
 

@@ -18,16 +18,26 @@ def file(tmp_path):
     return tmp_path / "budget.db"
 
 
+def with_cursor(made: type[sqlite3.Cursor]) -> type[sqlite3.Connection]:
+    """Connections whose statements go through cursors of this kind."""
+
+    class Connection(sqlite3.Connection):
+        def cursor(self):
+            return super().cursor(made)
+
+    return Connection
+
+
 def opened(file: Path, **instead: str) -> Any:
     """A new store whose connection is given other statements than it is asked for, by their last words."""
     words = {asked.replace("_is_", " = "): given for asked, given in instead.items()}
 
-    class Connection(sqlite3.Connection):
+    class Cursor(sqlite3.Cursor):
         def execute(self, sql, *values):
             return super().execute(words.get(sql.removeprefix("PRAGMA "), sql), *values)
 
     def connect(path, create):
-        return sqlite3.connect(path, isolation_level=None, factory=Connection)
+        return sqlite3.connect(path, isolation_level=None, factory=with_cursor(Cursor))
 
     return Sqlite(file, create=True, driver=Driver(connect, sqlite3.Error))
 
@@ -50,7 +60,7 @@ def test_a_connection_that_says_wal_of_a_file_that_is_not_is_refused(file):
         opened(file, journal_mode_is_WAL="SELECT 'wal'", journal_mode="SELECT 'wal'")
 
 
-class SlowToStart(sqlite3.Connection):
+class SlowToStart(sqlite3.Cursor):
     """The log starts when it has been asked for often enough."""
 
     asked, errors = 0, ()
@@ -70,7 +80,7 @@ def started(file: Path, monkeypatch: pytest.MonkeyPatch, patience: float, *error
     monkeypatch.setattr(sqlite, "PATIENCE", patience)
 
     def connect(path, create):
-        return sqlite3.connect(path, isolation_level=None, factory=SlowToStart)
+        return sqlite3.connect(path, isolation_level=None, factory=with_cursor(SlowToStart))
 
     Sqlite(file, create=True, driver=Driver(connect, sqlite3.Error)).close()
     return SlowToStart.asked

@@ -16,14 +16,16 @@ import inbounds as ib
 from hostile.files import honest_mechanisms, json_file
 from inbounds import files
 from inbounds.files import Json
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Noise, geometric_noise
+from inbounds.mechanism.plane import plane_noise
 from inbounds.mechanism.spelling import law_json, query_json
 from inbounds.numbers import Ints
 from inbounds.query import Query, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
 from inbounds.trusted.scores import ratio_bounds
+from inbounds.trusted.sides import sided_bounds
 
 EPSILONS = ("1/10", "1/3", "1/2", "1", "7/5", "3", "8", "64", "1/1000000000")
 
@@ -216,6 +218,25 @@ def quantile_passports(number: int, seed: int) -> Iterator[Json]:
         )
 
 
+def sided_passports(number: int, seed: int) -> Iterator[Json]:
+    """Sided score tables at their bound or a hair beside it, levels that are none, and quantiles they are not for."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        table, *_, width = score_table(rng)
+        below, above = ((rng.randint(1, 6), rng.randint(1, 5), rng.choice((0, 0, 1, 5))) for _ in range(2))
+        deeper = rng.randint(0, min(below[1], above[1]))
+        worst = Fraction(max(sided_bounds(table, below, above, deeper)), TOTAL * TOTAL)
+        epsilon = logarithm(worst * Fraction(TOTAL + width + 1, TOTAL - width - 1), rng)
+        deeper += rng.random() < 0.1
+        first = (rng.choice((0, 1)), *below[1:]) if rng.random() < 0.1 else below
+        sides = {"below": _line([*first]), "above": _line([*above]), "deeper": str(deeper)}
+        asked = _quantile(width, rng)
+        if rng.random() < 0.8:
+            asked["quantile"].update(public=True, records="1")
+        law = {"sides": {"table": _line(table), **sides}}
+        yield passports.QUANTILE_PASSPORT.sealed({**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
+
+
 _ORIGIN = {"origin": {"name": "by hand", "parameters": {}, "reference": ""}}
 
 
@@ -251,9 +272,16 @@ def _small_honest() -> list[Mechanism]:
 
 
 def beyond_other_checkers() -> Iterator[Json]:
-    """Passports of versions 3 (two weights) and 4 (a graph): honest, and with a smaller epsilon than they keep."""
-    large = ib.catalog.randomized_response(ib.extreme(0, 9999), 1)
-    for made in (large, ib.catalog.metric_geometric(ib.grid(3, 3), 1), ib.catalog.exponential(ib.tree({"b": "a"}), 1)):
+    """Of versions 3 (two weights), 4 (a graph) and 5 (noise on a map): honest, and with a smaller epsilon than
+    they keep."""
+    town = ib.grid(3, 3, metric="manhattan")
+    noise = plane_noise(town, Fraction(1), lambda a, b: abs(a) + abs(b) + 0.0)
+    for made in (
+        ib.catalog.randomized_response(ib.extreme(0, 9999), 1),
+        ib.catalog.metric_geometric(town, 1),
+        ib.catalog.exponential(ib.tree({"b": "a"}), 1),
+        Mechanism(town, Fraction(1), noise, Origin("noise")),
+    ):
         honest = passports.passport(made)
         lie = {name: part for name, part in honest.items() if name not in {"format", "version", "sha256"}}
         yield honest

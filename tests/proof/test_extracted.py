@@ -20,7 +20,7 @@ from inbounds.errors import InboundsError, PassportError
 from inbounds.files import content_of
 from inbounds.mechanism import reading
 from inbounds.mechanism.quantiles.reading import load_quantile
-from inbounds.trusted import bounds, certify, scores
+from inbounds.trusted import bounds, certify, scores, sides
 from proof import cases
 from proof.checker import PROGRAM, answers, verdicts
 
@@ -184,8 +184,9 @@ def test_score_tables_have_equal_verdicts():
 
 
 @pytest.mark.parametrize("number", [200, pytest.param(3000, marks=pytest.mark.slow)])
-def test_verdicts_on_passports_of_quantiles_are_equal(number, tmp_path):
-    files = cases.written(tmp_path, cases.quantile_passports(number, number))
+@pytest.mark.parametrize("make", [cases.quantile_passports, cases.sided_passports])
+def test_verdicts_on_passports_of_quantiles_are_equal(make, number, tmp_path):
+    files = cases.written(tmp_path, make(number, number))
 
     def private(file: Path) -> bool:
         try:
@@ -209,6 +210,19 @@ def test_a_fault_in_the_checker_of_score_tables_is_noticed(fault, monkeypatch):
     }
     monkeypatch.setattr(scores, fault, wrong[fault])
     assert said != [passes(scores.check_scores, *numbers) for _, numbers in made]
+
+
+@pytest.mark.parametrize("fault", ["step", "sided_bounds"])
+def test_a_fault_in_the_checker_of_sided_tables_is_noticed(fault, monkeypatch, tmp_path):
+    files = cases.written(tmp_path, cases.sided_passports(300, 5))
+    said = [line.startswith("private") for line in verdicts(files)]
+    right = getattr(sides, fault)
+    wrong = {
+        "step": lambda table, by: right(table, by) - (right(table, by) >> 60),
+        "sided_bounds": lambda *numbers: islice(right(*numbers), 2),
+    }
+    monkeypatch.setattr(sides, fault, wrong[fault])
+    assert said != [passes(load_quantile, file) == "private" for file in files]
 
 
 # --- faults in Python that the comparison must notice ------------------------------------------------------
@@ -266,9 +280,9 @@ RIGHT: dict[str, Any] = {
 FAULTS: list[tuple[Any, str, Any, Any]] = [
     (certify, "_check_rows", _pair_dropped, cases.matrix_passports),
     (certify, "_check_rows", _row_dropped, cases.matrix_passports),
-    (certify, "_all_within_ratio", _nothing_compared, cases.matrix_passports),
-    (certify, "_within_ratio", _one_unit_tolerated, cases.matrix_passports),
-    (certify, "_within_ratio", _one_unit_tolerated, cases.noise_passports),
+    (certify, "all_within_ratio", _nothing_compared, cases.matrix_passports),
+    (certify, "within_ratio", _one_unit_tolerated, cases.matrix_passports),
+    (certify, "within_ratio", _one_unit_tolerated, cases.noise_passports),
     (certify, "check_distributions", _column_of_any_sum, cases.matrix_passports),
     (certify, "neighbouring_weights", _tail_forgotten, cases.noise_passports),
     (certify, "neighbouring_weights", _inside_forgotten, cases.noise_passports),
@@ -284,7 +298,7 @@ def test_a_fault_in_pythons_checker_is_noticed(place, name, fault, make, monkeyp
     assert compared(files)[0]
 
 
-@pytest.mark.parametrize(("name", "fault"), [("_check_rows", _row_dropped), ("_within_ratio", _one_unit_tolerated)])
+@pytest.mark.parametrize(("name", "fault"), [("_check_rows", _row_dropped), ("within_ratio", _one_unit_tolerated)])
 @pytest.mark.parametrize(("check", "make"), [("check_product", product_questions), ("check_states", state_questions)])
 def test_a_fault_in_the_other_checkers_is_noticed(check, make, name, fault, monkeypatch):
     made = make(300)
@@ -356,8 +370,8 @@ def test_verify_asks_the_second_checker_about_a_quantile(tmp_path):
 
 def test_the_second_checker_gives_no_verdict_on_two_weights_and_graphs(tmp_path):
     files = cases.written(tmp_path, cases.beyond_other_checkers())
-    assert {content_of(file, "passport")["version"] for file in files} == {3, 4}
-    assert [judged(file) for file in files] == [True, False] * 3
+    assert {content_of(file, "passport")["version"] for file in files} == {3, 4, 5}
+    assert [judged(file) for file in files] == [True, False] * 4
     for file in files:
         done = subprocess.run([PROGRAM, file], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (3, "")

@@ -21,7 +21,7 @@ from inbounds.cli import main
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.query import Everyone, Metric, Quantile
 from inbounds.tables import answer as answering
-from inbounds.tables import as_plan, open_source
+from inbounds.tables import as_plan, drawing, open_source
 from inbounds.trusted.sample import simulated
 
 TYPES = {"g": pa.string(), "h": pa.int64(), "c": pa.string(), "x": pa.float64(), "n": pa.int64(), "b": pa.bool_()}
@@ -29,6 +29,11 @@ TYPES = {"g": pa.string(), "h": pa.int64(), "c": pa.string(), "x": pa.float64(),
 
 FAILURE = 1e-10
 """Chance that a statistical check fails by accident; each states what it is the chance of."""
+
+
+def released(designed: answering.Designed, truths: Any, draws: Any) -> list[answering.Released]:
+    """The released columns of true answers, with draws of one's own."""
+    return answering.answers(designed, drawing.draw(designed, truths, draws=draws)).columns
 
 
 def frame(rows: list[dict[str, Any]]) -> pa.Table:
@@ -86,12 +91,12 @@ class Checks:
         """A release from the data to the columns, with simulated draws."""
         plan = as_plan(content, frame(rows))
         draws = simulated(np.random.default_rng(seed))
-        return answering.answered(self.designed(plan), open_source(plan).aggregate(), draws=draws)
+        return released(self.designed(plan), open_source(plan).aggregate(), draws)
 
     def trace(self, content: dict[str, Any], rows: list[dict[str, Any]], monkeypatch: Any, capsys: Any) -> Trace:
         plan = as_plan(content, frame(rows))
         designed, handed, drawn = self.designed(plan), [], [0]
-        own, from_records = answering.report, answering._drawn_from_records
+        own, from_records = drawing.report, drawing._reported_from_records
         laws: dict[int, int] = {}
 
         def spy_on_records(made: Any, truths: Any, members: Any, draws: Any) -> Any:
@@ -108,9 +113,9 @@ class Checks:
             return simulated(np.random.default_rng(drawn[0]))(count)
 
         with monkeypatch.context() as patched:
-            patched.setattr(answering, "report", spy)
-            patched.setattr(answering, "_drawn_from_records", spy_on_records)
-            columns = answering.answered(designed, open_source(plan).aggregate(), draws=draws)
+            patched.setattr(drawing, "report", spy)
+            patched.setattr(drawing, "_reported_from_records", spy_on_records)
+            columns = released(designed, open_source(plan).aggregate(), draws)
         members = [m.tolist() for m in designed.asked.members]
         labelled = [(law, members[k % len(members)], where) for k, (law, where) in enumerate(handed)]
         keys = list(zip(*(c.values.tolist() for c in columns[: len(plan.groups.by)]), strict=True))
@@ -234,7 +239,7 @@ class Checks:
             )
             plan = as_plan(content, table)
             draws = simulated(np.random.default_rng(seed))
-            columns = answering.answered(self.designed(plan), open_source(plan).aggregate(), draws=draws)
+            columns = released(self.designed(plan), open_source(plan).aggregate(), draws)
             cells = {cell for statistic in plan.statistics for cell in plan.draws(statistic)}
             joint = list(zip(*(c.values.tolist() for c in columns if c.name in cells), strict=True))
             counts.append(Counter(joint))

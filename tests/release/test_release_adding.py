@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import inbounds as ib
 from inbounds.errors import PassportError
 from inbounds.query import Reach
-from inbounds.tables import PlanError, as_plan, open_source, preview, recomputed, release, totals
+from inbounds.tables import PlanError, as_plan, drawing, open_source, preview, recomputed, release, totals
 from inbounds.tables import answer as answering
 from inbounds.tables.adding import adjusted as adjusting
 from inbounds.tables.adding.form import KNOWN, LEAST_SQUARES, POSTERIOR
@@ -216,8 +216,8 @@ def test_every_draw_of_a_random_plan_adds_up_in_whole_numbers_within_range(data,
         return rng.choice(possible[id(sampler)], len(positions))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answering, "report", anything)
-        found = answering.answers(designed, open_source(asked).aggregate())
+        patch.setattr(drawing, "report", anything)
+        found = answering.answers(designed, drawing.draw(designed, open_source(asked).aggregate()))
     check_sums(asked, {column.name: column.values.tolist() for column in found.columns})
     kept = json.loads(json.dumps(found.reports))  # as a file keeps it
     again = [column for part, _ in adjusted_columns(kept) for column in part.items()]

@@ -14,7 +14,7 @@ import inbounds as ib
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism.law import Noise, geometric_noise
 from inbounds.tables import answer as answering
-from inbounds.tables import as_plan, designs, engine, preview, release
+from inbounds.tables import as_plan, designs, drawing, engine, preview, release
 from inbounds.tables.answer import intervals
 from inbounds.tables.consistent import summing_to
 from inbounds.tables.designs import DESIGNED_UP_TO, Request, Wishes, designed, kept, prior_of, wide
@@ -232,7 +232,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path):
     truth = rng.integers(0, 11, len(keys))
     content = as_plan(plan({"count": "c = 'p'"}, keys=keys, size=10, interval="0.9"), FRAME)
     made = answering.Designed.of(answering.Asked.of(content), tmp_path)
-    columns = answering.answered(made, engine.Truths((truth,)), draws=simulated(rng))
+    columns = answering.answers(made, drawing.draw(made, engine.Truths((truth,)), draws=simulated(rng))).columns
     found = {c.name: c.values for c in columns}
     assert ((found["s0_low"] <= truth) & (truth <= found["s0_high"])).mean() > 0.87
 

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from inbounds.tables import AggregationFailed, engine
-from inbounds.tables import answer as answering
+from inbounds.tables import AggregationFailed, drawing, engine
 from inbounds.tables.statistics import numbers
 from inbounds.trusted.sample import simulated
 
@@ -76,8 +75,8 @@ def all_checks(checks, monkeypatch, capsys):
 
 
 def wrong_column(patch):
-    own = answering.report
-    patch.setattr(answering, "report", lambda sampler, at, draws: own(sampler, np.maximum(at - 1, 0), draws))
+    own = drawing.report
+    patch.setattr(drawing, "report", lambda sampler, at, draws: own(sampler, np.maximum(at - 1, 0), draws))
 
 
 def off_by_one_bound(patch):
@@ -92,14 +91,14 @@ def missing_clamp(patch):
 
 
 def reused_draw(patch):
-    own = answering.report
+    own = drawing.report
     same = simulated(np.random.default_rng(0))(1)
-    patch.setattr(answering, "report", lambda sampler, at, draws: own(sampler, at, lambda n: np.resize(same, n)))
+    patch.setattr(drawing, "report", lambda sampler, at, draws: own(sampler, at, lambda n: np.resize(same, n)))
 
 
 def reused_between_statistics(patch):
-    own = answering.report
-    patch.setattr(answering, "report", lambda sampler, at, draws: own(sampler, at, simulated(np.random.default_rng(0))))
+    own = drawing.report
+    patch.setattr(drawing, "report", lambda sampler, at, draws: own(sampler, at, simulated(np.random.default_rng(0))))
 
 
 def float_noise(patch):
@@ -107,7 +106,7 @@ def float_noise(patch):
         noise = np.random.default_rng().laplace(scale=2.0, size=len(positions))
         return np.clip(np.rint(positions + noise), 0, 2).astype(np.int64)
 
-    patch.setattr(answering, "report", noisy)
+    patch.setattr(drawing, "report", noisy)
 
 
 def undeclared_groups(patch):
@@ -144,7 +143,7 @@ def test_a_planted_bug_is_caught(checks, monkeypatch, capsys, bug):
 
 def test_the_audit_itself_sees_an_answer_that_moves_twice_as_far(checks, monkeypatch):
     """A twin that must fail: the count handed to the sampler twice as large spends twice the epsilon."""
-    own = answering.report
-    monkeypatch.setattr(answering, "report", lambda sampler, at, draws: own(sampler, 2 * at, draws))
+    own = drawing.report
+    monkeypatch.setattr(drawing, "report", lambda sampler, at, draws: own(sampler, 2 * at, draws))
     assert checks.audited(content({"count": "c = 'p'"}), HERE[:1], THERE[:1], 100_000) > 1.5
     assert not math.isnan(checks.audited(content({"count": "c = 'p'"}), HERE[:1], HERE[:1], 1000))

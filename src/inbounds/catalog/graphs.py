@@ -4,18 +4,13 @@ import math
 
 import numpy as np
 
-from inbounds.catalog.grid import dense
 from inbounds.design.closed.metric import geometric_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
+from inbounds.mechanism.limits import too_large
+from inbounds.mechanism.plane import LEAST, WIDEST, large_map, plane_noise
 from inbounds.numbers import Floats, Ints, Number, as_epsilon
 from inbounds.query import Graph, Query, as_query
 from inbounds.query.places import map_axes
-
-LEAST = 45.0
-"""exp(-45) is below 2^-62: noise further out has no weight."""
-
-WIDEST = 1 << 24
-"""Cells of the table of planar noise."""
 
 
 def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
@@ -24,11 +19,17 @@ def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
     Every edge is used up in both directions. Where some w would be negative, exp(-c·epsilon·d) with each column
     divided by its sum instead, at the largest c for which that is private: 1/2 <= c <= 1, since the sums of
     two answers L apart differ by a factor of at most exp(c·epsilon·L). One-way edges count both ways.
+
+    On a map too large for a matrix: cell + noise with Pr[noise] proportional to exp(-epsilon·d) over all cells of the
+    plane, beyond the map's edge moved to the nearest cell of it (with steps along streets, the same mechanism).
     """
-    bound, network = as_epsilon(epsilon), _graph(dense(as_query(query)), "metric_geometric")
-    far = float(bound) * network.distances(len(query.answers), directed=False)
+    bound, network = as_epsilon(epsilon), _graph(as_query(query), "metric_geometric")
     reference = "Chatzikokolakis, Andrés, Bordenabe, Palamidessi, Broadening the scope of differential privacy, 2013"
     origin = Origin("metric_geometric", {}, reference)
+    if too_large(query):
+        cells = large_map(query)
+        return Mechanism(query, bound, plane_noise(query, bound, lambda a, b: float(bound) * cells.norm(a, b)), origin)
+    far = float(bound) * network.distances(len(query.answers), directed=False)
     return certified(geometric_matrix(far, *_edges(query, float(bound))), query, bound, origin)
 
 
@@ -40,12 +41,16 @@ def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
     the map allows: epsilon for ib.grid, epsilon over the stretch where there is one.
     """
     bound = as_epsilon(epsilon)
-    _graph(dense(as_query(query)), "planar_laplace")
+    _graph(as_query(query), "planar_laplace")
+    reference = "Andrés, Bordenabe, Chatzikokolakis, Palamidessi, Geo-indistinguishability, 2013"
+    origin = Origin("planar_laplace", {}, reference)
     rows, columns, step = _map(query)
     tails, heads, lengths = _edges(query, float(bound))
     at = query.coordinates
     assert at is not None
     rate = step * float((lengths / np.sqrt(((at[tails] - at[heads]) ** 2).sum(axis=1))).min())
+    if too_large(query):
+        return Mechanism(query, bound, plane_noise(query, bound, lambda a, b: rate * np.hypot(a, b)), origin)
     reach = math.ceil(LEAST / rate) + max(rows, columns)
     if (2 * reach + 1) ** 2 > WIDEST:
         raise ValueError("epsilon is too small for a map of cells this small; use larger cells or metric_geometric")
@@ -53,8 +58,7 @@ def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
     noise = np.exp(-rate * np.hypot(a[:, None], a))
     matrix = _clamped(_clamped(noise / noise.sum(), rows).transpose(2, 0, 1), columns)
     matrix = matrix.transpose(2, 0, 3, 1).reshape(query.shape)
-    reference = "Andrés, Bordenabe, Chatzikokolakis, Palamidessi, Geo-indistinguishability, 2013"
-    return certified(matrix / matrix.sum(axis=0), query, bound, Origin("planar_laplace", {}, reference))
+    return certified(matrix / matrix.sum(axis=0), query, bound, origin)
 
 
 def _clamped(noise: Floats, size: int) -> Floats:

@@ -58,8 +58,8 @@ _ROWS = (
     NamedMechanism(variant_1, takes_loss=True, compact=True),
     NamedMechanism(variant_2, takes_loss=True),
     NamedMechanism(weakly_honest),
-    NamedMechanism(metric_geometric, on_graphs=True),
-    NamedMechanism(planar_laplace, on_graphs=True),
+    NamedMechanism(metric_geometric, compact=True, on_graphs=True),
+    NamedMechanism(planar_laplace, compact=True, on_graphs=True),
 )
 
 REGISTRY = {row.name: row for row in _ROWS}

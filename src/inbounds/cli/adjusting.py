@@ -7,8 +7,7 @@ import typer
 
 from inbounds.cli.app import out
 from inbounds.errors import PassportError
-from inbounds.files import format_of
-from inbounds.verdicts import RELEASE
+from inbounds.files import RELEASE, format_of
 
 
 def print_adjusted(file: Path, as_json: bool) -> None:

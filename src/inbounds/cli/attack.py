@@ -3,13 +3,11 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from inbounds.attack import limits, repeated
-from inbounds.attack.collude import Estimator
 from inbounds.cli.app import MORE, AsJson, app, out
 from inbounds.cli.design import LossName, PriorFile, patiently, weights_in
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option, picture_or_page
@@ -19,7 +17,11 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal, whole
 from inbounds.report import terminal, words
-from inbounds.report.results import attack_page
+
+if TYPE_CHECKING:
+    from inbounds.attack.collude import Estimator
+    from inbounds.attack.limits import Limit
+    from inbounds.attack.repeated import Learned
 
 ROWS = 14
 """Rows a table shows; --json has all."""
@@ -48,6 +50,8 @@ def attack(
 
     Example: [bold]inbounds attack m.json --repeat 1..100 --out attack.png[/]
     """
+    from inbounds.attack import limits, repeated
+
     if to is not None:
         check_target(to, picture_or_page(to), overwrite=overwrite, reads=[file, prior])
     mechanism, answers = load(file), _counts(repeat)
@@ -70,8 +74,10 @@ def attack(
         out.print(f"drawn in [bold]{to}[/]")
 
 
-def _draw(rows: list[repeated.Learned], to: Path, title: str, floor: float, approximated: dict[int, float]) -> None:
+def _draw(rows: "list[Learned]", to: Path, title: str, floor: float, approximated: dict[int, float]) -> None:
     if picture_or_page(to) is PAGE:
+        from inbounds.report.results import attack_page
+
         write_text(to, attack_page(rows, title, floor=floor, approximated=approximated))
         return
     from inbounds.report.many_answers import loss_against_answers
@@ -106,8 +112,8 @@ def spread(values: Sequence[int]) -> list[int]:
 
 def _print_learned(
     mechanism: Mechanism,
-    rows: list[repeated.Learned],
-    end: limits.Limit,
+    rows: "list[Learned]",
+    end: "Limit",
     approximated: dict[int, float],
     loss: str,
 ) -> None:
@@ -137,7 +143,7 @@ def _of_closed(approximated: dict[int, float]) -> str:
     return " Closed: the approximation for the median of unbounded noise." if approximated else ""
 
 
-def _end(end: limits.Limit) -> str:
+def _end(end: "Limit") -> str:
     floor = end.floor["guess"]
     left = "leave no loss" if floor < 1e-9 else f"leave a loss of {floor:.4g}"
     if not np.isfinite(end.rate):
@@ -149,7 +155,7 @@ def _end(end: limits.Limit) -> str:
 
 
 def _learned_json(
-    mechanism: Mechanism, rows: list[repeated.Learned], end: limits.Limit, approximated: dict[int, float]
+    mechanism: Mechanism, rows: "list[Learned]", end: "Limit", approximated: dict[int, float]
 ) -> dict[str, Any]:
     return {
         "mechanism": mechanism.sha256,

@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from inbounds.cli import completing
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
 from inbounds.cli.design import (
     FORMER,
@@ -18,6 +19,7 @@ from inbounds.cli.design import (
     weights_if,
 )
 from inbounds.cli.query_options import takes_query
+from inbounds.cli.records import mechanism_in
 from inbounds.cli.writing import (
     COMPARISON_TABLE,
     LATEX,
@@ -28,16 +30,19 @@ from inbounds.cli.writing import (
     check_target,
     out_option,
 )
+from inbounds.files import format_of
 from inbounds.loss import loss_named
-from inbounds.mechanism.reading import load
+from inbounds.mechanism.passport import QUANTILE_PASSPORT
 from inbounds.numbers import decimal
 from inbounds.query import Query
 from inbounds.read import promise as promises
 from inbounds.read.compare import Comparison
 from inbounds.read.compare import compare as compared
 from inbounds.read.promise import Kept, Promise
+from inbounds.read.quantiles import QuantileComparison, compare_quantiles
 from inbounds.read.recommend import recommend as recommended
-from inbounds.report import html, terminal, words
+from inbounds.report import terminal, words
+from inbounds.report.quantiles import quantile_subject
 
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
 Losses = Annotated[
@@ -68,8 +73,12 @@ def compare(
     losses, weights = [loss_named(name) for name in loss] if loss else None, weights_if(prior)
     if to is not None:
         check_target(to, WRITTEN.get(to.suffix.lower(), PAGE), overwrite=overwrite, reads=[*(file or ()), prior])
+    if file and any(format_of(path) == QUANTILE_PASSPORT.format for path in file):
+        quantiles = patiently("comparing", lambda: compare_quantiles(_loaded(file), losses=losses, prior=weights))
+        _show_quantiles(quantiles.sorted(sort) if sort is not None else quantiles, to, as_json)
+        return
     if file:
-        mechanisms = {path.stem if len({p.stem for p in file}) == len(file) else str(path): load(path) for path in file}
+        mechanisms = _loaded(file)
         found = patiently("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
     elif query is None:
         raise ValueError("compare needs a query such as: count --size 20 --epsilon 0.5, or --file twice")
@@ -81,18 +90,46 @@ def compare(
     _print_comparison(found, to, as_json)
 
 
+def _loaded(files: list[Path]) -> dict[str, Any]:
+    """The mechanisms of passports by the names of their files, with folders where those are not enough."""
+    short = len({path.stem for path in files}) == len(files)
+    return {path.stem if short else str(path): mechanism_in(path, None, None, None) for path in files}
+
+
 WRITTEN = {".csv": COMPARISON_TABLE, ".tex": LATEX}
 """What a comparison is written as, by the ending of the file; a page otherwise."""
 
 
-def _write(found: Comparison, to: Path) -> None:
+def _write(found: Comparison | QuantileComparison, to: Path) -> None:
     match to.suffix.lower():
         case ".csv":
             to.write_text(found.to_csv(), encoding="utf-8")
         case ".tex":
             to.write_text(found.to_latex() + "\n", encoding="utf-8")
+        case _ if isinstance(found, QuantileComparison):
+            from inbounds.report import quantile_page
+
+            quantile_page.save(found, to)
         case _:
+            from inbounds.report import html
+
             html.save(found, to)
+
+
+def _show_quantiles(found: QuantileComparison, to: Path | None, as_json: bool) -> None:
+    if to is not None:
+        _write(found, to)
+    if as_json:
+        typer.echo(json.dumps(found.to_json()))
+        return
+    from inbounds.report import quantile_page
+
+    out.print(f"[bold]{quantile_subject(found.query)}[/]\n")
+    out.print(terminal.quantile_comparison(found))
+    out.print("[dim]* best of the column. Expected for independent records; bayes: after the best guess.[/]")
+    out.print(f"[dim]{quantile_page.constants(found)}[/]")
+    if to is not None:
+        out.print(f"report: [bold]{to}[/]")
 
 
 def _print_comparison(found: Comparison, report: Path | None, as_json: bool) -> None:
@@ -165,7 +202,10 @@ def choose_epsilon(
         str | None, typer.Option(help="The reverse: show the best promises at this epsilon.", metavar=NUMBER)
     ] = None,
     family: Annotated[
-        str, typer.Option(help="optimal, or a mechanism's name such as truncated_geometric.")
+        str,
+        typer.Option(
+            help="optimal, or a mechanism's name such as truncated_geometric.", autocompletion=completing.mechanisms
+        ),
     ] = "optimal",
     loss: LossName = "absolute",
     to: PassportOut = None,

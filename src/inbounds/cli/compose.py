@@ -1,27 +1,27 @@
 """compose: what several answers about the same people promise together."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from inbounds.accounting.compose import Composition, answers_allowed, as_delta
-from inbounds.accounting.record import COMPOSITION, Record, up
 from inbounds.cli import ledger
 from inbounds.cli.app import MORE, NUMBER, AsJson, app, out
 from inbounds.cli.attack import Figure, spread
 from inbounds.cli.design import patiently
 from inbounds.cli.records import add_up
 from inbounds.cli.writing import PAGE, Overwrite, check_target, of_format, out_option, picture_or_page
-from inbounds.files import format_of, write_text
-from inbounds.ledger.sqlite import is_ledger
+from inbounds.files import RELEASE, format_of, write_text
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.numbers import exact, whole
 from inbounds.report import terminal
-from inbounds.report.results import composition_page
-from inbounds.verdicts import RELEASE
+
+if TYPE_CHECKING:
+    from inbounds.accounting.compose import Composition
+    from inbounds.accounting.record import Record
 
 DELTAS = ("1e-3", "1e-6", "1e-10", "1e-15")
 """Deltas that are shown beside the one asked for."""
@@ -41,7 +41,6 @@ Budget = Annotated[
     str | None, typer.Option(help="How many answers does this epsilon allow (one mechanism)?", metavar=NUMBER)
 ]
 RecordOut = Annotated[Path | None, out_option("Write the record of all answers here: composition.json.")]
-RECORD = of_format("record of several answers", COMPOSITION.format)
 
 
 @app.command(rich_help_panel=MORE, former={"--save": "--out"})
@@ -65,6 +64,10 @@ def compose(
 
     Example: [bold]inbounds compose 2025.csv.release.json 2026.csv.release.json[/]
     """
+    from inbounds.accounting.compose import Composition, as_delta
+    from inbounds.accounting.record import COMPOSITION
+    from inbounds.ledger.sqlite import is_ledger
+
     options = {"--same-question": same_question, "--budget": budget, "--out": to, "--figure": figure}
     if len(files) == 1 and is_ledger(files[0]):
         ledger.totals(files[0], {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
@@ -72,7 +75,8 @@ def compose(
     if any(format_of(file) == RELEASE for file in files):
         add_up(files, {"--times": times != "1", "--delta": delta is not None, **options}, as_json)
         return
-    for path, kind, option in ((to, RECORD, "--out"), (figure, None, "--figure")):
+    kind_of_record = of_format("record of several answers", COMPOSITION.format)
+    for path, kind, option in ((to, kind_of_record, "--out"), (figure, None, "--figure")):
         if path is not None:
             check_target(path, kind or picture_or_page(path), overwrite=overwrite, reads=files, option=option)
     delta = USUAL_DELTA if delta is None else delta
@@ -98,8 +102,10 @@ def compose(
             out.print(f"[bold]{path}[/]: {what}")
 
 
-def _draw(rounds: list[Composition], deltas: list[str], to: Path) -> None:
+def _draw(rounds: "list[Composition]", deltas: list[str], to: Path) -> None:
     if picture_or_page(to) is PAGE:
+        from inbounds.report.results import composition_page
+
         write_text(to, composition_page(rounds, deltas, f"{rounds[-1].answers} answers together"))
         return
     from inbounds.report.many_answers import epsilon_against_answers
@@ -114,15 +120,14 @@ def _each(text: str, count: int) -> tuple[int, ...]:
     return tuple(given * count if len(given) == 1 else given)
 
 
-def _rounds(total: Composition) -> list[Composition]:
+def _rounds(total: "Composition") -> "list[Composition]":
     """The release as it grows: after r rounds each mechanism has answered min(r, its times)."""
-    return [
-        Composition(total.mechanisms, tuple(min(r, t) for t in total.times), total.same_question)
-        for r in spread(range(1, max(total.times) + 1))
-    ]
+    return [replace(total, times=tuple(min(r, t) for t in total.times)) for r in spread(range(1, max(total.times) + 1))]
 
 
-def _computed(total: Composition, rounds: list[Composition], delta: str) -> Record:
+def _computed(total: "Composition", rounds: "list[Composition]", delta: str) -> "Record":
+    from inbounds.accounting.record import Record
+
     for part in rounds:
         part.epsilon(delta)  # fills what the table and the figure read
     return Record.of(total, delta)
@@ -134,14 +139,18 @@ def _beside(delta: str) -> list[str]:
 
 
 def _allowed(mechanism: Mechanism, budget: str, delta: str, same_question: bool) -> dict[str, int]:
+    from inbounds.accounting.compose import answers_allowed
+
     by_sum = answers_allowed(mechanism, budget)
     tight = answers_allowed(mechanism, budget, delta, same_question=same_question)
     return {"basic": by_sum, "tight": tight}
 
 
 def _print_composed(
-    record: Record, rounds: list[Composition], delta: str, allowed: dict[str, int] | None, budget: str | None
+    record: "Record", rounds: "list[Composition]", delta: str, allowed: dict[str, int] | None, budget: str | None
 ) -> None:
+    from inbounds.accounting.record import up
+
     lines = [[str(c.answers), up(float(c.basic)), up(c.epsilon(delta))] for c in rounds]
     out.print(
         terminal.columns("", ["answers", "sum of epsilons (delta 0)", f"tight epsilon (delta {delta})"], lines, 0)
@@ -159,7 +168,7 @@ def _print_composed(
 
 
 def _composed_json(
-    record: Record, rounds: list[Composition], delta: str, allowed: dict[str, int] | None
+    record: "Record", rounds: "list[Composition]", delta: str, allowed: dict[str, int] | None
 ) -> dict[str, Any]:
     epsilons, deltas = rounds[-1].curve(50)
     content = {key: value for key, value in record.content().items() if key not in ("members", "sha256")}

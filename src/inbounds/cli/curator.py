@@ -128,7 +128,7 @@ def list_(settings: Settings, as_json: AsJson = False) -> None:
         return
     for account in found:
         gone = f", revoked {account['revoked']}" if account["revoked"] else ""
-        out.print(f"{account['name']}: {account['role']}{gone}", markup=False)
+        out.print(f"{account['name']}: {account['role']}, holds {account['rows']} rows{gone}", markup=False)
         for grant in account["datasets"]:
             cap = f" of {grant['cap']}" if grant["cap"] else ", without a cap"
             level = f", level {grant['level']}" if grant["level"] else ""

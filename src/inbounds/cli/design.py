@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from inbounds.cli.app import MECHANISMS, AsJson, Epsilon, app, err, out
+from inbounds.cli.completing import listed
 from inbounds.cli.query_options import takes_query
 from inbounds.cli.writing import PASSPORT, Overwrite, PassportOut, check_target
 from inbounds.errors import TooLarge
@@ -28,21 +29,9 @@ PATIENCE = 2.0
 LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSS_NAMES)}.", autocompletion=lambda: LOSS_NAMES)]
 
 
-def _listed(names: Sequence[str]) -> Callable[[str], list[str]]:
-    """Completion of the last of several names that are separated by commas."""
-
-    def completed(incomplete: str) -> list[str]:
-        before, comma, last = incomplete.rpartition(",")
-        return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
-
-    return completed
-
-
 Require = Annotated[
     str,
-    typer.Option(
-        help="Properties, separated by commas: fair,column_monotone,…", autocompletion=_listed(PROPERTY_NAMES)
-    ),
+    typer.Option(help="Properties, separated by commas: fair,column_monotone,…", autocompletion=listed(PROPERTY_NAMES)),
 ]
 AtMost = Annotated[
     list[str] | None,
@@ -53,7 +42,7 @@ AtMost = Annotated[
 Then = Annotated[
     str,
     typer.Option(
-        help="Losses to minimize next among the best, separated by commas.", autocompletion=_listed(LOSS_NAMES)
+        help="Losses to minimize next among the best, separated by commas.", autocompletion=listed(LOSS_NAMES)
     ),
 ]
 Aim = Annotated[

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from inbounds.cli import completing
 from inbounds.cli.app import NUMBER, TABLES, AsJson, Commands, app, err, out
 from inbounds.cli.records import print_page
 from inbounds.cli.writing import PAGE, FileKind, Overwrite, check_target, of_format, out_option
@@ -28,7 +29,9 @@ def create(
     place: Place,
     people: Name,
     epsilon: Annotated[str | None, typer.Option(help="Their budget; without it no cap.", metavar=NUMBER)] = None,
-    rule: Annotated[str, typer.Option(help="How charges add up: sum, or zcdp with --delta.")] = "sum",
+    rule: Annotated[
+        str, typer.Option(help="How charges add up: sum, or zcdp with --delta.", autocompletion=completing.rules)
+    ] = "sum",
     delta: Annotated[str | None, typer.Option(help="Under zcdp: the delta of the budget.", metavar=NUMBER)] = None,
     as_json: AsJson = False,
 ) -> None:

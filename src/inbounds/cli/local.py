@@ -4,28 +4,25 @@ import csv
 import json
 import math
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import numpy as np
 import typer
 
+from inbounds.cli import completing
 from inbounds.cli.app import MORE, NUMBER, AsJson, Commands, app, err, out
 from inbounds.cli.writing import DISTRIBUTION, PAGE, PASSPORT, Overwrite, PassportOut, check_target, out_option
 from inbounds.files import same_file, write_text
-from inbounds.local import planner, tables
-from inbounds.local.client import Randomizer
-from inbounds.local.collector import Collector
-from inbounds.local.reconstruct import Reconstruction, reconstruct
-from inbounds.local.reconstruct.reconstruction import Method
-from inbounds.local.reports import LocalMechanism, load, reports_of
-from inbounds.local.spikes import smoother_steps, spiky
-from inbounds.local.statement import privacy
 from inbounds.numbers import Floats, decimal
 from inbounds.query import Query, category, ordinal
 from inbounds.report import terminal
 from inbounds.report.progress import shown
-from inbounds.report.results import distribution_page
 from inbounds.report.words import subject
+
+if TYPE_CHECKING:
+    from inbounds.local.collector import Collector
+    from inbounds.local.reconstruct import Reconstruction
+    from inbounds.local.reports import LocalMechanism
 
 local = Commands(help="Local privacy: randomize every record before it is collected, reconstruct the distribution.")
 app.add_typer(local, name="local", rich_help_panel=MORE)
@@ -69,6 +66,9 @@ def plan(
 
     Example: [bold]inbounds local plan --labels tea,coffee,water --ratio 3 --reports 10000[/]
     """
+    from inbounds.local import planner
+    from inbounds.local.statement import privacy
+
     query = _planned_query(low, high, labels)
     if to is not None:
         check_target(to, PASSPORT, overwrite=overwrite)
@@ -125,6 +125,10 @@ def randomize(
 
     Example: [bold]inbounds local randomize people.csv --column age -m m.json --out reports.csv[/]
     """
+    from inbounds.local import tables
+    from inbounds.local.client import Randomizer
+    from inbounds.local.reports import load
+
     if any(same_file(to, path) for path in (file, mechanism)):  # people's own values must never be lost
         raise ValueError(f"--out must not be a file that is read, got {to}; give another name")
     tables.check_target(to, overwrite=overwrite)
@@ -147,7 +151,9 @@ def reconstruct_(
     method: Annotated[
         str | None,
         typer.Option(
-            help="ibu (maximum likelihood), held-out, shrunk, inverse or least-squares; what suits by default."
+            help="ibu (maximum likelihood), held-out, multiscale, shrunk, inverse or least-squares; "
+            "what suits by default.",
+            autocompletion=completing.methods,
         ),
     ] = None,
     iterations: Annotated[
@@ -161,6 +167,10 @@ def reconstruct_(
 
     Example: [bold]inbounds local reconstruct reports.csv --column age -m m.json --out ages.csv[/]
     """
+    from inbounds.local.reconstruct import reconstruct
+    from inbounds.local.reconstruct.reconstruction import Method
+    from inbounds.local.reports import load
+
     if method is not None and method not in get_args(Method):
         raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
     if to is not None:
@@ -189,14 +199,20 @@ def reconstruct_(
         err.print(f"[yellow]{hint}[/]")
 
 
-def _hint(mechanism: LocalMechanism, result: Reconstruction) -> str | None:
+def _hint(mechanism: "LocalMechanism", result: "Reconstruction") -> str | None:
+    from inbounds.local.spikes import smoother_steps, spiky
+
     if not (mechanism.query.ordered and spiky(result.distribution)):
         return None
     steps = smoother_steps(result.reports, len(result.distribution))
     return f"few reports for this many values: the maximum is spiky; --iterations {steps} stops earlier and is smoother"
 
 
-def _collected(file: Path, column: str, mechanism: LocalMechanism) -> Collector:
+def _collected(file: Path, column: str, mechanism: "LocalMechanism") -> "Collector":
+    from inbounds.local import tables
+    from inbounds.local.collector import Collector
+    from inbounds.local.reports import reports_of
+
     collector = Collector(mechanism)
     for batch in tables.read(file, [column]):
         values = batch[column]
@@ -205,12 +221,14 @@ def _collected(file: Path, column: str, mechanism: LocalMechanism) -> Collector:
     return collector
 
 
-def _answer_names(mechanism: LocalMechanism) -> list[str]:
+def _answer_names(mechanism: "LocalMechanism") -> list[str]:
     return [str(answer) for answer in (mechanism.query.labels or mechanism.query.answers)]
 
 
-def _write_distribution(path: Path, mechanism: LocalMechanism, result: Reconstruction) -> None:
+def _write_distribution(path: Path, mechanism: "LocalMechanism", result: "Reconstruction") -> None:
     if path.suffix.lower() == ".html":
+        from inbounds.report.results import distribution_page
+
         names, title = _answer_names(mechanism), f"What {result.reports:.0f} private reports tell"
         write_text(
             path, distribution_page(names, result.distribution, title, [_way(mechanism, result)], mechanism.query)
@@ -222,13 +240,13 @@ def _write_distribution(path: Path, mechanism: LocalMechanism, result: Reconstru
         lines.writerows(zip(_answer_names(mechanism), result.distribution.tolist(), strict=True))
 
 
-def _way(mechanism: LocalMechanism, result: Reconstruction) -> str:
+def _way(mechanism: "LocalMechanism", result: "Reconstruction") -> str:
     """How the distribution was found, for a reader of the page."""
     asked = f"epsilon {decimal(mechanism.epsilon)} a person"
     return f"The distribution of the true answers behind the reports ({asked}), by {result.method}: an estimate."
 
 
-def _print_distribution(mechanism: LocalMechanism, result: Reconstruction) -> None:
+def _print_distribution(mechanism: "LocalMechanism", result: "Reconstruction") -> None:
     together = _ranges if mechanism.query.ordered else _largest
     names, shares = together(_answer_names(mechanism), result.distribution)
     bars = terminal.bar(shares)

@@ -3,20 +3,20 @@
 import json
 from collections import defaultdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from inbounds.cli.app import AsJson, err, out
 from inbounds.cli.local import Column, MechanismFile, local
-from inbounds.local import tables
-from inbounds.local.collector import Collector
-from inbounds.local.estimates import Estimates, estimate, two_sample_test
-from inbounds.local.reports import LocalMechanism, load, reports_of
-from inbounds.local.strata import Strata
 from inbounds.report import terminal
 from inbounds.report.progress import shown
+
+if TYPE_CHECKING:
+    from inbounds.local.estimates import Estimates
+    from inbounds.local.reports import LocalMechanism
+    from inbounds.local.strata import Strata
 
 MOST_LINES = 60
 """Lines on the terminal; --json has all."""
@@ -37,6 +37,9 @@ def estimate_(
 
     Example: [bold]inbounds local estimate reports.csv --column age -m m.json --by city[/]
     """
+    from inbounds.local.estimates import estimate
+    from inbounds.local.reports import load
+
     strata = _strata(file, column, load(mechanism), by)
     with shown("estimating", err):
         found = {name: estimate(collector, level=level) for name, collector in strata.items()}
@@ -68,6 +71,9 @@ def compared(
 
     Example: [bold]inbounds local test reports.csv --column age -m m.json --by week --between 46,47[/]
     """
+    from inbounds.local.estimates import two_sample_test
+    from inbounds.local.reports import load
+
     names = [name.strip() for name in between.split(",")]
     if len(names) != 2:
         raise ValueError(f"--between must name two strata, such as 46,47; got {between!r}")
@@ -80,12 +86,17 @@ def compared(
     out.print(f"{names[0]} and {names[1]}: {found}")
 
 
-def _rows(stratum: str, part: Estimates) -> list[dict[str, Any]]:
+def _rows(stratum: str, part: "Estimates") -> list[dict[str, Any]]:
     return [{"stratum": stratum, "reports": part.reports, **each.to_json()} for each in part.summary()]
 
 
-def _strata(file: Path, column: str, mechanism: LocalMechanism, by: str | None) -> Strata:
+def _strata(file: Path, column: str, mechanism: "LocalMechanism", by: str | None) -> "Strata":
     """The reports of a file by stratum, all of them as one where there is none; batch by batch."""
+    from inbounds.local import tables
+    from inbounds.local.collector import Collector
+    from inbounds.local.reports import reports_of
+    from inbounds.local.strata import Strata
+
     found: defaultdict[str, Collector] = defaultdict(lambda: Collector(mechanism))
     numbers = reports_of(mechanism).labels is None
     for batch in tables.read(file, [column, *([by] if by else [])]):

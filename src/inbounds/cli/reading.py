@@ -4,7 +4,7 @@ import json
 import math
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,14 +20,15 @@ from inbounds.cli.records import (
     print_page,
 )
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
-from inbounds.files import format_of, write_text
+from inbounds.files import RELEASE, format_of, write_text
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.quantiles import QuantileMechanism
-from inbounds.mechanism.reading import load
+from inbounds.mechanism.bayes import reading
+from inbounds.mechanism.limits import too_large
 from inbounds.read.compare import usual
-from inbounds.report import html
 from inbounds.report.layout import thinned
-from inbounds.verdicts import RELEASE
+
+if TYPE_CHECKING:
+    from inbounds.mechanism.quantiles import QuantileMechanism
 
 LEVEL = 0.9
 FEW = 15
@@ -69,8 +70,13 @@ def read(
         return
     statistic = _statistic(file, statistic)
     mechanism = patiently("designing", lambda: mechanism_in(file, statistic, size, mechanisms))
-    if isinstance(mechanism, QuantileMechanism):
+    if not isinstance(mechanism, Mechanism):
         readings, unit = mechanism.expecting(weights_if(prior)).readings(level), "value of a record"
+    elif output is not None and too_large(mechanism.query):
+        readings, unit = (
+            (reading(mechanism, output, level, weights_if(prior), usual(mechanism.query)[0]),),
+            "true answer",
+        )
     else:
         readings, unit = mechanism.readings(level, weights_if(prior), usual(mechanism.query)[0]), "true answer"
     rows = [row for row in readings if row.chance > 0]
@@ -114,7 +120,11 @@ def report(
             raise ValueError("--prior and --level are for mechanisms; a release has the intervals of its plan")
         write_text(to, page_of(file))
     else:
-        html.save(load(file), to, weights_if(prior), level)
+        from inbounds.report import html, quantile_page
+
+        found = mechanism_in(file, None, None, None)
+        written = html if isinstance(found, Mechanism) else quantile_page
+        written.save(found, to, weights_if(prior), level)
     print_page(to, as_json)
 
 
@@ -128,7 +138,7 @@ def _statistic(file: Path, given: str | None) -> str | None:
     return statistic_of(read_record(file), given)
 
 
-def _published(given: str, values: list[Any], mechanism: Mechanism | QuantileMechanism) -> Any:
+def _published(given: str, values: list[Any], mechanism: "Mechanism | QuantileMechanism") -> Any:
     """The reported value that was typed, perhaps with fewer decimals, as tables show it."""
     if isinstance(mechanism, Mechanism) and mechanism.query.labels is not None:
         if given not in values:

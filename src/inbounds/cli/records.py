@@ -3,23 +3,30 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
+from inbounds.cli import completing
 from inbounds.cli.app import out
-from inbounds.files import format_of
+from inbounds.files import RELEASE, format_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.passport import QUANTILE_PASSPORT
-from inbounds.mechanism.quantiles import QuantileMechanism
-from inbounds.mechanism.quantiles.reading import load_quantile
 from inbounds.mechanism.reading import load
 from inbounds.report import terminal
-from inbounds.verdicts import RELEASE
 
-StatisticName = Annotated[str | None, typer.Option(help="Of a release record: the statistic that is read.")]
-GroupSize = Annotated[int | None, typer.Option("--size", help="Of a release record: the size of the group.")]
+if TYPE_CHECKING:
+    from inbounds.mechanism.quantiles import QuantileMechanism
+
+StatisticName = Annotated[
+    str | None,
+    typer.Option(help="Of a release record: the statistic that is read.", autocompletion=completing.statistics),
+]
+GroupSize = Annotated[
+    int | None,
+    typer.Option("--size", help="Of a release record: the size of the group.", autocompletion=completing.sizes),
+]
 Passports = Annotated[
     Path | None,
     typer.Option(
@@ -32,12 +39,16 @@ Passports = Annotated[
 
 def mechanism_in(
     file: Path, statistic: str | None, size: int | None, folder: Path | None
-) -> Mechanism | QuantileMechanism:
+) -> "Mechanism | QuantileMechanism":
     """The mechanism of a passport, or that of a statistic and size of a release record."""
     if format_of(file) != RELEASE:
         if statistic is not None or size is not None or folder is not None:
             raise ValueError("--statistic, --size and --mechanisms are for release records; this is no release record")
-        return load_quantile(file) if format_of(file) == QUANTILE_PASSPORT.format else load(file)
+        if format_of(file) != QUANTILE_PASSPORT.format:
+            return load(file)
+        from inbounds.mechanism.quantiles.reading import load_quantile
+
+        return load_quantile(file)
     from inbounds.tables import mechanism
 
     try:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.cells import cell_len
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from inbounds.cli.app import NUMBER, TABLES, AsJson, app, err, out, visible
 from inbounds.files import same_file, write_text
@@ -250,6 +249,8 @@ def progress_bars() -> Iterator["Watch"]:
     if not err.is_terminal:
         yield lambda doing, done, total: None
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True) as bars:
         tasks: dict[str, Any] = {}

@@ -10,13 +10,16 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from inbounds.cli import completing
 from inbounds.cli.app import MORE, AsJson, Commands, app, err, out
 from inbounds.report import terminal
 
 studies = Commands(help="The tables and figures of the papers, recomputed.")
 app.add_typer(studies, name="studies", rich_help_panel=MORE)
 
-Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Studies, or papers (003), or all.")]
+Ids = Annotated[
+    list[str], typer.Argument(metavar="ID", help="Studies, or papers (003), or all.", autocompletion=completing.studies)
+]
 KINDS = ("csv", "tex", "svg", "png")
 Out = Annotated[Path, typer.Option("--out", help="Directory for ID.csv, ID.tex, ID.svg and ID.png.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and repetitions, same code.")]

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -17,9 +17,10 @@ from inbounds.files import write_text
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal
-from inbounds.report import check, words
-from inbounds.verdicts import Verdict
-from inbounds.verdicts import verify as verified
+from inbounds.report import words
+
+if TYPE_CHECKING:
+    from inbounds.verdicts import Verdict
 
 FEW = 8
 """Sentences that are shown unasked."""
@@ -54,6 +55,8 @@ def verify(
 
     Example: [bold]inbounds verify m.json --out check.html[/]
     """
+    from inbounds.verdicts import verify as verified
+
     if page is not None:
         _write_page(files, page, second, overwrite)
     if len(files) == 1:
@@ -73,12 +76,15 @@ def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bo
     """One file, its verdict and the checker in JavaScript, as one HTML file."""
     if len(files) != 1:
         raise ValueError(f"FILE must be one file where --out is given, got {len(files)}; write a page for each")
+    from inbounds.report import check
+    from inbounds.verdicts import verify as verified
+
     check_target(page, PAGE, overwrite=overwrite, reads=files)
     document = check.document_of(files[0])
     write_text(page, check.page(document, verified(files[0], second=second).to_json(), name=files[0].name))
 
 
-def _print_one(verdict: Verdict, as_json: bool, every: bool) -> None:
+def _print_one(verdict: "Verdict", as_json: bool, every: bool) -> None:
     """One file: what is proved, and on request all that can be said about it."""
     if as_json:
         typer.echo(json.dumps(verdict.to_json()))
@@ -103,15 +109,18 @@ def _print_sentences(sentences: Sequence[str], every: bool) -> None:
         typer.echo(f"  {len(sentences) - len(shown)} more: --all")
 
 
-def _verdict(file: Path, second: str | None) -> Verdict:
+def _verdict(file: Path, second: str | None) -> "Verdict":
     """One of several files: a verdict also when it cannot be read."""
+    from inbounds.verdicts import Verdict
+    from inbounds.verdicts import verify as verified
+
     try:
         return verified(file, second=second)
     except OSError as reason:
         return Verdict(file, reason=reason.strerror or str(reason))
 
 
-def _line(verdict: Verdict) -> str:
+def _line(verdict: "Verdict") -> str:
     """One of several files in one sentence."""
     first, rest = str(verdict).split(" ", 1)
     return f"[bold {'green' if verdict.valid else 'red'}]{first}[/] {escape(rest)}"

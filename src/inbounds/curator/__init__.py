@@ -15,6 +15,7 @@ from inbounds.curator.errors import (
     NotFound,
     NotKnown,
     OverCap,
+    OverRows,
     TooMuch,
     Unavailable,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "NotFound",
     "NotKnown",
     "OverCap",
+    "OverRows",
     "Question",
     "ServiceLimits",
     "Settings",

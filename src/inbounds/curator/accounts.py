@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
-from inbounds.curator.errors import NotKnown, OverCap
+from inbounds.curator.errors import NotKnown, OverCap, OverRows
 from inbounds.files import sha256
 from inbounds.ledger.amounts import allowance, amount, cost
 from inbounds.ledger.people import as_name
@@ -43,17 +43,19 @@ class Grant:
 
 @dataclass(frozen=True)
 class Account:
-    """Who asks. An owner may ask everything, and sees what was spent."""
+    """Who asks. An owner may ask everything, and sees what was spent. rows: of the answers and keys that it holds."""
 
     name: str
     role: Role
     grants: Mapping[str, Grant] = field(default_factory=dict)
     made: str = ""
     revoked: str | None = None
+    rows: int = 0
 
     def plain(self) -> dict[str, Any]:
         own = [grant.plain() for grant in self.grants.values()]
-        return {"name": self.name, "role": self.role, "made": self.made, "revoked": self.revoked, "datasets": own}
+        facts = {"name": self.name, "role": self.role, "made": self.made, "revoked": self.revoked, "rows": self.rows}
+        return {**facts, "datasets": own}
 
 
 def fresh_token() -> str:
@@ -71,7 +73,7 @@ def add_account(run: Run, name: str, role: Role, grants: Mapping[str, Grant], to
     as_name(name, "account")
     if run("SELECT 1 FROM accounts WHERE name = ?", name):
         raise ValueError(f"account must be a new name, got {name!r}; revoked ones are not used again")
-    run("INSERT INTO accounts VALUES (?, ?, ?, ?, NULL)", name, role, digest_of(token), now)
+    run("INSERT INTO accounts VALUES (?, ?, ?, ?, NULL, 0)", name, role, digest_of(token), now)
     for grant in grants.values():
         cap = None if grant.cap is None else allowance("sum", grant.cap, None)
         run("INSERT INTO grants VALUES (?, ?, ?, 0, ?)", name, grant.dataset, cap, grant.level)
@@ -86,11 +88,11 @@ def revoke(run: Run, name: str, now: str) -> None:
 
 def account_of(run: Run, token: str) -> Account:
     """The account with this token."""
-    rows = run("SELECT name, role, made, revoked FROM accounts WHERE token = ?", digest_of(token))
-    if not rows or rows[0][3] is not None:
+    found = run("SELECT name, role, made, revoked, held FROM accounts WHERE token = ?", digest_of(token))
+    if not found or found[0][3] is not None:
         raise NotKnown("the token must be that of an account; ask the owner for one")
-    name, role, made, _ = rows[0]
-    return Account(name, role, grants_of(run, name), made)
+    name, role, made, _, held = found[0]
+    return Account(name, role, grants_of(run, name), made, rows=held)
 
 
 def grants_of(run: Run, account: str) -> dict[str, Grant]:
@@ -99,8 +101,8 @@ def grants_of(run: Run, account: str) -> dict[str, Grant]:
 
 
 def all_accounts(run: Run) -> list[Account]:
-    rows = run("SELECT name, role, made, revoked FROM accounts ORDER BY name")
-    return [Account(name, role, grants_of(run, name), made, revoked) for name, role, made, revoked in rows]
+    found = run("SELECT name, role, made, revoked, held FROM accounts ORDER BY name")
+    return [Account(name, role, grants_of(run, name), *facts) for name, role, *facts in found]
 
 
 def spend(run: Run, account: str, dataset: str, epsilon: Fraction, *, stored: bool = False) -> int:
@@ -119,9 +121,16 @@ def spend(run: Run, account: str, dataset: str, epsilon: Fraction, *, stored: bo
     return units
 
 
-def give_back(run: Run, account: str, dataset: str, units: int) -> None:
-    """Undo a charge of a cap for an answer that the people's ledger refused before any data was read."""
-    run("UPDATE grants SET spent = spent - ? WHERE account = ? AND dataset = ?", units, account, dataset)
+def hold_rows(run: Run, account: str, rows: int) -> None:
+    """Count rows that an account holds from now on, or no longer."""
+    run("UPDATE accounts SET held = held + ? WHERE name = ?", rows, account)
+
+
+def check_rows(run: Run, account: str, most: int) -> None:
+    """`OverRows` if an account holds more rows than it may: whoever asked for them undoes the transaction."""
+    ((held,),) = run("SELECT held FROM accounts WHERE name = ?", account)
+    if held > most:
+        raise OverRows(account, held, most)
 
 
 def as_cap(cap: Number | None) -> Fraction | None:

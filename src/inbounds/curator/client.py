@@ -22,6 +22,7 @@ from inbounds.curator.errors import (
     NotFound,
     NotKnown,
     OverCap,
+    OverRows,
     TooMuch,
     Unavailable,
 )
@@ -269,6 +270,8 @@ def _raised(problem: Mapping[str, str]) -> Exception:
     if kind == "over-cap":
         asked, left = (exact(problem[name], name) for name in ("asked", "left"))
         return OverCap(problem["account"], asked, left, stored=problem.get("stored") == "True")
+    if kind == "over-rows":
+        return OverRows(problem["account"], int(problem["asked"]), int(problem["most"]))
     if kind == "over-budget":
         asked, left, budget = (exact(problem[name], name) for name in ("asked", "left", "budget"))
         return OverBudget(problem["people"], asked, left, budget, problem["unit"])

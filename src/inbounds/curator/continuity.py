@@ -5,6 +5,7 @@ come back. So the curator's database keeps the ledger's id and the last head tha
 ledger that does not go on from there.
 """
 
+from inbounds.curator.given import all_given, forget
 from inbounds.errors import LedgerError
 from inbounds.ledger import Ledger
 from inbounds.ledger.checking import Head
@@ -45,10 +46,9 @@ def _take(run: Run, ledger: Ledger) -> None:
 
     What is asked again is drawn again then, and costs the account's cap again; what it spent stays spent.
     """
-    for name, key in run("SELECT id, key FROM given"):
-        if ledger.find(key) is None:
-            run("DELETE FROM requests WHERE given = ?", name)
-            run("DELETE FROM given WHERE id = ?", name)
+    for one in all_given(run):
+        if not ledger.has(one.key):
+            forget(run, one)
     run("DELETE FROM seen")
     head = ledger.head()
     run("INSERT INTO seen VALUES (?, ?, ?)", head.ledger, *_place(head))

@@ -14,31 +14,31 @@ from fractions import Fraction
 from os import PathLike
 from typing import Any
 
-from inbounds.curator import accounts, continuity, given, repeats
-from inbounds.curator.accounts import Account, Grant, Role
-from inbounds.curator.answers import AnswerCost, GivenAnswer, viewed
+from inbounds.curator import continuity, given
+from inbounds.curator.access import Access, level_seen
+from inbounds.curator.accounts import Account, Role
+from inbounds.curator.answering import Answering
+from inbounds.curator.answers import GivenAnswer
 from inbounds.curator.database import Connections
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.designing import Designer
-from inbounds.curator.errors import NotAllowed, NotFound, Unavailable
-from inbounds.curator.exposure import Exposure, exposed
+from inbounds.curator.errors import NotAllowed, NotFound
+from inbounds.curator.exposure import Exposure, drew, exposed
 from inbounds.curator.given import Given
 from inbounds.curator.previews import AskedPreview, previewed
 from inbounds.curator.question import Question, question_from
 from inbounds.curator.repeats import AskedQuestion
 from inbounds.curator.settings import ServiceLimits, Settings, read_settings
 from inbounds.curator.sources import Sources
-from inbounds.errors import OverBudget
 from inbounds.ledger import People
-from inbounds.ledger.amounts import amount, cost
-from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number, decimal
-from inbounds.tables import Settled, drawn
-from inbounds.tables.booking import Booking, KeptTable, read
 from inbounds.tables.designs import Wishes
 from inbounds.tables.engine import open_source
-from inbounds.tables.errors import PlanError, SourceError, at
+from inbounds.tables.errors import PlanError, at
 from inbounds.tables.levels import GEOMETRIC
+
+QuestionLike = Question | Mapping[str, Any]
+"""A question, or its plain values."""
 
 
 def now() -> str:
@@ -52,11 +52,12 @@ class Curator:
     """
 
     def __init__(self, settings: Settings, *, clock: Callable[[], str] = now) -> None:
-        self.settings, self._clock = settings, clock
-        limits = settings.limits
+        self.settings, limits = settings, settings.limits
         settings.designs.mkdir(parents=True, exist_ok=True)
         self.designer = Designer(settings.designs, limits.design_seconds, limits.design_bytes, limits.designs)
         self._connections, self._sources = Connections(settings.ledger, settings.database), Sources()
+        self._access = Access(self._connections, settings.datasets, clock)
+        self._answering = Answering(self._connections, self._sources, self.designer, self._access, limits.rows, clock)
         try:
             self._connections.begin()
             self._declare_people()
@@ -108,18 +109,14 @@ class Curator:
             if dataset.people.name not in there:
                 budget = dataset.budget
                 ledger.create_people(dataset.people.name, budget.epsilon, budget.rule, budget.delta)  # type: ignore[arg-type]
-        self._note_head()
+        head = ledger.head()
+        with self._connections.store.writing() as run:
+            continuity.note_head(run, head)
 
     def other_budgets(self) -> list[str]:
         """In words, where the ledger has another budget than the settings declare; the ledger's holds."""
         datasets = self.settings.datasets.values()
         return [line for one in datasets if (line := one.budget.against(self.people(one), one.name))]
-
-    def _note_head(self) -> None:
-        """Remember where the ledger stands, so that an older one is not mistaken for it."""
-        head = self._connections.ledger.head()
-        with self._connections.store.writing() as run:
-            continuity.note_head(run, head)
 
     # --- accounts -----------------------------------------------------------------------------------------
 
@@ -136,33 +133,15 @@ class Curator:
         datasets: what it may ask, with a cap in epsilon for each, or None for no cap but the people's. levels: at which
         level it sees a dataset that has levels; the lowest unless said.
         """
-        grants = {}
-        for dataset, cap in (datasets or {}).items():
-            level = (levels or {}).get(dataset)
-            grants[dataset] = Grant(dataset, accounts.as_cap(cap), level=self._level(self._known(dataset), level))
-        token = accounts.fresh_token()
-        with self._connections.store.writing() as run:
-            accounts.add_account(run, name, role, grants, token, self._clock())
-        return token
-
-    def _level(self, dataset: Dataset, level: str | None) -> str | None:
-        if not dataset.levels and level is None:
-            return None
-        chosen = list(dataset.levels)[-1] if level is None else level
-        if chosen not in dataset.levels:
-            known = ", ".join(dataset.levels) or "none"
-            raise ValueError(f"level must be one of those of {dataset.name} ({known}), got {chosen!r}")
-        return chosen
+        return self._access.add(name, datasets or {}, role, levels or {})
 
     def revoke_account(self, name: str) -> None:
         """From now on its token is unknown."""
-        with self._connections.store.writing() as run:
-            accounts.revoke(run, name, self._clock())
+        self._access.revoke(name)
 
     def accounts(self) -> list[Account]:
         """All accounts, revoked ones too."""
-        with self._connections.store.reading() as run:
-            return accounts.all_accounts(run)
+        return self._access.all()
 
     def account_named(self, name: str) -> Account:
         """The account of this name, as it stands now."""
@@ -170,21 +149,13 @@ class Curator:
 
     def account(self, token: str) -> Account:
         """The account with this token; `NotKnown` if there is none."""
-        with self._connections.store.reading() as run:
-            return accounts.account_of(run, token)
+        return self._access.with_token(token)
 
     # --- what may be known of datasets --------------------------------------------------------------------
 
-    def _known(self, name: str) -> Dataset:
-        if name not in self.settings.datasets:
-            raise NotFound(f"dataset must be one that this account may ask, got {name!r}")
-        return self.settings.datasets[name]
-
     def dataset(self, account: Account, name: str) -> Dataset:
         """A dataset that this account may ask; others are not there for it."""
-        if account.role != "owner" and name not in account.grants:
-            raise NotFound(f"dataset must be one that this account may ask, got {name!r}")
-        return self._known(name)
+        return self._access.dataset(account, name)
 
     def datasets(self, account: Account) -> list[Dataset]:
         """The datasets that an account may ask."""
@@ -197,39 +168,27 @@ class Curator:
 
     # --- questions ----------------------------------------------------------------------------------------
 
-    def asked(self, account: Account, name: str, question: Question | Mapping[str, Any]) -> AskedQuestion:
+    def asked(self, account: Account, name: str, question: QuestionLike) -> AskedQuestion:
         """A question as it would be drawn; nothing is charged or read."""
         dataset = self.dataset(account, name)
         own = question if isinstance(question, Question) else question_from(question, dataset)
-        if dataset.levels and own.epsilon not in (None, self._seen(account, dataset)):
+        if dataset.levels and own.epsilon not in (None, level_seen(account, dataset)):
             raise PlanError("must be left out, or that of the account's own level", ("epsilon",))
         if dataset.levels and own.wishes not in (Wishes(), GEOMETRIC):
             raise PlanError("must not be wished for: levels are one chain of geometric noise", ("design",))
         return AskedQuestion.of(dataset, replace(own, epsilon=None, wishes=GEOMETRIC) if dataset.levels else own)
 
-    def _seen(self, account: Account, dataset: Dataset) -> Fraction | None:
-        """The epsilon of the level that an account sees; an owner sees the highest."""
-        if not dataset.levels:
-            return None
-        grant = account.grants.get(dataset.name)
-        name = (grant.level if grant else next(iter(dataset.levels))) or ""
-        if name not in dataset.levels:
-            raise NotAllowed(f"this account must have one of the levels of {dataset.name}; ask the owner for one")
-        return dataset.levels[name]
-
-    def preview(self, account: Account, name: str, question: Question | Mapping[str, Any]) -> AskedPreview:
+    def preview(self, account: Account, name: str, question: QuestionLike) -> AskedPreview:
         """What a question would be answered with and cost; free, and reads no data."""
         asked = self.asked(account, name, question)
-        ready = self._ready(asked, anyway=True)
-        there = self._found(asked)
-        level, leveled = self._seen(account, asked.dataset), self.designer.leveled(asked.dataset, ready)
+        ready = self._answering.ready(asked, anyway=True)
+        there = self._answering.found(asked)
+        level, leveled = level_seen(account, asked.dataset), self.designer.leveled(asked.dataset, ready)
         own = ready.designed if leveled is None or level is None else leveled.level(leveled.epsilons.index(level))
         epsilon = level or there.asked.epsilon
         return previewed(asked, there, ready, own, self.people(asked.dataset), decimal(epsilon))
 
-    def ask(
-        self, account: Account, name: str, question: Question | Mapping[str, Any], *, key: str | None = None
-    ) -> GivenAnswer:
+    def ask(self, account: Account, name: str, question: QuestionLike, *, key: str | None = None) -> GivenAnswer:
         """Answer a question: a stored answer where there is one, else charged, drawn and stored before it is given.
 
         key: of this account; the same key again is the same answer, and is refused for another question.
@@ -237,128 +196,30 @@ class Curator:
         Formal guarantee: all answers that all accounts were ever given about the same people are together as private
         as what their ledger was charged, whoever compares notes.
         """
-        asked = self.prepared(account, name, question)
-        return self._answered(account, asked, self._reserved(account, asked, key), key)
+        return self._answering.answered(account, self.asked(account, name, question), key)
 
-    def prepared(self, account: Account, name: str, question: Question | Mapping[str, Any]) -> AskedQuestion:
+    def prepared(self, account: Account, name: str, question: QuestionLike) -> AskedQuestion:
         """A question with all that it would be drawn by; the first part of `ask`, which may take long."""
         asked = self.asked(account, name, question)
-        if self._found(asked).how == "new":
-            self._check_budget(asked)
-            self._ready(asked, anyway=asked.question.anyway)
+        self._answering.prepare(asked)
         return asked
 
-    def lacks_design(
-        self, account: Account, name: str, question: Question | Mapping[str, Any], *, unless_stored: bool
-    ) -> bool:
-        """Whether a question waits for a design, which may take long; to find that out does not.
-
-        unless_stored: what is answered from what is stored waits for none; a preview does, for its errors.
-        """
+    def ask_now(
+        self, account: Account, name: str, question: QuestionLike, *, key: str | None = None
+    ) -> GivenAnswer | None:
+        """`ask` where that does not take long; None where a design is to be made before."""
         asked = self.asked(account, name, question)
-        if unless_stored and self._found(asked).how != "new":
-            return False
-        return self.designer.lacks(asked.plan)
+        if self.designer.lacks(asked.plan) and self._answering.found(asked).how == "new":
+            return None
+        return self._answering.answered(account, asked, key)
 
-    def _found(self, asked: AskedQuestion) -> repeats.FoundAnswer:
-        with self._connections.store.reading() as run:
-            return repeats.found(run, self._connections.ledger, asked)
-
-    def _ready(self, asked: AskedQuestion, *, anyway: bool) -> Settled:
-        """Everything that a question is drawn by; a `PlanError` if it cannot be drawn, before anything is charged."""
-        ready = self.designer.settled(asked.plan, anyway=anyway)
-        self.designer.leveled(asked.dataset, ready)
-        return ready
-
-    def _check_budget(self, asked: AskedQuestion) -> None:
-        """Refuse early what the ledger would refuse; the ledger decides."""
-        who = self.people(asked.dataset)
-        units = cost(who.rule, asked.plan.epsilons)
-        if who.budget_units is not None and who.spent_units + units > who.budget_units:
-            assert who.budget is not None
-            assert who.left is not None
-            raise OverBudget(who.name, amount(who.rule, units), who.left, who.budget, who.unit)
-
-    def _reserved(self, account: Account, asked: AskedQuestion, key: str | None) -> Given:
-        """One transaction: the key, which answer is given, and the account's cap."""
-        digest, level = given.request_digest(asked), self._seen(account, asked.dataset)
-        with self._connections.store.writing() as run:
-            before = None if key is None else given.earlier(run, account.name, key, digest)
-            if before is not None:
-                return before
-            found = repeats.found(run, self._connections.ledger, asked)
-            mine = given.reserve(run, account, found, asked, level, self._clock())
-            if key is not None:
-                given.note_request(run, account.name, key, digest, mine)
-            return mine
-
-    def _answered(self, account: Account, asked: AskedQuestion, mine: Given, key: str | None) -> GivenAnswer:
-        """The table that a reserved answer follows from, drawn now if need be, as this account may see it."""
-        ledger = self._connections.ledger
-        before = ledger.find(mine.key)
-        try:
-            kept = self._kept(asked, mine)
-        except OverBudget:
-            with self._connections.store.writing() as run:
-                given.withdraw(run, mine)
-            raise
-        except Exception as reason:
-            if ledger.find(mine.key) is None and not isinstance(reason, SourceError):
-                raise  # nothing was charged, so nothing was read
-            raise Unavailable from None  # what is wrong with a source is for the operator, not for strangers
-        if before is None:
-            self._note_head()
-        with self._connections.store.reading() as run:
-            noted = given.is_noted(run, mine)
-        if not noted:  # withdrawn by a request that the ledger refused just before it had room for this one
-            mine = self._reserved(account, asked, key)
-        return self._given(account, mine, kept, charged=before is None)
-
-    def _kept(self, asked: AskedQuestion, mine: Given) -> KeptTable:
-        """The stored table of the question that an answer follows from; drawn under its charge if there is none."""
-        stored = asked if asked.key == mine.key else self._stored(asked.dataset, mine.key)
-        booking = Booking.of(stored.plan, None, self._connections.ledger, mine.key)
-        kept = booking.found()
-        if kept is not None:
-            return kept
-        ready = self._ready(stored, anyway=True)
-        leveled = self.designer.leveled(stored.dataset, ready)
-        self.designer.publish(ready, leveled)
-        drawing = None if leveled is None else leveled.drawn
-        with self._sources:
-            return drawn(booking, lambda: ready, drawing=drawing, opening=self._sources.open).kept
-
-    def _stored(self, dataset: Dataset, key: str) -> AskedQuestion:
-        """The question with this key, as it is declared now."""
-        with self._connections.store.reading() as run:
-            ((text,),) = run("SELECT question FROM questions WHERE key = ?", key)
-        found = AskedQuestion.of(dataset, question_from(json.loads(text), dataset))
-        if found.key != key:
-            raise NotFound("the answer must be about the dataset as it is declared now; ask again")
-        return found
-
-    def _given(self, account: Account, mine: Given, kept: KeptTable, *, charged: bool) -> GivenAnswer:
-        dataset = self._known(mine.dataset)
-        with self._connections.store.reading() as run:
-            grant = accounts.grants_of(run, account.name).get(mine.dataset, Grant(mine.dataset))
-        charge = self._connections.ledger.find(mine.key)
-        paid = AnswerCost.of(
-            charge.amount if charge else Fraction(0), mine, grant, self.people(dataset), charged=charged
-        )
-        return viewed(mine, kept, dataset, paid)
+    def lacks_design(self, account: Account, name: str, question: QuestionLike) -> bool:
+        """Whether the preview of a question waits for a design, which may take long; to find that out does not."""
+        return self.designer.lacks(self.asked(account, name, question).plan)
 
     def answer(self, account: Account, name: str) -> GivenAnswer:
         """An answer that this account was given before, by its id."""
-        with self._connections.store.reading() as run:
-            mine = given.given_by_id(run, name)
-        if mine is None or mine.account != account.name:
-            raise NotFound(f"answer must be one that this account was given, got {name!r}")
-        self.dataset(account, mine.dataset)
-        charge = self._connections.ledger.find(mine.key)
-        if charge is None or charge.answer is None:
-            raise NotFound("the answer was not drawn yet; ask the question again, which is charged only once")
-        kept = KeptTable(*read(charge.answer), drawn=False)
-        return self._given(account, replace(mine, charged=False), kept, charged=False)
+        return self._answering.again(account, name)
 
     def answers(self, account: Account) -> list[Given]:
         """What an account was given, the last first."""
@@ -388,18 +249,10 @@ class Curator:
             held = given.given_of(run, dataset.name)
             rows = run("SELECT key, question, epsilon FROM questions WHERE dataset = ?", dataset.name)
         asked = {key: (json.loads(question), Fraction(epsilon)) for key, question, epsilon in rows}
-        return exposed(dataset.name, self.people(dataset), held, asked, self._drew)
-
-    def _drew(self, key: str, level: Fraction) -> list[Mechanism]:
-        """What drew the numbers of a stored answer, at a level where it has levels."""
-        charge = self._connections.ledger.find(key)
-        if charge is None or charge.answer is None:
-            return []
-        record = read(charge.answer)[1]
-        if "levels" in record:
-            lines = [line for line in record["levels"] if line["level"] == str(level)]
-            return [self.designer.level(line["sha256"], Fraction(line["epsilon"])) for line in lines]
-        return self.designer.mechanisms(sorted({line["sha256"] for line in record["mechanisms"]}))
+        ledger, designer = self._connections.ledger, self.designer
+        return exposed(
+            dataset.name, self.people(dataset), held, asked, lambda key, level: drew(ledger, designer, key, level)
+        )
 
 
 def _check_owner(account: Account) -> None:

@@ -5,14 +5,18 @@ schemas of one database.
 """
 
 import threading
-from contextlib import ExitStack, closing
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from inbounds.curator import continuity
 from inbounds.curator.migrations import APPLICATION, POSTGRES, SCHEMA, SQLITE
 from inbounds.ledger import Ledger
-from inbounds.ledger.store import Store
+from inbounds.ledger.ledger import stored
+from inbounds.ledger.store import Run, Store
 
 
 def opened(place: str | PathLike[str]) -> Store:
@@ -26,11 +30,45 @@ def opened(place: str | PathLike[str]) -> Store:
     return Sqlite(Path(place), create=True, steps=SQLITE, application=APPLICATION)
 
 
+@dataclass(frozen=True)
+class Queued:
+    """A store whose writers in this process wait for each other: left alone, SQLite has them try again and again."""
+
+    store: Store
+    turn: AbstractContextManager[Any]
+
+    @property
+    def place(self) -> str:
+        return self.store.place
+
+    @property
+    def taken(self) -> range:
+        return self.store.taken
+
+    @contextmanager
+    def writing(self) -> Iterator[Run]:
+        with self.turn, self.store.writing() as run:
+            yield run
+
+    def reading(self) -> AbstractContextManager[Run]:
+        return self.store.reading()
+
+    def guards(self) -> list[str]:
+        return self.store.guards()
+
+    def close(self) -> None:
+        self.store.close()
+
+
 class Connections:
-    """The ledger and the tables of a curator, opened once in every thread that asks."""
+    """The ledger and the tables of a curator, opened once in every thread that asks.
+
+    Whoever writes to both begins with the tables, so that nobody waits for somebody who waits.
+    """
 
     def __init__(self, ledger: str, database: str) -> None:
         self._places, self._own = (ledger, database), threading.local()
+        self._turns = threading.Lock(), threading.Lock()
 
     def begin(self) -> None:
         """Before anything else: which ledger it is, of a curator that knows none yet."""
@@ -51,8 +89,8 @@ class Connections:
         """Opened together: to compare them needs a transaction of its own."""
         if not hasattr(self._own, "both"):
             with ExitStack() as stack:
-                store = stack.enter_context(closing(opened(self._places[1])))
-                ledger = stack.enter_context(Ledger.open(self._places[0], create=False))
+                store = stack.enter_context(closing(Queued(opened(self._places[1]), self._turns[1])))
+                ledger = stack.enter_context(Ledger(Queued(stored(self._places[0], create=False), self._turns[0])))
                 continuity.check(store, ledger)
                 stack.pop_all()
             self._own.both = ledger, store

@@ -12,13 +12,12 @@ import numpy as np
 from inbounds.ledger import People
 from inbounds.ledger.people import as_name
 from inbounds.numbers import Number, as_epsilon, decimal, exact
-from inbounds.tables.columns import Category, Declared, labels_of
+from inbounds.tables.columns import Category, Declared, Protected, labels_of
 from inbounds.tables.condition import Column, IsNull
 from inbounds.tables.condition.canonical import spelled
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.keys import Groups, check_apart, groups
 from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON, Plan, Statistic
-from inbounds.tables.plan.persons import Protected
 from inbounds.tables.plan.reading import FIELDS, columns_from, known, protected_from, source_from
 from inbounds.tables.sources.source import Source
 

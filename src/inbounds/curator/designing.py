@@ -91,6 +91,8 @@ class Designer:
 
     def _failure(self, plan: Plan) -> PlanError | TooMuch | None:
         """Why a plan's designs could not be made a while ago."""
+        if not self._failed:
+            return None
         then, reason = self._failed.get(_digest(plan), (0.0, None))
         return reason if reason is not None and self.clock() - then < FAILED_SECONDS else None
 

@@ -7,6 +7,7 @@ InboundsError
     ├── NotFound          there is no such thing, or this account may not know of it
     ├── KeyTaken          a key of this account that was used for another question
     ├── OverCap           more than is left of the account's own cap (carries account, asked, left)
+    ├── OverRows          more rows than one account may hold (carries account, asked, most)
     ├── Busy              another design of this account is being made, or too many wait
     ├── TooMuch           a request, or a design, larger or longer than this curator allows
     └── Unavailable       after a charge: the one sentence that is said of everything that may go wrong then
@@ -51,6 +52,17 @@ class OverCap(CuratorError):
         super().__init__(
             f"epsilon must be at most what is left of the cap of {account}, {all_digits(left)}, got {got}; {way}, or "
             "ask the owner for a larger cap"
+        )
+
+
+class OverRows(CuratorError):
+    """More rows of answers and keys than one account may hold; nothing was charged. asked: with this answer."""
+
+    def __init__(self, account: str, asked: int, most: int) -> None:
+        self.account, self.asked, self.most = account, asked, most
+        super().__init__(
+            f"rows of answers and keys that {account} holds must be at most {most} in all, got {asked} with this "
+            "answer; ask about fewer groups, or ask the owner for another account"
         )
 
 

@@ -16,10 +16,12 @@ from typing import Any
 
 from inbounds.attack import learned
 from inbounds.attack.repeated import Learned
+from inbounds.curator.designing import Designer
 from inbounds.curator.given import Given
-from inbounds.ledger import People
+from inbounds.ledger import Ledger, People
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import all_digits
+from inbounds.tables.booking import read
 
 MOST_ENUMERATED = 12
 """Accounts up to which every coalition is looked at; beyond, a bound is stated."""
@@ -29,6 +31,18 @@ MOST_ANSWERS = 257
 
 MOST_QUESTIONS = 50
 """Of the last answers estimates are computed."""
+
+
+def drew(ledger: Ledger, designer: Designer, key: str, level: Fraction) -> list[Mechanism]:
+    """What drew the numbers of a stored answer, at a level where it has levels."""
+    charge = ledger.find(key)
+    if charge is None or charge.answer is None:
+        return []
+    record = read(charge.answer)[1]
+    if "levels" in record:
+        lines = [line for line in record["levels"] if line["level"] == str(level)]
+        return [designer.level(line["sha256"], Fraction(line["epsilon"])) for line in lines]
+    return designer.mechanisms(sorted({line["sha256"] for line in record["mechanisms"]}))
 
 
 @dataclass(frozen=True)

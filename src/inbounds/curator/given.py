@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from inbounds.curator.accounts import Account, give_back, spend
+from inbounds.curator.accounts import Account, hold_rows, spend
 from inbounds.curator.errors import KeyTaken
 from inbounds.curator.repeats import AskedQuestion, FoundAnswer, How, Recipe
 from inbounds.files import canonical, sha256
@@ -14,15 +14,15 @@ from inbounds.ledger.amounts import amount
 from inbounds.ledger.people import as_name
 from inbounds.ledger.store import Run
 
-EVERYTHING_GIVEN = "SELECT id, account, dataset, key, question, how, recipe, level, units, time FROM given"
+EVERYTHING_GIVEN = "SELECT id, account, dataset, key, question, how, recipe, level, units, time, rows FROM given"
 
 
 @dataclass(frozen=True)
 class Given:
     """An answer that an account is given: the question as asked, and the key of the stored one that it follows from.
 
-    level: the epsilon of the level that the account sees, where there are levels. charged: its cap was charged for it
-    by this call; the same answer again costs nothing.
+    level: the epsilon of the level that the account sees, where there are levels. rows: of its table. charged: its cap
+    was charged for it by this call; the same answer again costs nothing.
     """
 
     id: str
@@ -35,6 +35,7 @@ class Given:
     level: str | None
     units: int
     time: str
+    rows: int
     charged: bool = False
 
     @property
@@ -64,9 +65,11 @@ def reserve(
     units = spend(run, account.name, dataset.name, epsilon, stored=larger) if charged else 0
     _note_question(run, found.asked, now)
     recipe = None if found.recipe is None else canonical(found.recipe)
-    values = account.name, dataset.name, found.key, canonical(told), found.how, recipe, seen, units, now
-    run("INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", name, *values)
-    return Given(name, account.name, dataset.name, found.key, told, found.how, found.recipe, seen, units, now, charged)
+    who, rows = account.name, len(asked.plan.groups)
+    values = who, dataset.name, found.key, canonical(told), found.how, recipe, seen, units, now, rows
+    run("INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", name, *values)
+    hold_rows(run, who, rows)
+    return Given(name, who, dataset.name, found.key, told, found.how, found.recipe, seen, units, now, rows, charged)
 
 
 def _has(run: Run, account: str, key: str, level: str | None) -> bool:
@@ -76,29 +79,23 @@ def _has(run: Run, account: str, key: str, level: str | None) -> bool:
 
 
 def _note_question(run: Run, asked: AskedQuestion, now: str) -> None:
-    if not run("SELECT 1 FROM questions WHERE key = ?", asked.key):
-        own = asked.identity
-        told = canonical({**asked.question.plain(), **_epsilon(asked)})
-        values = asked.dataset.name, own.base, own.family, str(asked.epsilon), told, now
-        run("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?)", asked.key, *values)
+    own = asked.identity
+    told = canonical({**asked.question.plain(), **_epsilon(asked)})
+    values = asked.dataset.name, own.base, own.family, str(asked.epsilon), told, now
+    run("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", asked.key, *values)
 
 
 def _epsilon(asked: AskedQuestion) -> dict[str, str]:
     return {} if asked.dataset.levels else {"epsilon": str(asked.epsilon)}
 
 
-def withdraw(run: Run, given: Given) -> None:
-    """Forget an answer that the people's ledger refused, and give the account back what it was charged for it, once."""
-    if not is_noted(run, given):
-        return
-    run("DELETE FROM requests WHERE given = ?", given.id)
+def forget(run: Run, given: Given) -> None:
+    """Strike out that an answer was given, and the keys that it was asked under."""
+    own = given.account, given.id
+    ((keys,),) = run("SELECT count(*) FROM requests WHERE account = ? AND given = ?", *own)
+    run("DELETE FROM requests WHERE account = ? AND given = ?", *own)
     run("DELETE FROM given WHERE id = ?", given.id)
-    give_back(run, given.account, given.dataset, given.units)
-
-
-def is_noted(run: Run, given: Given) -> bool:
-    """Whether the answer is still noted as given; another request of the account may have withdrawn it meanwhile."""
-    return bool(run("SELECT 1 FROM given WHERE id = ?", given.id))
+    hold_rows(run, given.account, -keys - given.rows)
 
 
 def given_by_id(run: Run, name: str) -> Given | None:
@@ -109,6 +106,11 @@ def given_by_id(run: Run, name: str) -> Given | None:
 def given_to(run: Run, account: str) -> list[Given]:
     """All that an account was given, the last first."""
     return [_given(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE account = ? ORDER BY time DESC", account)]
+
+
+def all_given(run: Run) -> list[Given]:
+    """All that anybody was given."""
+    return [_given(*row) for row in run(EVERYTHING_GIVEN)]
 
 
 def given_of(run: Run, dataset: str) -> list[Given]:
@@ -140,4 +142,6 @@ def earlier(run: Run, account: str, key: str, digest: str) -> Given | None:
 
 
 def note_request(run: Run, account: str, key: str, digest: str, given: Given) -> None:
+    """Note what a key of an account stands for."""
     run("INSERT INTO requests VALUES (?, ?, ?, ?)", account, key, digest, given.id)
+    hold_rows(run, account, 1)

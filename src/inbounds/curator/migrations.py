@@ -77,8 +77,23 @@ def _seen(whole: str, strict: str) -> Step:
     )
 
 
+def _rows(whole: str) -> Step:
+    """Version 3: how many rows an account holds, of the tables that it was given and one for each of its keys."""
+    return Step(
+        (
+            f"ALTER TABLE given ADD COLUMN rows {whole} NOT NULL DEFAULT 1 CHECK (rows > 0)",
+            f"ALTER TABLE accounts ADD COLUMN held {whole} NOT NULL DEFAULT 0 CHECK (held >= 0)",
+            "UPDATE accounts SET held = (SELECT count(*) FROM given WHERE account = accounts.name)"
+            " + (SELECT count(*) FROM requests WHERE account = accounts.name)",
+            "DROP INDEX given_account",
+            "CREATE INDEX given_account ON given (account, key)",
+        )
+    )
+
+
 SQLITE = (
     Step((f"PRAGMA application_id = {APPLICATION}", *_tables("INTEGER", " STRICT"))),
     _seen("INTEGER", " STRICT"),
+    _rows("INTEGER"),
 )
-POSTGRES = (Step(_tables("BIGINT", "")), _seen("BIGINT", ""))
+POSTGRES = (Step(_tables("BIGINT", "")), _seen("BIGINT", ""), _rows("BIGINT"))

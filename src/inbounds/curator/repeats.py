@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal, TypedDict
 
 from inbounds.curator.dataset import Dataset
@@ -43,7 +44,7 @@ class AskedQuestion:
         plan = question.plan(dataset, epsilon)
         return AskedQuestion(dataset, question, epsilon, plan, Identity.of(dataset, plan))
 
-    @property
+    @cached_property
     def key(self) -> str:
         return self.identity.key(self.epsilon)
 
@@ -92,7 +93,7 @@ def _again(run: Run, ledger: Ledger, asked: AskedQuestion) -> FoundAnswer | None
         stronger = [epsilon for epsilon in stronger if epsilon == asked.epsilon]
     for epsilon in stronger:
         there = replace(asked, epsilon=epsilon, plan=asked.question.plan(asked.dataset, epsilon))
-        if ledger.find(there.key) is not None:
+        if ledger.has(there.key):
             return FoundAnswer(there, "same" if epsilon == asked.epsilon else "stronger")
     return None
 
@@ -101,7 +102,8 @@ def _sums(
     run: Run, ledger: Ledger, asked: AskedQuestion, source: Question, stored_cells: list[str]
 ) -> Iterator[FoundAnswer]:
     """Stored answers about finer groups, or about more cells, that add up to what is asked."""
-    family = AskedQuestion.of(asked.dataset, source).identity.family
+    own = asked if source is asked.question else AskedQuestion.of(asked.dataset, source)
+    family = own.identity.family
     for (text,) in run("SELECT question FROM questions WHERE family = ?", family):
         try:
             stored = question_from(json.loads(text), asked.dataset)
@@ -109,7 +111,7 @@ def _sums(
         except ValueError:  # asked of groups that are declared no longer
             continue
         finer = set(stored.by) >= set(asked.question.by)
-        if finer and there.epsilon >= asked.epsilon and ledger.find(there.key) is not None:
+        if finer and there.epsilon >= asked.epsilon and ledger.has(there.key):
             yield FoundAnswer(there, "sum", _recipe(asked, there, stored_cells))
 
 

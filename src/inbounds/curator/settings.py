@@ -21,7 +21,8 @@ class ServiceLimits:
 
     body: bytes of a request. seconds: that a request may take; past them the answer is that it is not available now.
     tick: answers leave at multiples of it, in seconds. rate, burst: requests of one account each second, and at once.
-    threads: questions at once. designs: processes that design. design_seconds, design_bytes: of one design.
+    threads: questions at once. designs: processes that design. design_seconds, design_bytes: of one design. rows: that
+    one account may hold, of the tables it was given and one for each of its keys.
     """
 
     body: int = 65_536
@@ -33,6 +34,7 @@ class ServiceLimits:
     designs: int = 1
     design_seconds: float = 20.0
     design_bytes: int = 2 << 30
+    rows: int = 1_000_000
 
     def __post_init__(self) -> None:
         for part in fields(self):

@@ -6,6 +6,7 @@ import threading
 from inbounds.files import canonical
 from inbounds.tables.engine import Opened, open_source
 from inbounds.tables.plan import Plan
+from inbounds.tables.statements import Statements
 
 FILES = ("csv", "parquet")
 """Kinds of sources that stay open. A database is opened for each question, so that its owner can write to it."""
@@ -18,7 +19,7 @@ class Sources(threading.local):
     """
 
     def __init__(self) -> None:
-        self._open: dict[str, tuple[tuple[int, ...], Opened]] = {}
+        self._open: dict[str, tuple[tuple[int, ...], Opened, Statements]] = {}
 
     def open(self, plan: Plan) -> Opened:
         """The source of a plan, its schema compared with the plan's."""
@@ -26,13 +27,12 @@ class Sources(threading.local):
         if source.kind not in FILES or source.engine == "spark":
             return open_source(plan)
         name, now = canonical(source.place()), _version(source.path)
-        before, there = self._open.pop(name, ((), None))
-        if there is None or before != now:
-            if there is not None:
-                there.close()
-            there = open_source(plan)
-        self._open[name] = now, there
-        return open_source(plan, there.table)
+        if name in self._open and self._open[name][0] != now:
+            self._open.pop(name)[1].close()
+        if name not in self._open:
+            opened = open_source(plan)
+            self._open[name] = now, opened, Statements(opened.table)
+        return open_source(plan, self._open[name][2])
 
     def __enter__(self) -> None:
         return None

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from inbounds.design.graphs import maps
 from inbounds.design.graphs import route as on_graphs
 from inbounds.design.limits import checked, propose_within, reached, refuse_broken, tables_of
 from inbounds.design.problem import Edges, Problem, Proposal
@@ -16,7 +17,7 @@ from inbounds.design.rounding import rounded
 from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
 from inbounds.design.solver.threads import one_thread
 from inbounds.errors import TooLarge, meant, used_like
-from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, Restriction, as_loss, as_prior
+from inbounds.loss import ErrorLoss, GraphLoss, Loss, LossLike, Prior, Restriction, TableLoss, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism.law import Law, Matrix, geometric_noise, noise_steps
 from inbounds.mechanism.limits import MATRIX_LIMIT
@@ -96,7 +97,7 @@ def optimal(
     if not max_seconds > 0:
         raise ValueError(f"max_seconds must be positive, got {max_seconds}")
     if query.shape[0] * query.shape[1] > MATRIX_LIMIT:
-        return _large(query, bound, aims, Wish(aims[0], prior, asked, aim, limits))
+        return _large(query, bound, aims, Wish(aims[0], prior, asked, aim, limits), max_seconds)
     start = time.monotonic()
     for k, judged in enumerate(aims):
         wish = Wish(judged, prior, asked, aim, limits, tuple(aims[:k]))
@@ -152,6 +153,8 @@ class Wish:
 
 def _designed(query: Query, epsilon: Fraction, wish: Wish, max_seconds: float) -> Mechanism:
     """The best mechanism for one wish."""
+    if isinstance(wish.loss, GraphLoss):  # shortest paths are found once
+        wish = replace(wish, loss=TableLoss(wish.loss.table(query), wish.loss.name))
     problem = problem_of(query, epsilon, wish.loss, wish.prior, wish.properties, wish.aim)
     problem = replace(problem, limits=tuple(t for limit in wish.limits for t in tables_of(limit, query, _evened)))
     seconds = max(max_seconds - FINISHING * problem.loss.size, max_seconds / 2)
@@ -247,20 +250,29 @@ def _free(problem: Problem, max_seconds: float) -> Proposal:
     return fallback.improved(problem, route.solve(problem, max_seconds))
 
 
-def _large(query: Query, epsilon: Fraction, aims: list[Loss], wish: Wish) -> Mechanism:
-    """Grids beyond the size of a matrix."""
+def _large(query: Query, epsilon: Fraction, aims: list[Loss], wish: Wish, max_seconds: float) -> Mechanism:
+    """Grids and maps beyond the size of a matrix."""
     loss, labels = wish.loss, isinstance(query.neighbours, Everyone) and query.one_output_per_answer
     if labels and wish.plain and loss.name == "zero-one" and len(aims) == 1:
         return _most_truthful(query, epsilon, wish)
     more = wish.properties or wish.limits or len(aims) > 1 or wish.aim != "average"
+    if isinstance(query.neighbours, Graph) and not more:
+        return _large_map(query, epsilon, wish, max_seconds)
     known = is_grid(query) and (loss.name in POWERS or noise_steps(query)[0] == 1)
     if more or not known or not isinstance(loss, ErrorLoss):
         raise TooLarge(
-            "a design of this size is only known for counts, totals, means and ordinal answers, with one output per "
-            "answer, an average loss of the error (absolute or squared for totals and means), and neither properties "
-            "nor limits; use coarser answers or outputs"
+            "a design of this size is only known for counts, totals, means, ordinal answers and maps, with one output "
+            "per answer, an average loss of the error (absolute or squared for totals and means), and neither "
+            "properties nor limits; use coarser answers or outputs"
         )
     return optimal_noise(query, epsilon, loss, wish.prior)
+
+
+def _large_map(query: Query, epsilon: Fraction, wish: Wish, max_seconds: float) -> Mechanism:
+    prior = as_prior(wish.prior, query)
+    with np.errstate(all="ignore"), one_thread():
+        law, low = maps.remapped_noise(query, epsilon, wish.loss, prior, max_seconds)
+    return Mechanism(query, epsilon, law, wish.origin("metric noise, remapped"), wish.optimality(law, query, low))
 
 
 def _most_truthful(query: Query, epsilon: Fraction, wish: Wish) -> Mechanism:

@@ -6,7 +6,18 @@ What is inside belongs to the rooms above: a passport to the mechanism, a releas
 from typing import Any
 
 from inbounds._moved import old_name
-from inbounds.files.envelope import Json, Kind, canonical, content_of, digest, format_of, refusing, sha256, write
+from inbounds.files.envelope import (
+    RELEASE,
+    Json,
+    Kind,
+    canonical,
+    content_of,
+    digest,
+    format_of,
+    refusing,
+    sha256,
+    write,
+)
 from inbounds.files.whole import (
     SQLITE_MAGIC,
     appearing,
@@ -20,6 +31,7 @@ from inbounds.files.whole import (
 )
 
 __all__ = [
+    "RELEASE",
     "SQLITE_MAGIC",
     "Json",
     "Kind",

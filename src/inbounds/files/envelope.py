@@ -37,6 +37,10 @@ def digest(content: Json) -> str:
     return sha256(canonical({key: value for key, value in content.items() if key != "sha256"}))
 
 
+RELEASE = "inbounds release"
+"""The format of a release record: rooms that do without tables must know one when they see it."""
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of file. name: what people call it; format: what the file calls itself; versions: those that are read."""

@@ -13,12 +13,12 @@ from inbounds.ledger.people import People, as_name
 from inbounds.numbers import Number, as_epsilon
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(NamedTuple):
     """A receipt: the charge is durable, and whoever holds this may read the data.
 
     people: they, right after the charge. amount: exact, in their unit. answer: what was stored for this key before.
-    repeated: the charge was there already, and cost nothing now.
+    repeated: the charge was there already, and cost nothing now. draw: what was drawn under it before, if the answer
+    was not computed yet.
     """
 
     key: str
@@ -28,6 +28,7 @@ class Charge:
     amount: Fraction
     answer: bytes | None = None
     repeated: bool = False
+    draw: bytes | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ its end was cut off, as in an old copy that was restored; a head kept elsewhere 
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from os import PathLike
@@ -45,8 +45,19 @@ class Head:
 
 
 @dataclass(frozen=True)
+class KeptBytes:
+    """What a ledger keeps beside its entries: entry and digest of each answer, in order; charge and digest of draws.
+
+    An export has none of it, only the digests that its entries name.
+    """
+
+    answers: Iterable[tuple[int, str]]
+    draws: Mapping[int, str]
+
+
+@dataclass(frozen=True)
 class Verified:
-    """What was found true of a ledger."""
+    """What was found true of a ledger. waiting: draws whose answers were not computed yet."""
 
     head: Head
     people: tuple[People, ...]
@@ -55,6 +66,7 @@ class Verified:
     compared: Head | None = None
     whole: bool = True
     """Whether the bytes of the answers were there to be checked; an export has only their digests."""
+    waiting: int = 0
 
     def sentences(self) -> list[str]:
         chain = f"{self.head.entries} entries form one chain, which ends in {self.head.sha256}"
@@ -68,7 +80,9 @@ class Verified:
             cut = (
                 f"it holds the entry {self.compared.entries} of the head given: nothing up to there was changed or lost"
             )
-        return [chain, spent, kept, cut]
+        several = "draws wait for their answers" if self.waiting > 1 else "draw waits for its answer"
+        waiting = [f"{self.waiting} {several}: the same question again computes it"] if self.waiting else []
+        return [chain, spent, kept, *waiting, cut]
 
 
 @dataclass
@@ -83,6 +97,8 @@ class _Account:
     spent: dict[str, int] = field(default_factory=dict)
     charged: dict[str, str] = field(default_factory=dict)
     answered: dict[str, tuple[int, str]] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+    drawn: dict[int, str] = field(default_factory=dict)
 
     def wrong(self, entry: Entry, what: str) -> LedgerError:
         return LedgerError(f"{self.place} was changed: entry {entry.number} {what}")
@@ -118,7 +134,7 @@ class _Account:
 
     def _budget(self, entry: Entry) -> None:
         before = self.people[_text(entry.people)]
-        after = replace(before, epsilon=Fraction(entry.said["epsilon"]), budget_units=entry.units)
+        after = before._replace(epsilon=Fraction(entry.said["epsilon"]), budget_units=entry.units)
         if before.budget_units is None or entry.units is None or entry.units <= before.budget_units:
             raise self.wrong(entry, "does not raise a budget")
         self.people[before.name] = self._allowed(entry, after)
@@ -139,13 +155,22 @@ class _Account:
         self.spent[before.name] += entry.units
         if before.budget_units is not None and self.spent[before.name] > before.budget_units:
             raise self.wrong(entry, "spends more than the budget")
-        self.charged[key] = before.name
+        self.charged[key], self.numbers[key] = before.name, entry.number
 
     def _answer(self, entry: Entry) -> None:
         key = _text(entry.key)
         if key in self.answered or self.charged.get(key) != entry.people:
             raise self.wrong(entry, "answers without a charge, or a second time")
         self.answered[key] = entry.number, _text(entry.digest)
+        if "draw" in entry.said:
+            self.drawn[self.numbers[key]] = str(entry.said["draw"])
+
+    def waiting(self, draws: Mapping[int, str]) -> int:
+        """Draws without an answer; a `LedgerError` unless all others are those that the answers name."""
+        open_charges = {number for key, number in self.numbers.items() if key not in self.answered}
+        if {number: digest for number, digest in draws.items() if number not in open_charges} != self.drawn:
+            raise LedgerError(f"{self.place} was changed: the stored draws are not those its entries name")
+        return len(draws) - len(self.drawn)
 
     def totals(self) -> list[People]:
         """Everybody with what the charges add up to, in the order of their names."""
@@ -157,13 +182,12 @@ def verified(
     place: str,
     entries: Iterable[Entry],
     people: Sequence[People],
-    answers: Iterable[tuple[int, str]] | None,
+    kept: KeptBytes | None,
     head: Head | None = None,
 ) -> Verified:
-    """Entries added up anew and compared with the totals, the stored answers and a head.
+    """Entries added up anew and compared with the totals, what is kept beside them and a head.
 
-    answers: the number of its entry and the digest of each, in order; None where only their digests were taken along,
-    as in an exported ledger.
+    kept: None where only digests were taken along, as in an exported ledger.
     """
     account, mark = _Account(place), START
     for entry in entries:
@@ -174,13 +198,14 @@ def verified(
         raise LedgerError(f"{place} has no entries; a ledger has at least its first")
     if account.totals() != sorted(people, key=_name):
         raise LedgerError(f"{place} was changed: what is said to be spent is not what its entries add up to")
-    if answers is not None and list(answers) != list(account.answered.values()):
+    if kept is not None and list(kept.answers) != list(account.answered.values()):
         raise LedgerError(f"{place} was changed: the stored answers are not those its entries name")
     found = Head(account.id, account.count, account.last)
     if head is not None:
         compare(place, found, head, mark)
     counts = len(account.charged), len(account.answered)
-    return Verified(found, tuple(account.totals()), *counts, compared=head, whole=answers is not None)
+    waiting = 0 if kept is None else account.waiting(kept.draws)
+    return Verified(found, tuple(account.totals()), *counts, head, kept is not None, waiting)
 
 
 def compare(place: str, found: Head, head: Head, mark: str) -> None:

@@ -5,9 +5,14 @@ before the data is read. Then the answer is drawn and its bytes are stored, and 
 
     charge → (durable) → draw → store → (durable) → give out
 
-The same key again returns the stored answer and costs nothing; if none is stored none ever left, so it is drawn now,
-under the charge that is there. Of two who draw at once one is stored, and both give out that one. Nothing is ever
-refunded.
+Where the answer is computed from what was drawn, the draw is stored by itself before that begins, so that nothing
+which fails while computing, and might fail for some draws alone, can have another one made:
+
+    charge → (durable) → draw → store the draw → (durable) → compute → store the answer → (durable) → give out
+
+The same key again returns the stored answer and costs nothing, or the stored draw to compute it from; if neither is
+stored nobody ever saw one, so it is drawn now, under the charge that is there. Of two who draw at once one is stored,
+and both go on from that one. Nothing is ever refunded.
 """
 
 import secrets
@@ -26,7 +31,7 @@ from inbounds.files import canonical, format_of, sha256
 from inbounds.ledger import rows
 from inbounds.ledger.amounts import MOST, UNITS, Rule, amount
 from inbounds.ledger.charges import Answer, Charge, ChargeRequest, Price, units_of
-from inbounds.ledger.checking import Head, Verified, compare, load_export, verified
+from inbounds.ledger.checking import Head, KeptBytes, Verified, compare, load_export, verified
 from inbounds.ledger.entries import Entry, content_of
 from inbounds.ledger.people import People, as_name, declared, the_same
 from inbounds.ledger.rows import Last, Standing
@@ -200,23 +205,48 @@ class Ledger:
         with self._store.reading() as run:
             return self._found(run, key)
 
+    def has(self, key: str) -> bool:
+        """Whether something was charged under a key."""
+        with self._store.reading() as run:
+            return bool(run("SELECT 1 FROM entries WHERE kind = 'charge' AND key = ?", key))
+
     def store(self, charge: Charge, content: bytes) -> bytes:
         """Keep the answer of a charge; durable when this returns. What is returned, and nothing else, may be given out.
 
         Whoever stores first wins: the bytes that are there already are returned, and these discarded.
         """
-        if not isinstance(content, bytes):
-            raise TypeError(f"an answer must be bytes, got {type(content).__name__}; encode it")
+        _check_bytes(content, "an answer")
         with self._store.writing() as run:
-            there = self._found(run, charge.key)
-            if there is None or there.sha256 != charge.sha256:
-                raise LedgerError(f"{self.place} lost a charge that it had acknowledged; no answer is given out")
+            there = self._acknowledged(run, charge)
             if there.answer is not None:
                 return there.answer
+            facts = canonical({} if there.draw is None else {"draw": sha256(there.draw)})
             last, name = rows.last_entry(run), there.people.name
-            number, _ = self._append(run, last, "answer", name, key=charge.key, digest=sha256(content))
+            number, _ = self._append(run, last, "answer", name, key=charge.key, digest=sha256(content), facts=facts)
             run("INSERT INTO answers VALUES (?, ?)", number, content)
         return content
+
+    def store_draw(self, charge: Charge, content: bytes) -> bytes:
+        """Keep what was drawn under a charge, before anything is computed from it; durable when this returns.
+
+        The answer is computed from what is returned and nothing else: whoever stores first wins, as with `store`. Bytes
+        whose number depends on what was drawn would let a full disk choose between draws; give all draws as many.
+        """
+        _check_bytes(content, "a draw")
+        with self._store.writing() as run:
+            there = self._acknowledged(run, charge)
+            if there.draw is not None:
+                return there.draw
+            if there.answer is None:  # else it is answered, by somebody who kept no draw; `store` returns that
+                run("INSERT INTO draws VALUES (?, ?)", there.number, content)
+        return content
+
+    def _acknowledged(self, run: Run, charge: Charge) -> Charge:
+        """The charge as it is there now, with what was stored under it."""
+        there = self._found(run, charge.key)
+        if there is None or there.sha256 != charge.sha256:
+            raise LedgerError(f"{self.place} lost a charge that it had acknowledged; no answer is given out")
+        return there
 
     def answered(
         self, people: str, epsilon: Number, draw: Callable[[Charge], bytes], *, key: str, **asked: Any
@@ -261,7 +291,10 @@ class Ledger:
             return None
         number, name, units, digest = found[0]
         who = rows.known(run, name, self.place)
-        return Charge(key, number, digest, who, amount(who.rule, units), rows.answer_to(run, key), repeated=True)
+        answer, draw = rows.answer_to(run, key), None
+        if answer is None:
+            draw = rows.draw_under(run, number)
+        return Charge(key, number, digest, who, amount(who.rule, units), answer, repeated=True, draw=draw)
 
     def _append(
         self,
@@ -323,7 +356,13 @@ class Ledger:
         if problems:
             raise LedgerError(f"{self.place} was changed: {'; '.join(problems)}")
         with self._store.reading() as run:
-            return verified(self.place, rows.all_entries(run), rows.everybody(run), rows.stored_answers(run), head)
+            kept = KeptBytes(rows.stored_answers(run), rows.stored_draws(run))
+            return verified(self.place, rows.all_entries(run), rows.everybody(run), kept, head)
+
+
+def _check_bytes(content: object, name: str) -> None:
+    if not isinstance(content, bytes):
+        raise TypeError(f"{name} must be bytes, got {type(content).__name__}; encode it")
 
 
 def stored(place: str | PathLike[str], *, create: bool) -> Store:

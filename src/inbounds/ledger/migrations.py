@@ -90,6 +90,18 @@ NEVER = {
     "steps": "steps of a ledger never change",
 }
 
+DRAWS = "draws of a ledger never change"
+"""What its third step says to whoever would change a draw."""
+
+
+def _draws_table(whole: str, content: str, strict: str) -> str:
+    """Version 3: what was drawn under a charge (the number of its entry), before anything is computed from it."""
+    return (
+        f"CREATE TABLE draws (entry {whole} NOT NULL PRIMARY KEY REFERENCES entries (number), "
+        f"content {content} NOT NULL){strict}"
+    )
+
+
 FALLS = """NEW.spent < OLD.spent OR NEW.name <> OLD.name OR NEW.rule <> OLD.rule
   OR coalesce(NEW.delta, '') <> coalesce(OLD.delta, '') OR (NEW.budget IS NULL) <> (OLD.budget IS NULL)
   OR NEW.budget < OLD.budget"""
@@ -130,8 +142,20 @@ SQLITE = (
             ),
         )
     ),
+    Step(
+        (
+            _draws_table("INTEGER", "BLOB", " STRICT"),
+            *(
+                _sqlite_trigger(f"draws_{event.lower()}", f"BEFORE {event} ON draws", DRAWS)
+                for event in ("UPDATE", "DELETE")
+            ),
+            _sqlite_trigger(
+                "draws_once", "BEFORE INSERT ON draws WHEN EXISTS (SELECT 1 FROM draws WHERE entry = NEW.entry)", DRAWS
+            ),
+        )
+    ),
 )
-"""SQLite's steps: 1 the tables, 2 the guards."""
+"""SQLite's steps: 1 the tables, 2 the guards, 3 the draws with theirs."""
 
 
 def _postgres_trigger(name: str, when: str, guard: str) -> str:
@@ -163,6 +187,14 @@ POSTGRES = (
             ),
             _postgres_trigger("entries_order", "BEFORE INSERT ON entries FOR EACH ROW", "entries_order"),
             _postgres_trigger("people_rise", "BEFORE UPDATE ON people FOR EACH ROW", "people_rise"),
+        )
+    ),
+    Step(
+        (
+            _draws_table("BIGINT", "BYTEA", ""),
+            _postgres_guard("draws_never", "true", DRAWS),
+            _postgres_trigger("draws_never", "BEFORE UPDATE OR DELETE ON draws FOR EACH ROW", "draws_never"),
+            _postgres_trigger("draws_kept", "BEFORE TRUNCATE ON draws FOR EACH STATEMENT", "draws_never"),
         )
     ),
 )

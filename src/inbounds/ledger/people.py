@@ -1,7 +1,7 @@
 """People: a named population, its budget, and what was spent on it."""
 
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from inbounds.ledger.amounts import RULES, UNITS, Rule, allowance, unit_of
 from inbounds.numbers import Number, all_digits, exact
@@ -13,8 +13,7 @@ DECLARED = ("name", "rule", "epsilon", "delta", "budget_units")
 """What is declared of people, and never differs between two declarations."""
 
 
-@dataclass(frozen=True)
-class People:
+class People(NamedTuple):
     """People of a ledger. Amounts are exact, in epsilon where epsilons add up, in rho under zCDP (`unit`).
 
     budget, left: None where spending is counted without a cap. epsilon, delta: as declared.

@@ -97,7 +97,9 @@ class Postgres:
         return bool(run("SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'steps'", self._schema))
 
     def writing(self) -> AbstractContextManager[Run]:
-        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", self._lock)
+        # the lock before any snapshot, so that what follows sees the last; both in one message
+        lock = f"LOCK TABLE {self._locked} IN SHARE ROW EXCLUSIVE MODE"
+        return self._transaction(f"BEGIN ISOLATION LEVEL READ COMMITTED; {lock}", self._check_mode)
 
     def reading(self) -> AbstractContextManager[Run]:
         return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -119,11 +121,6 @@ class Postgres:
         """Commit, and believe it only if the server did: without a transaction it merely warns, or rolls back."""
         if not self._is_open() or self._connection.execute("COMMIT").statusmessage != "COMMIT":
             raise LedgerError(f"{self.place} did not commit; ask again with the same key, which costs nothing twice")
-
-    def _lock(self) -> None:
-        # before any snapshot: what follows sees the last
-        self._run(f"LOCK TABLE {self._locked} IN SHARE ROW EXCLUSIVE MODE")
-        self._check_mode()
 
     def _undo(self) -> None:
         try:

@@ -131,8 +131,20 @@ def answer_to(run: Run, key: str) -> bytes | None:
     return bytes(rows[0][0]) if rows else None
 
 
+def draw_under(run: Run, charge: int) -> bytes | None:
+    """What was drawn under the charge of this number."""
+    rows = run("SELECT content FROM draws WHERE entry = ?", charge)
+    return bytes(rows[0][0]) if rows else None
+
+
 def stored_answers(run: Run) -> Iterator[tuple[int, str]]:
     """Entry and digest of every stored answer, one at a time: answers may be large."""
     for (number,) in run("SELECT entry FROM answers ORDER BY entry"):
         ((content,),) = run("SELECT content FROM answers WHERE entry = ?", number)
         yield number, sha256(bytes(content))
+
+
+def stored_draws(run: Run) -> dict[int, str]:
+    """The charge and digest of every stored draw, read one at a time as answers are."""
+    charges = [number for (number,) in run("SELECT entry FROM draws ORDER BY entry")]
+    return {number: sha256(draw_under(run, number) or b"") for number in charges}

@@ -96,6 +96,7 @@ class Sqlite:
         before = _identity(self.place) if path.exists() else None
         with self._worded(f"{path} cannot be opened as a ledger"):
             self._connection = self._driver.connect(path, create)
+            self._cursor = self._connection.cursor()
         _open_here.add(self)
         try:
             self._hold(self.place)
@@ -216,7 +217,7 @@ class Sqlite:
             self._close(forget)
 
     def _run(self, sql: str, *values: Any) -> Rows:
-        rows: Rows = self._connection.execute(sql, values).fetchall()
+        rows: Rows = self._cursor.execute(sql, values).fetchall()
         return rows
 
     def _pragma(self, name: str) -> Any:

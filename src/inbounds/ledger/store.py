@@ -24,11 +24,13 @@ DOUBT = "what was not acknowledged may be recorded; ask again with the same key,
 class Store(Protocol):
     """A durable database with transactions."""
 
-    place: str
-    """What messages call it: a path, or a URL without its password."""
+    @property
+    def place(self) -> str:
+        """What messages call it: a path, or a URL without its password."""
 
-    taken: range
-    """The steps that were taken when it was opened: all of a new one, those since its version of an older one."""
+    @property
+    def taken(self) -> range:
+        """The steps that were taken when it was opened: all of a new one, those since its version of an older one."""
 
     def writing(self) -> AbstractContextManager[Run]:
         """The only writer: durable when the block is left, undone when it raises."""
@@ -127,8 +129,11 @@ class Turns:
     def give(self, transaction: Transaction) -> Transaction:
         """The transaction, if nobody is in the middle of another."""
         self.owner.check(self.place)
-        with transaction.failed:
+        try:
             left = self._is_open()
+        except Exception as reason:  # whoever closed the connection
+            transaction.failed.check(reason)
+            raise
         if left and self._last() is not None:
             raise LedgerError(f"{self.place} is in the middle of a transaction; ask again when it has ended")
         if left:

@@ -6,13 +6,16 @@ evaluated, and two reports about one value reveal twice as much: write the repor
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from inspect import Parameter, Signature
 from typing import Any, overload
 
 import numpy as np
 
 from inbounds.extras import library
+from inbounds.local import coordinates
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector
+from inbounds.local.coordinates import need_axes
 from inbounds.local.reports import LocalMechanism
 from inbounds.local.strata import Strata
 
@@ -29,17 +32,27 @@ def engine_of(table: Any) -> str:
 
 
 def randomize(
-    table: Any, column: str, mechanism: LocalMechanism, *, keep: Sequence[str] = (), outside: Outside = "refuse"
+    table: Any,
+    column: str | Sequence[str],
+    mechanism: LocalMechanism,
+    *,
+    keep: Sequence[str] = (),
+    outside: Outside = "refuse",
 ) -> Any:
     """A table of private reports about `column`, row by row.
 
-    keep: other columns to take along as they are; those not named stay behind, since they may say what the reports
-    hide. Arrow, Polars, pandas and Spark give a table of their own kind; a DuckDB relation gives an Arrow reader, batch
-    by batch (`register` puts a function into DuckDB itself). outside: as for `ib.local.randomizer`.
+    column: of places the column of their names, or one for each coordinate, as ["row", "column"]. keep: other columns
+    to take along as they are; those not named stay behind, since they may say what the reports hide. Arrow, Polars,
+    pandas and Spark give a table of their own kind; a DuckDB relation gives an Arrow reader, batch by batch (`register`
+    puts a function into DuckDB itself). outside: as for `ib.local.randomizer`.
 
         private = ib.local.randomize(people, "age", mechanism, keep=["city"])
+        private = ib.local.randomize(people, ["row", "column"], on_a_map)
     """
     client, engine = Randomizer(mechanism, outside), engine_of(table)
+    if not isinstance(column, str):
+        need_axes(mechanism, column)
+        return coordinates.randomized(selected(table, engine, column, keep), engine, column, client)
     table = selected(table, engine, [column], keep)
     match engine:
         case "pandas":
@@ -55,12 +68,12 @@ def randomize(
 
 @overload
 def collect(
-    table: Any, column: str, mechanism: LocalMechanism, *, shard: str | None = ..., asked: str = ...
+    table: Any, column: str | Sequence[str], mechanism: LocalMechanism, *, shard: str | None = ..., asked: str = ...
 ) -> Collector: ...
 @overload
 def collect(
     table: Any,
-    column: str,
+    column: str | Sequence[str],
     mechanism: LocalMechanism,
     *,
     by: str | Sequence[str],
@@ -69,7 +82,7 @@ def collect(
 ) -> Strata: ...
 def collect(
     table: Any,
-    column: str,
+    column: str | Sequence[str],
     mechanism: LocalMechanism,
     *,
     by: str | Sequence[str] | None = None,
@@ -78,9 +91,10 @@ def collect(
 ) -> Collector | Strata:
     """A collector of the reports in `column`, counted by the engine itself: only the counts come back.
 
-    by: a column, or several, of strata; the collectors of all of them, in one pass. shard: a name for these reports,
-    which cannot be merged a second time. asked: "some" where reports are missing of people who were not asked, as in
-    a survey that samples its attributes; a missing report is refused otherwise.
+    column: of places the column of their names, or one for each coordinate. by: a column, or several, of strata; the
+    collectors of all of them, in one pass. shard: a name for these reports, which cannot be merged a second time.
+    asked: "some" where reports are missing of people who were not asked, as in a survey that samples its attributes; a
+    missing report is refused otherwise.
 
         ib.reconstruct(ib.local.collect(private, "age", mechanism)).distribution
         ib.local.collect(private, "age", mechanism, by="city")["Lyon"].total
@@ -89,31 +103,51 @@ def collect(
         raise ValueError(f"asked must be 'all' or 'some', got {asked!r}")
     names = [by] if isinstance(by, str) else list(by or ())
     engine = engine_of(table)
-    need(table, engine, [column, *names])
-    rows = _counted(table, engine, [*names, column])
+    axes = [column] if isinstance(column, str) else list(column)
+    if not isinstance(column, str):
+        need_axes(mechanism, axes)
+    need(table, engine, [*axes, *names])
+    rows = _counted(table, engine, [*names, *axes])
+    if not isinstance(column, str):
+        rows = [(*row[: len(names)], _together(row[len(names) : -1]), row[-1]) for row in rows]
     answered = [row for row in rows if asked == "all" or not _missing(row[-2])]
     if not names:
         return _grouped(Collector(mechanism, shard), ((row[0], row[1]) for row in answered))
     return _stratified(mechanism, shard, names, answered)
 
 
-def register(connection: Any, name: str, mechanism: LocalMechanism, *, outside: Outside = "refuse") -> None:
+def register(
+    connection: Any, name: str, mechanism: LocalMechanism, *, outside: Outside = "refuse", by_coordinates: bool = False
+) -> None:
     """Put the randomizer into a DuckDB connection as the SQL function `name`.
+
+    by_coordinates: of places, it takes one number for each coordinate instead of the place's name. Reports are names:
+    two numbers could be drawn apart, and reveal twice as much.
 
     ib.local.register(connection, "private_age", mechanism)
     connection.execute("create table reports as select private_age(age) as age from people")
     """
     pyarrow, client = library("pyarrow", "local"), Randomizer(mechanism, outside)
     kind = {"i": "BIGINT", "f": "DOUBLE", "O": "VARCHAR"}
-    taken = "VARCHAR" if mechanism.query.labels else kind["i" if _whole(mechanism) else "f"]
+    taken = ["VARCHAR" if mechanism.query.labels else kind["i" if _whole(mechanism) else "f"]]
+    if by_coordinates:
+        places = mechanism.query.places
+        need_axes(mechanism, [f"coordinate {k}" for k in range(len(places[0]) if places else 0)])
+        number = coordinates.KINDS["duckdb"][coordinates.whole_coordinates(mechanism)]
+        taken = [number] * len(places[0] if places else ())
 
-    def private(values: Any) -> Any:
-        return pyarrow.array(client(values).to_pylist())
+    def private(*values: Any) -> Any:
+        if by_coordinates:
+            return pyarrow.array(coordinates.named(client, values), pyarrow.string())
+        return pyarrow.array(client(*values).to_pylist())
 
+    # DuckDB counts the parameters of a function by its signature.
+    named = [Parameter(f"value_{k}", Parameter.POSITIONAL_ONLY) for k in range(len(taken))]
+    private.__signature__ = Signature(named)  # type: ignore[attr-defined]
     # A volatile function is drawn for every row; "special" passes missing values in, where they are refused:
     # left to itself DuckDB would answer NULL for them.
     given = kind[client.kind]
-    connection.create_function(name, private, [taken], given, type="arrow", null_handling="special", side_effects=True)
+    connection.create_function(name, private, taken, given, type="arrow", null_handling="special", side_effects=True)
 
 
 # --- per engine -------------------------------------------------------------------------------------------
@@ -225,6 +259,11 @@ def _arrow(table: Any, column: str, client: Randomizer) -> Any:
             yield batch.set_column(place, given, client(batch.column(place)))
 
     return pyarrow.RecordBatchReader.from_batches(table.schema.set(place, given), batches())
+
+
+def _together(coordinates: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The coordinates of a report, which is missing where one of them is."""
+    return None if any(map(_missing, coordinates)) else coordinates
 
 
 def _missing(report: Any) -> bool:

@@ -11,13 +11,13 @@ import numpy as np
 from inbounds.catalog import metric_geometric, randomized_response, truncated_geometric
 from inbounds.local.distance import kantorovich
 from inbounds.local.labels import compare_labels, hadamard_response, projective_response, subset_selection
+from inbounds.local.reconstruct.affine import even
 from inbounds.local.reconstruct.batches import updated
 from inbounds.local.reconstruct.channel import Channel, Geometric, ResponseChannel, Slack
+from inbounds.local.reconstruct.multiscale import multiscale
 from inbounds.local.reconstruct.problem import ReconstructionProblem
 from inbounds.local.reconstruct.reconstruction import best_method, maximum
-from inbounds.local.reconstruct.sets import Sets
 from inbounds.local.reconstruct.shapes import channel_of
-from inbounds.local.reconstruct.shrinkage import shrunk
 from inbounds.local.reconstruct.stopping import held_out_steps
 from inbounds.local.reports import LocalMechanism
 from inbounds.local.statement import spoken_ratio
@@ -169,8 +169,8 @@ def estimated(model: Channel, draws: Floats, query: Query) -> Floats:
     start = np.full(model.shape[1], 1 / model.shape[1])
     problems = [ReconstructionProblem.counted(model, counts, start, query) for counts in draws]
     match best_method(problems[0]):
-        case "shrunk":
-            return np.stack([_shrunk(model, counts) for counts in draws])
+        case "multiscale":
+            return np.stack([_multiscale(problem) for problem in problems])
         case "held-out":
             steps = held_out_steps(problems[0], lambda half: maximum(half, RESIDUAL))
             if steps is not None:
@@ -178,9 +178,10 @@ def estimated(model: Channel, draws: Floats, query: Query) -> Floats:
     return np.stack([maximum(problem, RESIDUAL) for problem in problems])
 
 
-def _shrunk(model: Channel, counts: Floats) -> Floats:
-    assert isinstance(model, Sets)
-    return shrunk(model.held_by(counts), float(counts.sum()), model.hit, model.chance)
+def _multiscale(problem: ReconstructionProblem) -> Floats:
+    law = even(problem.channel, problem.q)
+    assert law is not None
+    return multiscale(law, problem.reports)
 
 
 def distance(found: Floats, truth: Floats, query: Query) -> float:

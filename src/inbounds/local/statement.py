@@ -15,6 +15,8 @@ import numpy as np
 from inbounds.local.reports import LocalMechanism
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
+from inbounds.mechanism.limits import too_large
+from inbounds.mechanism.plane import Plane
 from inbounds.mechanism.ratios import largest_ratio
 from inbounds.numbers import Number, alpha, exact, float_above
 from inbounds.query import Everyone, Graph, Metric
@@ -98,6 +100,8 @@ class Statement:
         query = self.mechanism.query
         assert isinstance(query.neighbours, Graph)
         assert isinstance(self.mechanism, Mechanism)
+        if isinstance(self.mechanism.law, Plane) and too_large(query):
+            return self.mechanism.law.ratio_apart(query, distance)
         weights = self.mechanism.weights
         near = query.neighbours.distances(len(query.answers), directed=False) <= distance * (1 + ROUNDING)
         worst = (largest_ratio(weights[:, near[j]].max(axis=1), weights[:, j]) for j in range(len(near)))

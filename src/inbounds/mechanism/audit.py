@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from inbounds.errors import TooLarge, used_like
 from inbounds.mechanism.law import Law, Noise, noise_steps
+from inbounds.mechanism.plane import Plane
 from inbounds.mechanism.response import Response
 from inbounds.numbers import exact, float_above
 from inbounds.query import Graph, Query, as_query
@@ -227,6 +228,8 @@ def tight_epsilon(law: Law, query: Query) -> float:
             return noise_epsilon(law, query)
         case Response():
             return log_above(Fraction(law.own, law.other), Fraction(1))
+        case Plane():
+            return max(log_above(Fraction(ratio), length) for ratio, length in law.ratios(query))
     return worst_ratio(law.matrix(query), query).epsilon
 
 

@@ -1,23 +1,27 @@
 """What a reader with a prior makes of a report: posteriors, best guesses, credible sets, information.
 
-Every function takes a mechanism first, or another `Readable`, and is a method of `Mechanism`. All need the matrix, so
-mechanisms kept as a noise table beyond the size of one raise `TooLarge`. Priors are weights of the answers, uniform
-by default.
+Every function takes a mechanism first, or another `Readable`, and is a method of `Mechanism`. Beyond the size of a
+matrix, what is said of one output is read off the law, and on maps the best guesses are too; all else raises
+`TooLarge`. Priors are weights of the answers, uniform by default.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
+from inbounds.mechanism.cells import best_cells, step_losses
+from inbounds.mechanism.limits import refuse_beyond_limit, too_large
 from inbounds.mechanism.measures import output_index
+from inbounds.mechanism.plane import Plane
 from inbounds.mechanism.remap import fairest
 from inbounds.numbers import Floats, Ints
 from inbounds.query import Query
 from inbounds.query.places import places_at
+from inbounds.trusted.bounds import TOTAL
 
 
 class Readable(Protocol):
@@ -28,6 +32,14 @@ class Readable(Protocol):
     @property
     def matrix(self) -> Floats:
         """P[output, answer]."""
+
+
+@runtime_checkable
+class Lawful(Protocol):
+    """A mechanism: its law knows the probabilities of one output."""
+
+    @property
+    def law(self) -> Any: ...
 
 
 LEVEL_SLACK = 1e-12
@@ -42,7 +54,7 @@ def posterior(mechanism: Readable, output: Any, prior: Prior = None) -> Floats:
 
     output: a reported value. One that the prior makes impossible is a `ValueError`.
     """
-    joint = mechanism.matrix[output_index(mechanism.query, output)] * as_prior(prior, mechanism.query)
+    joint = _likelihood(mechanism, output_index(mechanism.query, output)) * as_prior(prior, mechanism.query)
     if not joint.sum() > 0:
         raise ValueError("output must be possible under the prior")
     return np.asarray(joint / joint.sum())
@@ -51,7 +63,11 @@ def posterior(mechanism: Readable, output: Any, prior: Prior = None) -> Floats:
 def best_guess(mechanism: Readable, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """The answer that loses least after seeing `output`; coordinates are answered by coordinates."""
     query, seen = mechanism.query, output_index(mechanism.query, output)
-    guess = _guess_costs(mechanism, loss, prior, [seen]).argmin(axis=1)
+    if too_large(query):
+        weights = as_prior(prior, query)
+        guess = _on_map(query, loss, iter([_likelihood(mechanism, seen) * weights]))[0]
+    else:
+        guess = _guess_costs(mechanism, loss, prior, [seen]).argmin(axis=1)
     return _named(query, guess, output)[0]
 
 
@@ -91,6 +107,8 @@ def bayes_loss(mechanism: Readable, loss: LossLike = "absolute", prior: Prior = 
     sum_i min_g sum_j prior[j] · P[i, j] · loss(g, j), over guesses g among the answers. Never above the
     face-value loss where outputs are answers; no mechanism derived from this one can go below.
     """
+    if (plane := _large_plane(mechanism)) is not None:
+        return float(_map_guesses(mechanism.query, plane, loss, prior)[1].sum())
     return float(_guess_costs(mechanism, loss, prior).min(axis=1).sum())
 
 
@@ -133,25 +151,45 @@ def readings(
     >>> print(catalog.truncated_geometric(count(5), 2).readings()[3])
     published 3 → true answer 2–4 with 97 %
     """
+    query = mechanism.query
+    refuse_beyond_limit(query)
+    guesses = answer_values(query)[_guesses(mechanism, loss, prior)].tolist()
+    values = query.reported.tolist()
+    return tuple(
+        _reading(query, row, value, guess, level, prior, doubt)
+        for row, value, guess in zip(mechanism.matrix, values, guesses, strict=True)
+    )
+
+
+def reading(
+    mechanism: Readable,
+    output: Any,
+    level: float = 0.9,
+    prior: Prior = None,
+    loss: LossLike = "absolute",
+    doubt: float = 0.1,
+) -> Reading:
+    """As `readings`, for one output: of laws too large for a matrix too."""
+    seen = output_index(mechanism.query, output)
+    guess = best_guess(mechanism, output, loss, prior)
+    return _reading(mechanism.query, _likelihood(mechanism, seen), output, guess, level, prior, doubt)
+
+
+def _reading(
+    query: Query, likelihood: Floats, output: Any, guess: Any, level: float, prior: Prior, doubt: float
+) -> Reading:
     if not 0 <= doubt < 1:
         raise ValueError(f"doubt must be at least 0 and below 1, got {doubt}")
-    query, weights = mechanism.query, as_prior(prior, mechanism.query)
-    names = answer_values(query)
-    guesses = names[_guesses(mechanism, loss, prior)].tolist()
-    rows = []
-    for i, (likelihood, value) in enumerate(zip(mechanism.matrix, query.reported.tolist(), strict=True)):
-        joint = likelihood * weights
-        chance = float(joint.sum())
-        if not chance > 0:
-            rows.append(Reading(value, 0.0, guesses[i], (), 0.0, 0.0))
-            continue
-        inside = _members(query, joint / chance, _proper(level))
-        outside = np.delete(likelihood, inside)
-        held = (1 - doubt) * float(joint[inside].sum())
-        at_least = held / ((1 - doubt) * chance + doubt * float(outside.max(initial=0.0)))
-        probability = float(joint[inside].sum()) / chance
-        rows.append(Reading(value, chance, guesses[i], tuple(names[inside].tolist()), probability, at_least))
-    return tuple(rows)
+    joint = likelihood * as_prior(prior, query)
+    chance = float(joint.sum())
+    if not chance > 0:
+        return Reading(output, 0.0, guess, (), 0.0, 0.0)
+    inside = _members(query, joint / chance, _proper(level))
+    outside = np.delete(likelihood, inside)
+    held = (1 - doubt) * float(joint[inside].sum())
+    at_least = held / ((1 - doubt) * chance + doubt * float(outside.max(initial=0.0)))
+    probability = float(joint[inside].sum()) / chance
+    return Reading(output, chance, guess, tuple(answer_values(query)[inside].tolist()), probability, at_least)
 
 
 def coverage(mechanism: Readable, level: float = 0.9, prior: Prior = None) -> Floats:
@@ -226,7 +264,35 @@ def _named(query: Query, positions: Ints, output: Any) -> list[Any]:
     return [tuple(place) for place in places_at(query.places, positions).tolist()]
 
 
+def _likelihood(mechanism: Readable, output: int) -> Floats:
+    """Pr[output | answer]; of a law too large for a matrix without writing one out."""
+    if isinstance(mechanism, Lawful) and too_large(mechanism.query):
+        return np.asarray(mechanism.law.likelihood(mechanism.query, output))
+    return np.asarray(mechanism.matrix[output])
+
+
+def _large_plane(mechanism: Readable) -> Plane | None:
+    """The noise of a map that is too large for a matrix."""
+    large = isinstance(mechanism, Lawful) and too_large(mechanism.query)
+    return mechanism.law if large and isinstance(mechanism.law, Plane) else None  # type: ignore[attr-defined]
+
+
+def _map_guesses(query: Query, law: Plane, loss: LossLike, prior: Prior) -> tuple[Ints, Floats]:
+    """The best guess for every output of noise on a map, and its joint loss."""
+    weights = as_prior(prior, query).reshape(law.size)
+    return _on_map(query, loss, (law.reported(i) * weights / TOTAL for i in range(weights.size)))
+
+
+def _on_map(query: Query, loss: LossLike, joints: Iterator[Floats]) -> tuple[Ints, Floats]:
+    cost = step_losses(query, as_loss(loss))
+    size = [length // 2 + 1 for length in cost.shape]
+    found = [*best_cells((joint.reshape(size) for joint in joints), cost)]
+    return np.concatenate([cells for cells, _ in found]), np.concatenate([costs for _, costs in found])
+
+
 def _guesses(mechanism: Readable, loss: LossLike, prior: Prior) -> Ints:
+    if (plane := _large_plane(mechanism)) is not None:
+        return _map_guesses(mechanism.query, plane, loss, prior)[0]
     return np.asarray(_guess_costs(mechanism, loss, prior).argmin(axis=1))
 
 
@@ -243,9 +309,10 @@ def shortest_run(p: Floats, level: float) -> tuple[int, int]:
     """(first, stop) of the shortest run that holds `level` of the probability p; of several, the most probable."""
     enough = level * (1 - LEVEL_SLACK)
     below = np.concatenate([[0.0], np.cumsum(p)])
-    stops = np.searchsorted(below, below[:-1] + enough)
-    starts = np.flatnonzero(stops <= len(p))
-    length = stops[starts] - starts
+    needed = below[:-1] + enough
+    starts = np.arange(np.searchsorted(needed, below[-1], side="right"))  # further on, too little is left
+    stops = np.searchsorted(below, needed[: len(starts)])
+    length = stops - starts
     shortest = starts[length == length.min()]
     held = below[stops[shortest]] - below[shortest]
     best = shortest[np.argmax(held >= held.max() - LEVEL_SLACK)]  # the first, where they differ by rounding alone

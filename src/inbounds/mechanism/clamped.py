@@ -7,7 +7,7 @@ A noise table holds t[d] = Pr[noise = d] · 2**62 for |d| <= n, so that with C(x
 in integers; expectations of the error are cumulative sums of t[d]·h(d), one for each side of the answer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -57,12 +57,22 @@ def likelihood(law: "Noise", output: int) -> Floats:
 
 def _reported(law: "Noise", *outputs: int) -> Floats:
     """Pr[the report is one of these], for every answer: the noise that leads there, and what the ends gather."""
-    cumulative, j = np.cumsum(law.weights_of_noise()), np.arange(law.size + 1)
-    remap = j if law.remap is None else law.remap
-    units = np.zeros(law.size + 1, dtype=np.int64)
-    for start, stop, _ in zip(*runs(remap, only=outputs), strict=True):
-        units += between(cumulative, np.full_like(j, start), np.full_like(j, stop), j)
+    cumulative, n = np.cumsum(law.weights_of_noise()), law.size
+    units = np.zeros(n + 1, dtype=np.int64)
+    for start, stop in _steps_to(law, outputs):
+        units += TOTAL if stop >= n else cumulative[stop : stop + n + 1][::-1]  # C(stop - j) for j = 0..n
+        if start > 0:
+            units -= cumulative[start - 1 : start + n][::-1]
     return units / TOTAL
+
+
+def _steps_to(law: "Noise", outputs: tuple[int, ...]) -> Iterable[tuple[int, int]]:
+    """The runs of steps that are reported as one of these: the first and the last step of each."""
+    if law.remap is None:
+        return [(output, output) for output in outputs]
+    inside = np.concatenate([[False], np.isin(law.remap, outputs), [False]])
+    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    return zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
 
 
 def average(law: "Noise", name: str) -> Fraction:
@@ -151,13 +161,11 @@ def _one_side(t: Floats, worth: Floats) -> Floats:
     return np.asarray(inside + beyond[np.maximum(np.arange(n + 1) - 1, 0)] * worth)
 
 
-def runs(remap: Ints, only: tuple[int, ...] | None = None) -> tuple[Ints, Ints, Ints]:
+def runs(remap: Ints) -> tuple[Ints, Ints, Ints]:
     """Runs of consecutive steps with the same target: first step, last step, target."""
     starts = np.concatenate([[0], np.flatnonzero(np.diff(remap)) + 1])
     stops = np.concatenate([starts[1:] - 1, [len(remap) - 1]])
-    targets = remap[starts]
-    keep = slice(None) if only is None else np.isin(targets, only)
-    return starts[keep], stops[keep], targets[keep]
+    return starts, stops, remap[starts]
 
 
 def between(cumulative: Ints, low: Ints, high: Ints, j: Ints) -> Ints:

@@ -1,4 +1,5 @@
-"""The ways to hold a mechanism's probabilities: an integer matrix, an integer noise table, or two weights (`response`).
+"""The ways to hold a mechanism's probabilities: an integer matrix, an integer noise table,
+two weights (`response`), or noise on a map (`plane`).
 
 All are immutable, know how to have themselves checked and measured, and answer to the same names, so that nobody
 has to ask which of them a law is; none is a mechanism before `Mechanism` has run its check.
@@ -18,6 +19,7 @@ from inbounds.errors import NotADistribution, TooLarge
 from inbounds.loss import ErrorLoss, Loss
 from inbounds.mechanism import clamped
 from inbounds.mechanism.limits import refuse_beyond_limit
+from inbounds.mechanism.plane import Plane
 from inbounds.mechanism.ratios import largest_ratio, ratio_in_matrix, ratio_in_noise
 from inbounds.mechanism.response import Response
 from inbounds.numbers import Floats, Ints, Sealed, frozen
@@ -330,7 +332,7 @@ class Noise:
         return NoiseSampler.of(core.array, self.floor, self.end, self.size, None if remap is None else remap.array)
 
 
-Law = Matrix | Noise | Response
+Law = Matrix | Noise | Response | Plane
 
 
 def _steps_along_edges(edges: int, outputs: int) -> list[str]:

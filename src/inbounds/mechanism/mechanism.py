@@ -19,6 +19,7 @@ from inbounds.mechanism.exactly import Exactly
 from inbounds.mechanism.law import Law, Matrix, Noise, sealed
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.mechanism.origin import Optimality, Origin
+from inbounds.mechanism.plane import Plane
 from inbounds.mechanism.repair import mirrored_weights, weights_along, weights_near
 from inbounds.mechanism.response import Response
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above
@@ -40,6 +41,8 @@ PROPERTY_UNITS = 1 << (TOTAL_BITS - 40)
 
 SYMMETRY_SLACK = 1e-13
 """Matrices this close to their mirror image are meant to be symmetric and made exactly so."""
+
+LAWS = (Matrix, Noise, Response, Plane)
 
 TOLERANCE = 1e-5
 """Probability of an answer that rounding to integers may move before a float matrix counts as not private."""
@@ -92,8 +95,8 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
-        if type(self.query) is not Query or type(self.law) not in (Matrix, Noise, Response):  # subclasses could lie
-            raise TypeError("a mechanism is made of a Query and a Matrix, Noise or Response law")
+        if type(self.query) is not Query or type(self.law) not in LAWS:  # subclasses could lie
+            raise TypeError("a mechanism is made of a Query and a Matrix, Noise, Response or Plane law")
         self.law.check(self.query, self.epsilon)
 
     def __init_subclass__(cls) -> None:

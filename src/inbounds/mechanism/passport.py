@@ -3,7 +3,8 @@
 Reading (`reading`) believes nothing. Integers are written as decimal text, because JSON
 readers elsewhere round numbers beyond 2**53. Fields may be added, never redefined. Version 1 is what 0.1 wrote;
 version 2 says that the query has an allowance for the arithmetic behind real answers, which a reader must know;
-version 3 that the law is two weights; version 4 that the answers lie on a graph.
+version 3 that the law is two weights; version 4 that the answers lie on a graph; version 5 that the law is noise on a
+map.
 """
 
 import os
@@ -15,6 +16,7 @@ from inbounds.files import Json, Kind, write
 from inbounds.loss import NAMED, ErrorLoss, off_by_more_than, power
 from inbounds.mechanism import clamped
 from inbounds.mechanism.law import Law, Matrix, Noise
+from inbounds.mechanism.plane import Plane
 from inbounds.mechanism.response import Response
 from inbounds.mechanism.spelling import law_json, optimality_json, query_json
 from inbounds.query import Graph
@@ -23,7 +25,7 @@ from inbounds.trusted.extent import MOST_RECOMPUTED
 if TYPE_CHECKING:
     from inbounds.mechanism.mechanism import Mechanism
 
-PASSPORT = Kind("passport", "inbounds mechanism", (1, 2, 3, 4))
+PASSPORT = Kind("passport", "inbounds mechanism", (1, 2, 3, 4, 5))
 QUANTILE_PASSPORT = Kind("quantile passport", "inbounds quantile mechanism")
 """Of a law over records, which `mechanism.quantiles` reads and writes."""
 LABEL_PASSPORT = Kind("label passport", "inbounds label mechanism")
@@ -59,6 +61,8 @@ def summary(mechanism: "Mechanism") -> Json:
 
 def version_of(mechanism: "Mechanism") -> int:
     """The oldest version that can say all of it, so that old readers read what they can and refuse the rest."""
+    if isinstance(mechanism.law, Plane):
+        return 5
     if isinstance(mechanism.query.neighbours, Graph):
         return 4
     if isinstance(mechanism.law, Response):
@@ -95,7 +99,7 @@ def average_loss(mechanism: "Mechanism", name: str) -> float:
 
 def _long(law: Law) -> TypeGuard[Noise | Response]:
     """Whether a law has more answers than are gone through one by one for a claim."""
-    if isinstance(law, Matrix) or (isinstance(law, Noise) and law.remap is not None):
+    if isinstance(law, Matrix | Plane) or (isinstance(law, Noise) and law.remap is not None):
         return False
     return law.size > MOST_RECOMPUTED
 

@@ -62,8 +62,8 @@ def promised(content: Any) -> Mechanism:
 def _refuse_other_version(content: Json, mechanism: Mechanism) -> None:
     if content["version"] != version_of(mechanism):
         raise PassportError(
-            "the version must be 4 where the answers lie on a graph, else 3 where the law is two weights, "
-            "else 2 where the query has an allowance, else 1"
+            "the version must be 5 where the law is noise on a map, else 4 where the answers lie on a graph, "
+            "else 3 where the law is two weights, else 2 where the query has an allowance, else 1"
         )
 
 

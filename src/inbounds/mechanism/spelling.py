@@ -11,6 +11,7 @@ import numpy as np
 from inbounds.files import Json
 from inbounds.mechanism.law import Law, Matrix, Noise
 from inbounds.mechanism.origin import Optimality
+from inbounds.mechanism.plane import Plane
 from inbounds.mechanism.response import Response
 from inbounds.numbers import Ints
 from inbounds.query import Cells, Everyone, Graph, Metric, Neighbours, Query, Reach, Scale
@@ -147,18 +148,23 @@ def law_json(law: Law) -> Json:
     if isinstance(law, Response):
         return {"response": {"size": str(law.size), "other": str(law.other)}}
     remap = None if law.remap is None else numbers_text(law.remap.tolist())
+    if isinstance(law, Plane):
+        rows = [numbers_text(row) for row in law.table.tolist()]
+        return {"plane": {"table": rows, "anywhere": str(law.anywhere), "remap": remap}}
     sizes = {"floor": str(law.floor), "end": str(law.end), "size": str(law.size)}
     return {"noise": {"core": numbers_text(law.core.tolist()), **sizes, "remap": remap}}
 
 
 def read_law(part: Json) -> Law:
     if len(part) != 1:
-        raise ValueError("the law must be a matrix, a noise table or a response")
+        raise ValueError("the law must be a matrix, a noise table, a response or noise on a map")
     if "matrix" in part:
-        rows = [whole_numbers(row) for row in _listed(part["matrix"])]
-        if len({len(row) for row in rows}) != 1:
-            raise ValueError("the rows of a matrix must have the same length")
-        return Matrix(_array(rows))
+        return Matrix(_read_rows(part["matrix"]))
+    if "plane" in part:
+        plane = part["plane"]
+        (anywhere,) = whole_numbers(plane["anywhere"])
+        cells = None if plane["remap"] is None else _array(whole_numbers(plane["remap"]))
+        return Plane(_read_rows(plane["table"]), anywhere, cells)
     if "response" in part:
         (size,), (other,) = (whole_numbers(part["response"][key]) for key in ("size", "other"))
         return Response(size, other)
@@ -168,11 +174,14 @@ def read_law(part: Json) -> Law:
     return Noise(_array(whole_numbers(noise["core"])), floor, end, size, remap)
 
 
-def _listed(rows: Any) -> list[Any]:
+def _read_rows(part: Any) -> Ints:
     """Rows are a list: the letters of a text, or the names of fields, are none."""
-    if not isinstance(rows, list):
+    if not isinstance(part, list):
         raise TypeError("a matrix must be a list of rows")
-    return rows
+    rows = [whole_numbers(row) for row in part]
+    if len({len(row) for row in rows}) != 1:
+        raise ValueError("the rows of a matrix must have the same length")
+    return _array(rows)
 
 
 def optimality_json(optimality: Optimality | None) -> Json | None:

@@ -1,7 +1,7 @@
 """Answers on a graph, each as a `Query`: any edges with lengths, maps, trees, pairs of counts, histograms."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, Literal
@@ -21,6 +21,9 @@ from inbounds.trusted.scale import Scale
 
 MOST_NODES = 1 << 16
 """Answers of a map, a pair of counts or a histogram that are written out."""
+
+UNASKED = 1 << 19
+"""Edges of a map, unless a stretch is asked for, whose cells are too many to join all that see each other."""
 
 FINE = 40
 """Irrational lengths are rounded down to multiples of 2**-FINE steps: less than 10^-12 of a step."""
@@ -61,7 +64,7 @@ def grid(
     *,
     step: Number = 1,
     metric: Literal["euclidean", "manhattan"] = "euclidean",
-    stretch: Number = 1,
+    stretch: Number | None = None,
 ) -> Query:
     """A map of rows × columns square cells, `step` apart: epsilon for every 1 of distance (001's d-privacy).
 
@@ -69,7 +72,8 @@ def grid(
     each; "euclidean" keeps the straight-line distance of any two cells. Its lengths are irrational; those of the edges
     are at most 10^-12 below, so that the promise holds for the true distance. With stretch 1 there is an edge between
     any two cells that see each other. A larger stretch takes fewer edges, of lengths divided by at most that (a
-    spanner): the promise is the same, and an epsilon up to `stretch` times as large could be used.
+    spanner): the promise is the same, and an epsilon up to `stretch` times as large could be used. Unless said, it is 1
+    where that is possible (up to some 40 × 40 cells), else the least with at most 2^19 edges (100 × 100: 1.008).
 
     >>> grid(3, 4, metric="manhattan")
     <map: 12 places; neighbours: 17 edges, epsilon for every 1 of length>
@@ -78,12 +82,12 @@ def grid(
     2014 (spanners).
     """
     height, width = whole(rows, "rows", 1), whole(columns, "columns", 1)
-    unit, most = exact(step, "step"), exact(stretch, "stretch")
+    unit, most = exact(step, "step"), None if stretch is None else exact(stretch, "stretch")
     if height * width < 2:
         raise ValueError("a map must have at least two cells, got 1 row and 1 column; take more")
     if not unit > 0:
         raise ValueError(f"step must be positive, got {step}")
-    if not most >= 1:
+    if most is not None and not most >= 1:
         raise ValueError(f"stretch must be at least 1, got {stretch}")
     if metric not in ("euclidean", "manhattan"):
         raise ValueError(f"metric must be 'euclidean' or 'manhattan', got {metric!r}")
@@ -91,7 +95,7 @@ def grid(
     moves: dict[Step, Fraction] = {(0, 1): unit, (1, 0): unit}
     if metric == "euclidean":
         moves = _straight(height, width, unit, most)
-    if sum(max(0, height - abs(move[0])) * max(0, width - abs(move[1])) for move in moves) > MOST_EDGES // 2:
+    if _joined(height, width, moves) > MOST_EDGES:
         raise ValueError("a map of this size has too many edges; take stretch=1.03, or metric='manhattan'")
     cells = [*product(range(height), range(width))]
     return _moved("map", cells, moves, unit)
@@ -200,23 +204,37 @@ def _moved(kind: str, cells: Sequence[Step], moves: Mapping[Step, Fraction], uni
     return _query(kind, [*map(place_label, places)], places, edges)
 
 
-def _straight(rows: int, columns: int, unit: Fraction, stretch: Fraction) -> dict[Step, Fraction]:
+def _joined(rows: int, columns: int, moves: Iterable[Step]) -> int:
+    """Edges of a map with these moves, each way one."""
+    return 2 * sum(max(0, rows - abs(a)) * max(0, columns - abs(b)) for a, b in moves)
+
+
+def _straight(rows: int, columns: int, unit: Fraction, stretch: Fraction | None) -> dict[Step, Fraction]:
     """Moves between cells that see each other, and their lengths rounded down.
 
     With all moves up to `reach` each way, a line between two of their directions, an angle t apart, is replaced by
     moves along both: a detour of at most 1 / cos(t / 2). Lengths shrunk by that keep every straight-line distance.
     """
-    farthest = max(rows, columns) - 1
-    for reach in range(1, farthest + 1):
-        shrink = _shrink(reach) if reach < farthest else 1 << FINE
-        if shrink * stretch >= 1 << FINE:
-            break
-    seen = [(a, b) for a in range(reach + 1) for b in range(-reach, reach + 1) if (a, b) > (0, 0)]
+    farthest, reach = max(rows, columns) - 1, 1
+    if stretch is None:
+        most = MOST_EDGES if _joined(rows, columns, _seen(rows, columns, farthest)) <= MOST_EDGES else UNASKED
+        while reach < farthest and _joined(rows, columns, _seen(rows, columns, reach + 1)) <= most:
+            reach += 1
+    else:
+        while reach < farthest and _shrink(reach) * stretch < 1 << FINE:
+            reach += 1
+    shrink = _shrink(reach) if reach < farthest else 1 << FINE
     return {
         (a, b): unit * Fraction(math.isqrt((a * a + b * b) * shrink * shrink), 1 << FINE)
-        for a, b in seen
-        if math.gcd(a, b) == 1 and a < rows and abs(b) < columns
+        for a, b in _seen(rows, columns, reach)
     }
+
+
+def _seen(rows: int, columns: int, reach: int) -> list[Step]:
+    """Moves of at most `reach` each way to cells that see each other, in one direction."""
+    across = range(-min(reach, columns - 1), min(reach, columns - 1) + 1)
+    steps = ((a, b) for a in range(min(reach, rows - 1) + 1) for b in across)
+    return [(a, b) for a, b in steps if (a, b) > (0, 0) and math.gcd(a, b) == 1]
 
 
 def _shrink(reach: int) -> int:

@@ -95,18 +95,18 @@ def _pictures(m: Mechanism, prior: Prior, level: float) -> dict[str, Any]:
     example, names = rows[likeliest], _names(m)
     inside = [k for k, answer in enumerate(answer_values(m.query).tolist()) if answer in set(example.answers)]
     after = m.posterior(example.output, prior)
-    said = f"probability of each place after {_value(example.output)}"
+    said = f"probability of each place after {value_text(example.output)}"
     shown_after = map_picture(m.query, after, said, inside)
     return {
         "beforehand": before,
-        "readings": [_reading(row) for row in chosen],
-        "bands": _bands(chosen) if m.query.ordered else None,
+        "readings": [reading_cells(row) for row in chosen],
+        "bands": bands(chosen) if m.query.ordered else None,
         "level": percent(level),
-        "notes": _notes(len(chosen), len(seen), len(rows)),
+        "notes": notes(len(chosen), len(seen), len(rows)),
         "heatmap": _heatmap(m),
         "errors": _errors(m, names),
         "reports": _reports_on_map(m, likeliest),
-        "published": _value(example.output),
+        "published": value_text(example.output),
         "reading": str(example),
         "marked": "marked bars" if shown_after is None else "framed cells",
         "posterior": shown_after or svg.bars(after, names, "true answer", "probability afterwards", inside),
@@ -149,19 +149,19 @@ def _after_remap(m: Mechanism, loss: str) -> str:
     return f"{m.bayes_loss(loss):.4g}" if _small(m) else "not computed at this size"
 
 
-def _reading(r: Reading) -> list[str]:
+def reading_cells(r: Reading) -> list[str]:
     """One published value: how often, the range of the truth with its probability, the best guess, the doubtful."""
-    first = [_value(r.output), _often(r.chance)]
+    first = [value_text(r.output), _often(r.chance)]
     if not r.answers:
         return [*first, *["–"] * 4]
     span = str(r).split("true answer ")[-1].rsplit(" with ", 1)[0]
-    return [*first, span, percent(r.probability), _value(r.best_guess), f"at least {percent(r.at_least)}"]
+    return [*first, span, percent(r.probability), value_text(r.best_guess), f"at least {percent(r.at_least)}"]
 
 
-def _bands(rows: Sequence[Reading]) -> str | None:
+def bands(rows: Sequence[Reading]) -> str | None:
     """For every published value the range of the truth, and the best guess in it."""
     known = [row for row in reversed(rows) if row.answers]
-    spans = [plots.Interval(_value(r.output), *map(float, _least_best_most(r))) for r in known]
+    spans = [plots.Interval(value_text(r.output), *map(float, _least_best_most(r))) for r in known]
     return plots.intervals(spans, "true answer", look="band", left=64) if spans else None
 
 
@@ -169,7 +169,7 @@ def _least_best_most(reading: Reading) -> tuple[Any, Any, Any]:
     return min(reading.answers), reading.best_guess, max(reading.answers)
 
 
-def _notes(chosen: int, seen: int, published: int) -> list[str]:
+def notes(chosen: int, seen: int, published: int) -> list[str]:
     notes = [f"{chosen} of the {seen} values that occur are shown."] if chosen < seen else []
     if seen < published:
         notes.append(f"{published - seen} of {published} values are published less than once in a billion times.")
@@ -265,7 +265,7 @@ def _title(m: Mechanism) -> str:
 
 
 def _heatmap(m: Mechanism, top: float | None = None, title: str = "") -> str:
-    reports = [_value(value) for value in m.query.reported.tolist()]
+    reports = [value_text(value) for value in m.query.reported.tolist()]
     return svg.heatmap(m.matrix, _names(m), reports, top or float(m.matrix.max()), title)
 
 
@@ -274,8 +274,8 @@ def _small(m: Mechanism) -> bool:
 
 
 def _names(m: Mechanism) -> list[str]:
-    return [_value(answer) for answer in answer_values(m.query).tolist()]
+    return [value_text(answer) for answer in answer_values(m.query).tolist()]
 
 
-def _value(value: object) -> str:
+def value_text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -11,6 +11,7 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import answer_values
 from inbounds.numbers import Floats
 from inbounds.read.compare import Comparison
+from inbounds.read.quantiles import QuantileComparison
 from inbounds.report.svg import colour
 
 WIDEST = 41
@@ -114,6 +115,16 @@ def comparison(found: Comparison, width: int = 120) -> Table:
     for name, *values, codes in found.cells(chosen):
         styled = [Text(value, style="bold green" if value.endswith("*") else "") for value in values]
         table.add_row(name, *styled, codes)
+    return table
+
+
+def quantile_comparison(found: QuantileComparison) -> Table:
+    """Mechanisms of a quantile by measures; the best of a column is bold and starred."""
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name in found.head:
+        table.add_column(name, justify="left" if name in ("mechanism", "law") else "right")
+    for line in found.cells():
+        table.add_row(*(Text(value, style="bold green" if value.endswith("*") else "") for value in line))
     return table
 
 

@@ -1,17 +1,20 @@
 """What a mechanism promises and how that was established, in plain sentences."""
 
 import math
+from typing import TYPE_CHECKING
 
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.claims import claimed
-from inbounds.mechanism.labels import LabelMechanism
 from inbounds.numbers import decimal
 from inbounds.query import Everyone, Graph, Metric, Query
+
+if TYPE_CHECKING:
+    from inbounds.mechanism.labels import LabelMechanism
 
 __all__ = ["LEGEND", "MEANING", "accuracy", "claimed", "promise", "proof", "relation", "subject"]
 
 
-def label_promise(mechanism: LabelMechanism) -> str:
+def label_promise(mechanism: "LabelMechanism") -> str:
     """The guarantee of a report that names a set of labels."""
     factor = math.exp(float(mechanism.epsilon))
     return (

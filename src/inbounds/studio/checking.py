@@ -11,11 +11,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from inbounds.errors import PassportError
-from inbounds.files import Json, content_of
+from inbounds.files import RELEASE, Json, content_of
 from inbounds.report import check
 from inbounds.studio.pages import page
 from inbounds.studio.studio import Studio
-from inbounds.verdicts import RELEASE, verify
+from inbounds.verdicts import verify
 
 MOST_FILES = 16
 """Files that are judged at once: a document, and those that came along."""

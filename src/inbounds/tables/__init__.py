@@ -18,13 +18,15 @@ from warnings import warn
 from inbounds.errors import used_like
 from inbounds.extras import library
 from inbounds.files import write_text
+from inbounds.ledger.charges import Charge
 from inbounds.report.notebook import SHOWN_ROWS, text_table
-from inbounds.tables.answer import Answers, Asked, Designed, Mechanisms, answers, mechanisms_of
+from inbounds.tables.answer import Asked, Designed, Mechanisms, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.csvw import metadata, metadata_path
 from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
-from inbounds.tables.engine import Opened, Truths, open_source
+from inbounds.tables.drawing import Drawing, DrawnRows, NumberByNumber
+from inbounds.tables.engine import Opened, open_source
 from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
 from inbounds.tables.forms import RecordForm
 from inbounds.tables.keys import Groups, groups
@@ -277,34 +279,42 @@ class Drawn:
     settled: Settled
 
 
-Drawing = Callable[[Designed, Truths], Answers]
-"""How reports are drawn from true answers: by `answers`, or in several levels."""
-
-
 def drawn(
     booking: Booking,
     settled: Callable[[], Settled],
     check: Callable[[], None] = lambda: None,
     progress: Progress = no_progress,
-    drawing: Drawing | None = None,
+    drawing: Callable[[Designed], Drawing] = NumberByNumber,
     opening: Callable[[Plan], Opened] = open_source,
+    charge: Charge | None = None,
 ) -> Drawn:
-    """A new table: everything settled, then charged, then read, then drawn, then kept.
+    """A new table: everything settled, charged, read, drawn; the draw is kept, and then the table made of it.
 
-    check: what is looked at once more right before the charge; afterwards it would be too late.
+    Where an earlier call kept a draw and not its table, this one goes on from there: no data is opened, nothing drawn.
+    check: what is looked at once more right before the charge; afterwards it would be too late. charge: of this
+    booking, if it was made before.
     """
-    with closing(opening(booking.plan)) as source:
+    charged = booking.waiting() if charge is None else charge
+    kept, own = None if charged is None else charged.draw, b""
+    if kept is None:
+        with closing(opening(booking.plan)) as source:
+            ready = settled()
+            check()  # a passport may have taken the table's name
+            by = drawing(ready.designed)
+            charged = booking.charge() if charge is None else charge
+            progress("aggregating", 0, 1)
+            truths = source.aggregate()
+            progress("aggregating", 1, 1)
+        own = DrawnRows.of(by, by.draw(truths, progress)).written()
+        kept = booking.keep_draw(charged, own)
+    else:
         ready = settled()
-        check()  # a passport may have taken the table's name
-        booking.charge()
-        progress("aggregating", 0, 1)
-        truths = source.aggregate()
-        progress("aggregating", 1, 1)
-    found = answers(ready.designed, truths, progress=progress) if drawing is None else drawing(ready.designed, truths)
+        by = drawing(ready.designed)
+    found = by.answers(DrawnRows.read(kept, by).rows)
     record = recorded(ready.designed, ready.idle, found.reports)
     if found.levels is not None:
         record["levels"] = found.levels
-    return Drawn(booking.keep(arrow(found.columns), record), ready)
+    return Drawn(booking.keep(charged, arrow(found.columns), record, drawn=kept == own), ready)
 
 
 @used_like("ib.release.preview('plan.toml')")

@@ -25,9 +25,9 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.query import Quantile, Query, Reach, with_neighbours
+from inbounds.tables.columns import Contribution
 from inbounds.tables.layers import Layered, layered
 from inbounds.tables.plan import CHANGE, PERSON, Plan, Statistic
-from inbounds.tables.plan.persons import Contribution
 from inbounds.tables.statistics import KINDS, Subject
 
 

@@ -1,6 +1,6 @@
-"""Answers: every declared group's position goes to the mechanism of its range; what comes out is the release.
+"""Answers: what is asked, what is designed for it, and the table that follows from what was drawn (`drawing`).
 
-The draw is the only step that sees a true answer. What follows it is post-processing.
+The draw is the only step that sees a true answer. What is here never does: it comes before, or is post-processing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,18 +23,12 @@ from inbounds.tables.account import AccountLine, account, query_of
 from inbounds.tables.adding.form import ReportsForm
 from inbounds.tables.consistent import summing_to
 from inbounds.tables.designs import AnyMechanism, Design, Progress, Request, kept, no_progress, prior_of
-from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.forms import LevelForm
 from inbounds.tables.layers import layer_request
 from inbounds.tables.layout import Released, levels_and_sizes, of_groups, reports_form
 from inbounds.tables.plan import Plan
 from inbounds.tables.statistics import Derived, ExpectedError
-from inbounds.tables.statistics.kind import ValueCounts
-from inbounds.trusted.sample import Draws, entropy, report
-
-BLOCK_OF_COUNTS = 1 << 20
-"""Counts of values that are written out at a time."""
 
 Mechanisms = Mapping[tuple[str, int], AnyMechanism]
 """The mechanism of every statistic and group size."""
@@ -178,29 +172,15 @@ class Answers:
     levels: list[LevelForm] | None = field(default=None, repr=False)
 
 
-def answered(
-    designed: Designed, truths: Truths, *, draws: Draws = entropy, progress: Progress = no_progress
-) -> list[Released]:
-    """The released columns: keys, declared sizes where they differ, every statistic with its error and interval."""
-    return answers(designed, truths, draws=draws, progress=progress).columns
-
-
-def answers(designed: Designed, truths: Truths, *, draws: Draws = entropy, progress: Progress = no_progress) -> Answers:
-    """The released columns, and the reports behind those that were made to add up."""
-    plan = designed.asked.plan
-    rows, total = iter(truths.positions), len(truths.positions) * len(plan.groups)
-    done = 0
+def answers(designed: Designed, rows: Sequence[Ints]) -> Answers:
+    """The released columns, and the reports behind those that were made to add up. rows: as `drawing.draw` has them."""
+    plan, given = designed.asked.plan, iter(rows)
     drawn, layered = list[dict[str, Ints]](), dict[int, list[list[Ints]]]()
     for k, statistic in enumerate(plan.statistics):
-        drawn.append({})
-        positions: list[Any] = []
-        for name in plan.draws(statistic):
-            positions.append(next(rows))
-            drawn[k][name] = _drawn(designed.asked, designed.designs[k], positions[-1], draws)
-            done += len(plan.groups)
-            progress("answering", done, total)
-        if plan.adds_up(statistic):
-            layered[k] = [list(drawn[k].values()), *_drawn_layers(designed, k, positions, draws)]
+        drawn.append({name: next(given) for name in plan.draws(statistic)})
+        above = designed.asked.entries[k].layered
+        if above is not None:
+            layered[k] = [list(drawn[k].values()), *([next(given) for _ in layer.columns] for layer in above.layers)]
     columns = {
         k: _published(designed, k, drawn[k], cells)
         for k, cells in enumerate(_in_order(plan, drawn))
@@ -214,16 +194,6 @@ def answers(designed: Designed, truths: Truths, *, draws: Draws = entropy, progr
 def published(designed: Designed, outputs: dict[str, Ints]) -> list[Released]:
     """The columns of a plan of one statistic, from what was drawn for it."""
     return [*keys_and_sizes(designed.asked.plan), *_published(designed, 0, outputs, outputs)]
-
-
-def _drawn_layers(designed: Designed, k: int, positions: Sequence[Ints], draws: Draws) -> list[list[Ints]]:
-    """Reports about the sums beside a statistic's own numbers: for every layer, rows of them."""
-    layered = designed.asked.entries[k].layered
-    assert layered is not None
-    return [
-        [report(_plain(design).law.sampler, row, draws) for row in layer.sums(positions)]
-        for layer, design in zip(layered.layers, designed.layers[k], strict=True)
-    ]
 
 
 def _adding_up(designed: Designed, columns: dict[int, list[Released]], layered: dict[int, list[list[Ints]]]) -> Answers:
@@ -252,29 +222,6 @@ def _in_order(plan: Plan, drawn: Sequence[dict[str, Ints]]) -> list[dict[str, In
         for k, outputs in zip(members, rising, strict=True):
             found[k] = dict.fromkeys(drawn[k], outputs)
     return found
-
-
-def _drawn(asked: Asked, designs: Sequence[Design], truths: Ints | ValueCounts, draws: Draws) -> Ints:
-    """The output that each group's mechanism reports for its true position, or records: fresh draws for each."""
-    outputs = np.empty(len(asked.plan.groups), dtype=np.int64)
-    for design, members in zip(designs, asked.members, strict=True):
-        if isinstance(design.mechanism, QuantileMechanism):
-            assert isinstance(truths, ValueCounts)
-            outputs[members] = _drawn_from_records(design.mechanism, truths, members, draws)
-        else:
-            assert not isinstance(truths, ValueCounts)
-            outputs[members] = report(design.mechanism.law.sampler, truths[members], draws)
-    return outputs
-
-
-def _drawn_from_records(made: QuantileMechanism, truths: ValueCounts, members: Ints, draws: Draws) -> Ints:
-    """In blocks of groups, so that the histograms of all of them are never written out at once."""
-    outputs = np.empty(len(members), dtype=np.int64)
-    rows = max(1, BLOCK_OF_COUNTS // (made.query.width + 1))
-    for start in range(0, len(members), rows):
-        block = members[start : start + rows]
-        outputs[start : start + rows] = made.law.report(made.query, truths.histograms(block), draws)
-    return outputs
 
 
 def answer_query(mechanism: AnyMechanism) -> Query:
@@ -315,7 +262,7 @@ def _error_column(designed: Designed, k: int, derived: Derived | None, drawn: Se
         designed.designs[k], designed.expected[k], designed.asked.members, strict=True
     ):
         own = [outputs[members] for outputs in drawn]
-        found[members] = expected.error if derived is None else derived.errors(_plain(design), expected, own)
+        found[members] = expected.error if derived is None else derived.errors(plain(design), expected, own)
     return found
 
 
@@ -348,11 +295,11 @@ def _derived_intervals(
     low, high = np.empty(len(asked.plan.groups)), np.empty(len(asked.plan.groups))
     for design, request, members in zip(designed.designs[k], asked.requests[k], asked.members, strict=True):
         prior, own = prior_of(request.wishes, derived.query), [outputs[members] for outputs in drawn]
-        low[members], high[members] = derived.interval(_plain(design), own, asked.plan.interval, prior)
+        low[members], high[members] = derived.interval(plain(design), own, asked.plan.interval, prior)
     return low, high
 
 
-def _plain(design: Design) -> Mechanism:
+def plain(design: Design) -> Mechanism:
     """What numbers that others are computed from, and sums, are drawn by."""
     assert isinstance(design.mechanism, Mechanism)
     return design.mechanism

@@ -1,4 +1,5 @@
-"""A release in the ledger: charged before the data is read, its table kept before anybody sees it.
+"""A release in the ledger: charged before the data is read, its draw kept before anything is computed from it, its
+table before anybody sees it.
 
 What is the same question? The plan, where its data is, the people, and the declared edition; never the data's contents
 or the time of a file, because whether something is drawn anew must not depend on the data. Frames have no place: one
@@ -98,22 +99,48 @@ class Booking:
         with self._open() as ledger:
             return "; ".join(str(who) for who in ledger.people() if who.name == people(self.plan))
 
-    def charge(self) -> None:
-        """Spend the plan's epsilon, durably; `OverBudget` if it is not there. No data may be read before."""
-        if self.place is not None:
-            with self._open() as ledger:
-                self._charge(ledger)
+    def charge(self) -> Charge | None:
+        """Spend the plan's epsilon, durably; `OverBudget` if it is not there. No data may be read before.
 
-    def keep(self, table: Any, record: RecordForm) -> KeptTable:
-        """The table that may be given out: this one, kept now, or the one that somebody else kept first."""
+        None where nothing is recorded.
+        """
         if self.place is None:
-            return KeptTable(table, {**record, "ledger": None}, drawn=True)
+            return None
         with self._open() as ledger:
-            charge = self._charge(ledger)
+            return self._charge(ledger)
+
+    def waiting(self) -> Charge | None:
+        """The charge of an earlier release with this key that kept a draw and no table; nothing is charged."""
+        if not self._there():
+            return None
+        with self._open() as ledger:
+            charge = ledger.find(self.key)
+            if charge is None or charge.draw is None:
+                return None
+            self._charge(ledger)  # the key must be of this very question
+            self._of_this_data(charge.draw)
+            return charge
+
+    def keep_draw(self, charge: Charge | None, drawn: bytes) -> bytes:
+        """What the table is computed from: this draw, kept now, or the one that somebody else kept first."""
+        if charge is None:
+            return drawn
+        with self._open() as ledger:
+            kept = ledger.store_draw(charge, drawn)
+        return kept if kept == drawn else self._of_this_data(kept)
+
+    def keep(self, charge: Charge | None, table: Any, record: RecordForm, *, drawn: bool) -> KeptTable:
+        """The table that may be given out: this one, kept now, or the one that somebody else kept first.
+
+        drawn: its numbers were drawn by this call.
+        """
+        if charge is None:
+            return KeptTable(table, {**record, "ledger": None}, drawn)
+        with self._open() as ledger:
             full: RecordForm = {**record, "ledger": _reference(ledger, charge)}
             content = written(table, full)
             stored = ledger.store(charge, content)
-            return KeptTable(table, full, True) if stored == content else self._earlier(stored)
+            return KeptTable(table, full, drawn) if stored == content else self._earlier(stored)
 
     def _there(self) -> bool:
         """Whether there is a ledger to look into; one that was declared must be, and is refused if it is not."""
@@ -142,14 +169,18 @@ class Booking:
         return self._earlier(charge.answer)
 
     def _earlier(self, stored: bytes) -> KeptTable:
-        """A table that an earlier release drew; never for a frame that may be another one."""
+        """A table that an earlier release drew."""
+        return KeptTable(*read(self._of_this_data(stored)), drawn=False)
+
+    def _of_this_data(self, stored: bytes) -> bytes:
+        """What an earlier release drew; never for a frame that may be another one."""
         if not self.told_apart:
             raise ValueError(
                 "edition must be given to release a frame under a plan that has released one before, got none; give "
                 "the plan an `edition` for new data, `key=` a name of its own for another draw, or "
                 f"key={self.key!r} for the table that is stored"
             )
-        return KeptTable(*read(stored), drawn=False)
+        return stored
 
     @contextmanager
     def _open(self) -> Iterator[Ledger]:

@@ -1,14 +1,16 @@
-"""The declared columns: a number with bounds, one of several labels, or a plain value for conditions."""
+"""What is declared of the data: columns (a number with bounds, one of several labels, or a plain value for conditions),
+and whom it is about."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from inbounds import numbers
+from inbounds.ledger.people import as_name
 from inbounds.tables import condition
 from inbounds.tables.errors import PlanError, at
-from inbounds.tables.forms import ColumnForm
+from inbounds.tables.forms import ColumnForm, PersonForm
 from inbounds.tables.texts import folded, listed, near, written
 
 LARGEST = 1 << 53
@@ -186,3 +188,42 @@ def positive_at(value: numbers.Number, name: str) -> Fraction:
     if not number > 0:
         raise PlanError(f"must be positive, got {value}", (name,))
     return number
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """How many records of one person count: in one group, and in how many groups."""
+
+    records: int = 1
+    groups: int = 1
+
+
+@dataclass(frozen=True)
+class Protected:
+    """Whom a plan is about: their name in the ledger, and the ledger, a file or a postgresql:// URL.
+
+    id: the column that says whose a record is; without it, one record is one person. max_records, max_groups: how many
+    records of one person count in one group, and in how many groups; more are left out.
+    """
+
+    name: str = ""
+    ledger: str = field(default="", repr=False)
+    id: str = ""
+    max_records: int = 1
+    max_groups: int = 1
+
+    def __post_init__(self) -> None:
+        if self.name:
+            with at("name"):
+                as_name(self.name, "name")
+        for name in ("max_records", "max_groups"):
+            with at(name):
+                object.__setattr__(self, name, numbers.whole(getattr(self, name), name, 1))
+            if getattr(self, name) >= LARGEST:
+                raise PlanError("must lie below 2^53", (name,))
+            if not self.id and getattr(self, name) != 1:
+                raise PlanError("needs id, the column that says whose a record is", (name,))
+
+    def summary(self) -> PersonForm:
+        """What a record says about persons."""
+        return {"id": self.id, "max_records": self.max_records, "max_groups": self.max_groups}

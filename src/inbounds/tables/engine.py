@@ -6,7 +6,7 @@ declared keys go to the engine and join the data there: nothing about any other 
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,9 +22,13 @@ from inbounds.tables.schema import check_schema, read_columns, texts_of, used_co
 from inbounds.tables.sources import csvfile
 from inbounds.tables.sources import typed as reading
 from inbounds.tables.sources.source import filled, opened, quiet
+from inbounds.tables.statements import CHOSEN, Expressions, Statements
 from inbounds.tables.statistics import Aggregates
 from inbounds.tables.statistics.kind import Fit, ValueCounts
 from inbounds.tables.texts import fitted
+
+MEASURES = "measures"
+"""The statement that has one row for each group."""
 
 MET = "met_"
 """The column that says whether a record meets the plan's own condition."""
@@ -42,15 +46,18 @@ class Truths:
 
 @dataclass(frozen=True)
 class Opened:
-    """A source whose schema fits the plan; nothing has been read from it yet. kept: it stays open for others."""
+    """A source whose schema fits the plan; nothing has been read from it yet.
+
+    statements: of a source that stays open for others; see there.
+    """
 
     plan: Plan
     table: Any = field(repr=False)
-    kept: bool = False
+    statements: Statements | None = field(default=None, repr=False)
 
     def close(self) -> None:
         """Let go of the file or server; a frame or table that was given stays open."""
-        if not self.kept and self.plan.source.frame is None and self.plan.source.engine != "spark":
+        if self.statements is None and self.plan.source.frame is None and self.plan.source.engine != "spark":
             with quiet(), suppress(Exception):
                 self.table.get_backend().disconnect()
 
@@ -61,8 +68,7 @@ class Opened:
                 csvfile.check_quotes(self.plan.source)
         with quiet():
             try:
-                wanted = read_columns(self.plan)
-                raw = _raw(self.plan, filled(self.plan.source, self.table, wanted, self.plan.people.id))
+                raw = self._raw()
             except Exception:  # the engine's words may quote a record, so not even the chain of causes is kept
                 raw = None
         if raw is None:
@@ -72,20 +78,28 @@ class Opened:
             )
         return Truths(tuple(row for k in range(len(self.plan.statistics)) for row in _placed(self.plan, k, raw)))
 
+    def _raw(self) -> dict[str, Any]:
+        if self.statements is not None:
+            return _raw_by(self.statements, self.plan)
+        wanted = read_columns(self.plan)
+        return _raw(self.plan, filled(self.plan.source, self.table, wanted, self.plan.people.id))
 
-def open_source(plan: Plan, kept: Any = None) -> Opened:
+
+def open_source(plan: Plan, statements: Statements | None = None) -> Opened:
     """Open the plan's source and compare its schema with the plan: names and types, no data.
 
-    kept: the table of an `Opened` of the same source, which then is not opened again, nor closed.
+    statements: of the same source, which stays open: then it is not opened again, nor closed.
     """
     with plan.located():
-        table = opened(plan.source, read_columns(plan)) if kept is None else kept
+        table = opened(plan.source, read_columns(plan)) if statements is None else statements.table
         with quiet():
             schema = dict(table.schema().items())
+        import pyarrow.dataset  # noqa: F401, the engine loads it when it reads: should it fail, then before the charge
+
         check_schema(plan, schema)
         if plan.people.id:
             check_person(plan.people.id, schema[plan.people.id], table.get_backend().name)
-    return Opened(plan, table, kept is not None)
+    return Opened(plan, table, statements)
 
 
 # --- records as whole numbers -----------------------------------------------------------------------------
@@ -94,7 +108,23 @@ def open_source(plan: Plan, kept: Any = None) -> Opened:
 def _raw(plan: Plan, table: Any) -> dict[str, Any]:
     """For every measure, one whole number per declared group; groups without records have the neutral 0."""
     with _chosen(plan, _joined(plan, table)) as joined:
-        return _aggregated(plan, joined)
+        arrow = {name: found.to_pyarrow() for name, found in _expressions(plan, joined).items()}
+    return _by_group(
+        plan, {part: {name: own[name].to_numpy() for name in own.column_names} for part, own in arrow.items()}
+    )
+
+
+def _raw_by(statements: Statements, plan: Plan) -> dict[str, Any]:
+    """The same by statements that are written once for all plans of a shape."""
+    import ibis
+
+    def expressed(plan: Plan) -> Expressions:
+        joined = _joined(plan, statements.table, lambda declared: statements.keys(plan, ibis.memtable(declared)))
+        if not plan.people.id:
+            return Expressions(None, _expressions(plan, joined))
+        return Expressions(joined, _expressions(plan, ibis.table(joined.schema(), name=CHOSEN)))
+
+    return _by_group(plan, statements.columns(plan, expressed))
 
 
 @contextmanager
@@ -114,30 +144,32 @@ def _chosen(plan: Plan, joined: Any) -> Iterator[Any]:
         backend.con.execute(f"drop table if exists temp.{name}")
 
 
-def _aggregated(plan: Plan, joined: Any) -> dict[str, Any]:
-    kinds = [statistic.own for statistic in plan.statistics]
+def _expressions(plan: Plan, joined: Any) -> dict[str, Any]:
+    """What the engine is asked of the records that count: all measures at once; and how many records of each group have
+    each value, once for every column that a statistic asks it of."""
     measures = {
         _measure(k, suffix): value
         for k, statistic in enumerate(plan.statistics)
-        for suffix, value in kinds[k].measures(plan.subject(statistic), joined[f"v{k}"]).items()
+        for suffix, value in statistic.own.measures(plan.subject(statistic), joined[f"v{k}"]).items()
     }
-    arrow = joined.group_by(GROUP).agg(rows_=joined.count().cast("int64"), **measures).to_pyarrow()
-    groups, found = arrow[GROUP].to_numpy(), dict[str, Any](_values_counted(plan, joined))
-    for name in arrow.column_names:
-        found[name] = np.zeros(len(plan.groups), dtype=np.int64)
-        found[name][groups] = arrow[name].to_numpy()
+    found = {MEASURES: joined.group_by(GROUP).agg(rows_=joined.count().cast("int64"), **measures)}
+    for k, statistic in enumerate(plan.statistics):
+        if statistic.own.counts_values and (name := _values(statistic)) not in found:
+            found[name] = joined.group_by(GROUP, f"v{k}").agg(n_=joined.count().cast("int64"))
     return found
 
 
-def _values_counted(plan: Plan, joined: Any) -> dict[str, ValueCounts]:
-    """How many records of each group have each value, once for every column that a statistic asks it of."""
-    found: dict[str, ValueCounts] = {}
-    for k, statistic in enumerate(plan.statistics):
-        if statistic.own.counts_values and (name := _values(statistic)) not in found:
-            steps = joined.group_by(GROUP, f"v{k}").agg(n_=joined.count().cast("int64")).to_pyarrow()
-            groups, values, counts = (steps[part].to_numpy() for part in (GROUP, f"v{k}", "n_"))
+def _by_group(plan: Plan, columns: Mapping[str, Mapping[str, Ints]]) -> dict[str, Any]:
+    """What the engine found, for every declared group."""
+    measures, found = columns[MEASURES], dict[str, Any]()
+    for name, own in measures.items():
+        found[name] = np.zeros(len(plan.groups), dtype=np.int64)
+        found[name][measures[GROUP]] = own
+    for statistic in plan.statistics:
+        if statistic.own.counts_values:
+            groups, values, counts = columns[_values(statistic)].values()
             shape = len(plan.groups), plan.subject(statistic).declared.width + 1
-            found[name] = ValueCounts.of(groups, values, counts, shape)
+            found[_values(statistic)] = ValueCounts.of(groups, values, counts, shape)
     return found
 
 
@@ -151,8 +183,11 @@ def _measure(k: int, suffix: str) -> str:
     return f"m{k}{suffix}"
 
 
-def _joined(plan: Plan, table: Any) -> Any:
-    """The records of declared groups: the group's position, and one whole number per statistic."""
+def _joined(plan: Plan, table: Any, as_table: Callable[[Any], Any] | None = None) -> Any:
+    """The records of declared groups: the group's position, and one whole number per statistic.
+
+    as_table: makes a table of the engine from the declared groups, in the place of Ibis.
+    """
     import ibis
 
     if plan.source.textual:
@@ -173,7 +208,7 @@ def _joined(plan: Plan, table: Any) -> Any:
     whose = {PERSON: person(table[plan.people.id])} if plan.people.id else {}
     records = _meeting(plan, table.select(**keys, **own, **whose, **_met(plan, columns, fit)))
     if keys:
-        declared = ibis.memtable(_declared(plan, table))
+        declared = (as_table or ibis.memtable)(_declared(plan, table))
         records = declared.inner_join(records, [declared[name] == records[name] for name in keys])
     else:
         records = records.mutate(group_=ibis.literal(0, "int64"))

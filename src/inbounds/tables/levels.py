@@ -18,7 +18,7 @@ from inbounds.errors import InboundsError
 from inbounds.numbers import Ints
 from inbounds.query import Query
 from inbounds.tables.answer import Answers, Designed, expected_of, published
-from inbounds.tables.designs import Design, Wishes
+from inbounds.tables.designs import Design, Progress, Wishes, no_progress
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError
 from inbounds.tables.forms import LevelForm
@@ -85,19 +85,29 @@ class Leveled:
         """The digest of the chain for the groups of a size, by its position."""
         return str(self.chains[size].content()["sha256"])
 
-    def drawn(self, designed: Designed, truths: Truths, draws: Draws = entropy) -> Answers:
-        """All levels of all groups, one under the other; the first is the only one that sees a true answer."""
-        plan = designed.asked.plan
-        names = plan.draws(plan.statistics[0])
-        outputs = dict[str, Ints]()
-        for name, positions in zip(names, truths.positions, strict=True):
+    @property
+    def mechanisms(self) -> list[str]:
+        """The digests of the chains, each of all its levels."""
+        return [self.sha256(size) for size in range(len(self.chains))]
+
+    def draw(self, truths: Truths, progress: Progress = no_progress, draws: Draws = entropy) -> list[Ints]:
+        """All levels, one after the other; the first is the only one that sees a true answer."""
+        rows = list[Ints]()
+        for positions in truths.positions:
             assert not isinstance(positions, ValueCounts)
-            outputs[name] = self._first(positions, draws)
+            rows.append(self._first(positions, draws))
+        before = rows
+        for step in range(len(self.epsilons) - 1):
+            before = [self._degraded(step, outputs, draws) for outputs in before]
+            rows = rows + before
+        return rows
+
+    def answers(self, rows: Sequence[Ints]) -> Answers:
+        """All levels of all groups, one under the other."""
+        plan, given = self.designed.asked.plan, iter(rows)
+        names = plan.draws(plan.statistics[0])
         alone = [self.level(position) for position in range(len(self.epsilons))]
-        tables = [published(alone[0], outputs)]
-        for step, own in enumerate(alone[1:]):
-            outputs = {name: self._degraded(step, before, draws) for name, before in outputs.items()}
-            tables.append(published(own, outputs))
+        tables = [published(own, {name: next(given) for name in names}) for own in alone]
         forms = [form for position, own in enumerate(alone) for form in self._forms(position, own)]
         return Answers(_stacked(plan, tables, self.epsilons), levels=forms)
 

@@ -33,7 +33,7 @@ def recomputed(path: str | PathLike[str]) -> Recomputed:
     """Adjust the reports in a release record anew, and compare with the table beside it, digit by digit.
 
     Anyone can do so: it is post-processing of the reports, which are what is private and was drawn. Sums of floats may
-    differ in another version of NumPy or SciPy; the versions are in the record.
+    differ in another version of NumPy or SciPy, and the prior in another of ours; the versions are in the record.
     """
     from inbounds.tables.adjust import adjusted_columns
 

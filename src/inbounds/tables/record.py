@@ -12,6 +12,7 @@ from typing import Any
 
 from inbounds import __version__
 from inbounds._moved import old_name
+from inbounds.files import RELEASE
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.quantiles.passport import quantile_json
 from inbounds.mechanism.spelling import query_json
@@ -30,7 +31,7 @@ from inbounds.tables.statistics import DOMAINS, ExpectedError
 from inbounds.tables.texts import is_date, number
 from inbounds.tables.worth import NoBetter
 
-FORMAT, VERSION = "inbounds release", 2
+FORMAT, VERSION = RELEASE, 2
 """Fields may be added, never redefined. Version 2 says what a record is; version 1 is read for ever."""
 
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")

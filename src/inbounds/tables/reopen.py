@@ -20,10 +20,9 @@ from inbounds.mechanism.spelling import read_fraction, read_query
 from inbounds.numbers import whole
 from inbounds.query import Metric, Quantile, Query, Reach
 from inbounds.tables.account import counted_by_unit, drawn, query_of
-from inbounds.tables.columns import Column
+from inbounds.tables.columns import Column, Contribution
 from inbounds.tables.forms import AccountForm, MechanismForm, PlanForm, RecordForm, StatisticForm, TableForm
 from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE, PERSON
-from inbounds.tables.plan.persons import Contribution
 from inbounds.tables.record import FORMAT, RECORD_BEFORE, VERSION, promised, record_of
 from inbounds.tables.report import page
 from inbounds.tables.reported import check_reports

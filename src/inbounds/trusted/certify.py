@@ -8,7 +8,7 @@ answers j, k and every output i,
 
 hence Pr[i | j] <= exp(epsilon · distance) · Pr[i | k]: differential privacy, with no tolerance anywhere. One checker
 for each kind of law: a matrix over runs of neighbours or the edges of a graph, a noise table, a matrix over states, a
-product of matrices, randomized response, blocks of labels; `_within_ratio` for all.
+product of matrices, randomized response, blocks of labels; `within_ratio` for all.
 """
 
 import math
@@ -42,7 +42,7 @@ def check_matrix(weights: Ints, cliques: Iterable[Clique], epsilon: Fraction) ->
         while some := [*islice(alike, CLIQUES_AT_A_TIME)]:
             blocks = [weights[:, start:stop] for start, stop, _ in some]
             highs, lows = (np.stack([best(block, axis=1) for block in blocks]) for best in (np.max, np.min))
-            if not _all_within_ratio(highs, lows, p):
+            if not all_within_ratio(highs, lows, p):
                 for block, (start, stop, _) in zip(blocks, some, strict=True):
                     _check_rows(block, range(start, stop), p)
 
@@ -65,7 +65,7 @@ def check_edges(weights: Ints, edges: Sequence[Edge], epsilon: Fraction) -> None
             if not all(0 <= tail < answers and 0 <= head < answers for tail, head in some):
                 raise NotADistribution(f"edges must join two of the {answers} answers")
             tails, heads = np.array(some, dtype=np.int64).T
-            if not _all_within_ratio(weights[:, tails], weights[:, heads], p):
+            if not all_within_ratio(weights[:, tails], weights[:, heads], p):
                 for tail, head in some:
                     _check_edge(weights[:, tail], weights[:, head], (tail, head), p)
 
@@ -73,17 +73,22 @@ def check_edges(weights: Ints, edges: Sequence[Edge], epsilon: Fraction) -> None
 def edges_by_length(edges: Iterable[Edge]) -> list[tuple[Fraction, list[tuple[int, int]]]]:
     """(tail, head) of the edges of every length, lengths in the order of their first edge.
 
-    Sorted and grouped: a dictionary of lengths from a hostile file, all of one hash, would take quadratic time.
+    Sorted and grouped, once for every length that is one object in memory: a dictionary of lengths from a hostile file,
+    all of one hash, would take quadratic time.
     """
-    ranked = sorted(enumerate(edges), key=lambda placed: placed[1].length)
-    groups = [[*alike] for _, alike in groupby(ranked, key=lambda placed: placed[1].length)]
-    groups.sort(key=lambda alike: alike[0][0])
-    return [(alike[0][1].length, [(tail, head) for _, (tail, head, _) in alike]) for alike in groups]
+    held = [*edges]  # their lengths stay where they are
+    places: dict[int, list[int]] = {}
+    for place, edge in enumerate(held):
+        places.setdefault(id(edge.length), []).append(place)
+    ranked = sorted(places.values(), key=lambda some: held[some[0]].length)
+    alike = groupby(ranked, key=lambda some: held[some[0]].length)
+    groups = sorted(sorted(place for some in group for place in some) for _, group in alike)
+    return [(held[some[0]].length, [held[place][:2] for place in some]) for some in groups]
 
 
 def _check_edge(highs: Ints, lows: Ints, pair: tuple[int, int], p: int) -> None:
     for i, (high, low) in enumerate(zip(highs.tolist(), lows.tolist(), strict=True)):
-        if not _within_ratio(high, low, p):
+        if not within_ratio(high, low, p):
             raise PrivacyViolation(i, pair, times(high, low), p / 2**EXP_BITS)
 
 
@@ -129,18 +134,18 @@ def _check_rows(block: Ints | Wholes, answers: Sequence[int], p: int) -> None:
     """Raise where a row of neighbours holds two weights further apart than p / 2**128; column c is answers[c]."""
     highs, lows = block.max(axis=1).tolist(), block.min(axis=1).tolist()
     for i, (high, low) in enumerate(zip(highs, lows, strict=True)):
-        if not _within_ratio(high, low, p):
+        if not within_ratio(high, low, p):
             pair = answers[int(block[i].argmax())], answers[int(block[i].argmin())]
             raise PrivacyViolation(i, pair, times(high, low), p / 2**EXP_BITS)
 
 
-def _within_ratio(high: int, low: int, p: int) -> bool:
+def within_ratio(high: int, low: int, p: int) -> bool:
     """high <= (p / 2**128) · low, in whole numbers of any size."""
     return high << EXP_BITS <= p * low
 
 
-def _all_within_ratio(highs: Ints, lows: Ints, p: int) -> bool:
-    """`_within_ratio` everywhere, for weights 0..2**62: floor(p · low / 2**128) by long multiplication, base 2**32.
+def all_within_ratio(highs: Ints, lows: Ints, p: int) -> bool:
+    """`within_ratio` everywhere, for weights 0..2**62: floor(p · low / 2**128) by long multiplication, base 2**32.
 
     A digit is at most B - 1 with B = 2**32, so digit · digit + digit + carry <= (B - 1)² + 2·(B - 1) = 2**64 - 1.
     """
@@ -192,7 +197,7 @@ def check_response(size: int, other: int, epsilon: Fraction) -> None:
     if not (size > 1 and other > 0 and TOTAL - size * other >= 0):
         raise NotADistribution("the weight of the other answers must be positive, and not above that of the true one")
     own, p = TOTAL - (size - 1) * other, ratio_below(epsilon, Fraction(1))
-    if not _within_ratio(own, other, p):
+    if not within_ratio(own, other, p):
         raise PrivacyViolation(0, (0, 1), times(own, other), p / 2**EXP_BITS)
 
 
@@ -206,7 +211,7 @@ def check_blocks(blocks: int, holding: int, inside: int, epsilon: Fraction) -> N
     if not 0 < holding < blocks <= TOTAL or not 0 < inside < TOTAL:
         raise NotADistribution("sets that hold the truth, and others, must both be possible")
     p, (least, most) = ratio_below(epsilon, Fraction(1)), block_weights(blocks, holding, inside)
-    if not _within_ratio(most, least, p):
+    if not within_ratio(most, least, p):
         raise PrivacyViolation(0, (0, 1), times(most, least), p / 2**EXP_BITS)
 
 
@@ -237,7 +242,7 @@ def neighbouring_weights(core: Ints, floor: int, end: int, size: int, reach: int
 def _check_pairs(pairs: Pairs, reach: int, p: int) -> None:
     """Raise where two noise weights, or two tail sums, `reach` apart are further apart than p / 2**128."""
     for d, (high, low) in enumerate(pairs):
-        if not _within_ratio(high, low, p):
+        if not within_ratio(high, low, p):
             raise PrivacyViolation(d, (d, d + reach), times(high, low), p / 2**EXP_BITS)
 
 

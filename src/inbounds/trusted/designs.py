@@ -9,6 +9,7 @@ estimates alone.
 
 import math
 import operator
+from bisect import bisect_right
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from typing import Protocol
@@ -177,6 +178,11 @@ class Planes:
         return frozen(np.array([self.order**i for i in range(self.dimension)], dtype=np.int64))
 
     @cached_property
+    def _places(self) -> Ints:
+        """The powers, one below the other."""
+        return frozen(self._powers[:, None])
+
+    @cached_property
     def _first(self) -> Ints:
         """The number of the first point whose highest digit is at each place."""
         return frozen((self._powers - 1) // (self.order - 1))
@@ -193,14 +199,15 @@ class Planes:
 
     def digits(self, numbers: Ints) -> Ints:
         """The digits of numbers, places × numbers."""
-        return np.asarray(numbers // self._powers[:, None] % self.order)
+        return np.asarray(numbers // self._places % self.order)
 
-    def numbered(self, digits: Ints) -> Ints:
-        """The point of a vector that is not 0: divided by its highest digit, and counted."""
-        top = self.dimension - 1 - (digits[::-1] != 0).argmax(axis=0)
-        factor = self._inverses.take(digits[top, np.arange(digits.shape[1])])
-        number = self._powers @ (digits * factor % self.order)
-        return np.asarray(number - self._powers.take(top) + self._first.take(top))
+    def numbered(self, numbers: Ints) -> Ints:
+        """The point of a vector that is not 0, given by the number of its digits: divided by its highest, counted."""
+        top = self._powers.searchsorted(numbers, side="right") - 1
+        power = self._powers.take(top)
+        factor = self._inverses.take(numbers // power)
+        scaled = self._powers @ (self.digits(numbers) * factor % self.order)
+        return np.asarray(scaled - power + self._first.take(top))
 
     def places(self, labels: Ints, inside: Flags, index: Ints) -> Ints:
         """All digits of a but one are free, the one at x's highest place solves <a, x> = 0, or 1.
@@ -208,13 +215,39 @@ class Planes:
         Inside, the free digits are a point of the space with a digit less: a is one up to a factor. Outside, a is
         scaled to <a, x> = 1, so they are any number.
         """
+        if len(labels) == 1:
+            return np.array([self._place(int(labels[0]), bool(inside[0]), int(index[0]))])
         pivot, truth = self.vectors(labels)
         free = np.where(inside, self.vectors(index * inside)[1], index)
-        low = free % self._powers.take(pivot)
-        spread = self.digits((free - low) * self.order + low)  # a 0 at the pivot
-        known = (spread * self.digits(truth)).sum(axis=0)
-        spread[pivot, np.arange(len(pivot))] = (~inside - known) % self.order
-        return self.numbered(spread)
+        power = self._powers.take(pivot)
+        low = free % power
+        spread = (free - low) * self.order + low  # a 0 at the pivot
+        known = (self.digits(spread) * self.digits(truth)).sum(axis=0)
+        return self.numbered(spread + (~inside - known) % self.order * power)
+
+    def _place(self, label: int, inside: bool, index: int) -> int:
+        """The same for one person's label, in plain ints, which are faster than arrays of one."""
+        powers, first, inverses = self._tables
+        pivot = bisect_right(first, label) - 1
+        truth, free = label - first[pivot] + powers[pivot], index
+        if inside:
+            top = bisect_right(first, index) - 1
+            free = index - first[top] + powers[top]
+        low = free % powers[pivot]
+        spread = (free - low) * self.order + low
+        known = sum(a * x for a, x in zip(self._digits(spread), self._digits(truth), strict=True))
+        number = spread + (1 - inside - known) % self.order * powers[pivot]
+        top = bisect_right(powers, number) - 1
+        factor = inverses[number // powers[top]]
+        scaled = sum(a * factor % self.order * p for a, p in zip(self._digits(number), powers, strict=True))
+        return scaled - powers[top] + first[top]
+
+    def _digits(self, number: int) -> list[int]:
+        return [number // power % self.order for power in self._tables[0]]
+
+    @cached_property
+    def _tables(self) -> tuple[list[int], list[int], list[int]]:
+        return self._powers.tolist(), self._first.tolist(), self._inverses.tolist()
 
     def holds(self, blocks: Ints, labels: Ints) -> Flags:
         planes, points = (self.digits(self.vectors(each)[1]) for each in (blocks, labels))

@@ -174,9 +174,9 @@ class Grid:
         """tick = value · common - start · common, in int64 where that cannot overflow."""
         first, last, start, fits = self._wholes
         below, above = given < first, given > last
-        inside = ~(below | above)
-        whole = np.where(inside, given, 0).astype(np.int64 if fits else object)
-        ticks = np.where(inside, whole * self._common - start, -1).astype(np.int64)
+        outside = below | above
+        whole = np.where(outside, 0, given).astype(np.int64 if fits else object)
+        ticks = np.where(outside, -1, whole * self._common - start).astype(np.int64)
         return self._among(ticks, below, above, clip)
 
     def _of_floats(self, given: NDArray[Any], floats: type[np.floating[Any]], clip: bool) -> Ints:

@@ -10,6 +10,9 @@ MOST_ANSWERS = 1 << 53
 MOST_EDGES = 1 << 21
 """Edges of a graph of answers: all pairs of a map of 1448 cells, both ways."""
 
+MOST_MOVES = 1 << 9
+"""Different moves along the edges of a map that has its noise in a table: the table is compared for each of them."""
+
 MOST_LISTED = 1 << 27
 """Values of one scale or one noise table that are ever written out in an array (a gigabyte)."""
 

@@ -87,6 +87,10 @@ def _attempted(read_it: Callable[[Any], Any], value: Any) -> Any:
 
 def read(answers: Any) -> NDArray[Any]:
     """An array in the shape of what was given, its types as they were."""
+    if type(answers) is np.ndarray:
+        return answers
+    if type(answers) is int and -(1 << 63) <= answers < 1 << 63:  # one person's value: no need to ask what holds it
+        return np.array(answers)
     kind = kind_of(answers)
     if kind is not None:
         return as_array(kind, answers)

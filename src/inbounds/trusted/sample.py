@@ -144,6 +144,38 @@ class NoiseSampler:
         return np.asarray(clamped if self.remap is None else self.remap.array.take(clamped))
 
 
+@dataclass(frozen=True, eq=False)
+class PlaneSampler:
+    """Reports for noise on a map: one table for the noise (a, b), and beside it the cells that are reported whatever
+    the answer is."""
+
+    table: AliasTable
+    rows: int
+    columns: int
+    remap: Sealed | None
+    words: ClassVar[int] = 1
+
+    @classmethod
+    def of(cls, noise: Ints, constant: Ints, remap: Ints | None) -> "PlaneSampler":
+        """noise: weights of the noise each way; constant: weights of the cells, whatever the answer is."""
+        weights = np.concatenate([noise.ravel(), constant])
+        sealed = None if remap is None else Sealed.of(remap)
+        rows, columns = (size // 2 + 1 for size in noise.shape)
+        return cls(AliasTable.of(weights[:, None]), rows, columns, sealed)
+
+    @property
+    def answers(self) -> int:
+        return self.rows * self.columns
+
+    def outputs(self, answers: Ints, draws: Words) -> Ints:
+        chosen, _ = self.table.pick(np.zeros(1, dtype=np.int64), draws)
+        wide, noises = 2 * self.columns - 1, (2 * self.rows - 1) * (2 * self.columns - 1)
+        row = np.clip(answers // self.columns + chosen // wide - (self.rows - 1), 0, self.rows - 1)
+        column = np.clip(answers % self.columns + chosen % wide - (self.columns - 1), 0, self.columns - 1)
+        reported = np.where(chosen < noises, row * self.columns + column, chosen - noises)
+        return np.asarray(reported if self.remap is None else self.remap.array.take(reported))
+
+
 @dataclass(frozen=True)
 class ResponseSampler:
     """Reports of randomized response: every answer owns `other` of the draws, and the true one those that are left."""
@@ -185,7 +217,7 @@ class BlockSampler:
         return self.design.places(answers, inside, which % sets)
 
 
-Sampler = MatrixSampler | NoiseSampler | ResponseSampler | BlockSampler
+Sampler = MatrixSampler | NoiseSampler | PlaneSampler | ResponseSampler | BlockSampler
 
 
 def report(sampler: Sampler, answers: Ints, draws: Draws) -> Ints:
@@ -193,8 +225,8 @@ def report(sampler: Sampler, answers: Ints, draws: Draws) -> Ints:
 
     Positions that the law has no column for are refused: what would be read instead is another answer's, or the truth.
     """
-    flat = np.ascontiguousarray(answers).ravel()
-    if flat.size and not (flat.min() >= 0 and flat.max() < sampler.answers):
+    flat = np.ascontiguousarray(answers, dtype=np.int64).ravel()
+    if flat.size and not flat.view(np.uint64).max() < sampler.answers:  # a negative one is huge there
         raise IndexError(f"positions must be those of the {sampler.answers} answers of the law; at least one is not")
     reported = np.empty(flat.shape, dtype=np.int64)
     for start in range(0, len(flat), BLOCK):

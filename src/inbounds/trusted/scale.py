@@ -115,7 +115,10 @@ class Scale(Sequence[Fraction]):
     def _listed(self) -> Ints:
         """All ticks in an array; `TooLarge` beyond MOST_LISTED."""
         refuse_beyond_list(len(self))
-        return np.asarray(self.ticks, dtype=np.int64)
+        ticks = self.ticks
+        if isinstance(ticks, range):
+            return np.arange(ticks.start, ticks.stop, ticks.step, dtype=np.int64)
+        return np.asarray(ticks, dtype=np.int64)
 
     def __reduce__(self) -> tuple[type["Scale"], tuple[Any, ...]]:
         return Scale, (self.start, self.unit, self.ticks)  # copies and pickles are checked anew

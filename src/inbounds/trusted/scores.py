@@ -47,8 +47,7 @@ def levels(lengths: Ints, stride: int, deeper: Sequence[int], size: int) -> Ints
     the others as long: cutting lengths off there moves no output to another weight, and no product overflows.
     """
     lengths = np.minimum(lengths, size)
-    others = np.where(lengths == 0, np.iinfo(np.int64).max, lengths)
-    depth = others.min(axis=1) - 1
+    depth = depths(lengths)
     if deeper:
         added = np.concatenate([[0], np.cumsum(deeper, dtype=np.int64)])
         known = len(deeper)
@@ -56,6 +55,12 @@ def levels(lengths: Ints, stride: int, deeper: Sequence[int], size: int) -> Ints
     else:
         below = np.zeros_like(depth)
     return np.where(lengths == 0, 0, 1 + stride * (lengths - 1) + below[:, None])
+
+
+def depths(lengths: Ints) -> Ints:
+    """How many records of every group may change before its answer does: the least length of another output, less 1."""
+    others = np.where(lengths == 0, np.iinfo(np.int64).max, lengths)
+    return np.asarray(others.min(axis=1) - 1)
 
 
 # --- the checker ------------------------------------------------------------------------------------------
@@ -67,22 +72,29 @@ def check_scores(table: Sequence[int], stride: int, deeper: Sequence[int], width
     The index among the raised hands is a whole number out of 2**62, so that each of s <= m = width + 1 hands is chosen
     with probability (1 ± m / 2**62) / s: the ratio grows by (2**62 + m) / (2**62 - m) at most.
     """
-    _check_form(table, stride, deeper, width)
+    check_table(table, width)
+    _check_depth(stride, deeper, width)
     p, m = ratio_below(epsilon, Fraction(1)), width + 1
     for high, low in ratio_bounds(table, stride, deeper, width):
         if not high * (TOTAL + m) << EXP_BITS <= p * low * (TOTAL - m):
             raise TooSteep(times(high, low), p / 2**EXP_BITS)
 
 
-def _check_form(table: Sequence[int], stride: int, deeper: Sequence[int], width: int) -> None:
-    if not (len(table) >= 2 and all(type(weight) is int for weight in (*table, stride, *deeper, width))):
+def check_table(table: Sequence[int], width: int) -> None:
+    """Raise unless the weights fall from 2**62, below it at once, to at least 1, over 2 to 2**24 outputs."""
+    if not (len(table) >= 2 and all(type(weight) is int for weight in (*table, width))):
         raise NotADistribution("a score table must have at least two whole numbers")
     if not (table[0] == TOTAL > table[1] and table[-1] >= 1 and all(a >= b for a, b in pairwise(table))):
         raise NotADistribution("a score table must fall from 2**62, below it at once, to at least 1")
-    if not (1 <= stride < MOST_OUTPUTS and all(0 <= more <= stride for more in deeper)):
-        raise NotADistribution("the levels of a score table must rise with the depth by at most its stride")
     if not 1 <= width < MOST_OUTPUTS:
         raise NotADistribution(f"a score table must have at least 2 and at most {MOST_OUTPUTS} outputs")
+
+
+def _check_depth(stride: int, deeper: Sequence[int], width: int) -> None:
+    if not all(type(number) is int for number in (stride, *deeper)):
+        raise NotADistribution("the levels of a score table must be whole numbers")
+    if not (1 <= stride < MOST_OUTPUTS and all(0 <= more <= stride for more in deeper)):
+        raise NotADistribution("the levels of a score table must rise with the depth by at most its stride")
     if width <= MOST_SCORED and width * len(deeper) > MOST_DEEPER:
         raise NotADistribution(f"a score table over {width + 1} outputs must say less about the depth")
     if len(set(deeper)) > MOST_DEPTHS_APART:

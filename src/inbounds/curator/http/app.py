@@ -37,7 +37,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         403: "this account may not",
         404: "there is none, for this account",
         408: "the request came too slowly",
-        409: "over budget, over the account's cap, or a key used for another question",
+        409: "over budget, over the account's cap or rows, or a key used for another question",
         413: "the request is too long",
         422: "this is no question that can be answered",
         429: "too often, or another question of this account is being prepared",
@@ -61,11 +61,6 @@ class Threads:
         self.pool = ThreadPoolExecutor(curator.limits.threads, thread_name_prefix="curator")
         self.designing = ThreadPoolExecutor(curator.limits.designs + 1, thread_name_prefix="designing")
         self._waiting: set[str] = set()
-
-    async def prepare(self, call: Callable[..., Any], *asked: Any, unless_stored: bool = False) -> None:
-        """Where a question waits for a design, a call that makes it, apart; everything else waits for nobody's."""
-        if await self.run(self.curator.lacks_design, *asked, unless_stored=unless_stored):
-            await self.long(call, *asked)
 
     async def long(self, call: Callable[..., T], account: Account, *given: Any) -> T:
         """A call that may take long, in a queue of its own: one of each account, and not too many in all."""
@@ -166,7 +161,8 @@ async def dataset(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]
 async def preview(run: Run, account: Asker, name: DatasetName, question: forms.QuestionForm) -> dict[str, Any]:
     """What a question would be answered with: free, and reads no data."""
     asked = account, name, question.values()
-    await run.prepare(run.curator.preview, *asked)
+    if await run.run(run.curator.lacks_design, *asked):
+        await run.long(run.curator.preview, *asked)
     found = await run.run(run.curator.preview, *asked)
     return found.plain()
 
@@ -176,8 +172,10 @@ async def ask(
 ) -> dict[str, Any]:
     """Answer a question; charged once, however often it is asked."""
     asked = account, name, question.values()
-    await run.prepare(run.curator.prepared, *asked, unless_stored=True)
-    found = await run.run(run.curator.ask, *asked, key=key)
+    found = await run.run(run.curator.ask_now, *asked, key=key)
+    if found is None:  # what waits for a design does so apart; everything else waits for nobody's
+        await run.long(run.curator.prepared, *asked)
+        found = await run.run(run.curator.ask, *asked, key=key)
     return found.plain()
 
 

@@ -169,6 +169,7 @@ class AccountBody(BaseModel):
     role: Literal["analyst", "owner"]
     made: str
     revoked: str | None
+    rows: int
     datasets: list[GrantForm]
     answers: list[GivenForm]
 

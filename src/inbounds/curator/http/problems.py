@@ -13,6 +13,7 @@ from inbounds.curator.errors import (
     NotFound,
     NotKnown,
     OverCap,
+    OverRows,
     TooMuch,
     Unavailable,
 )
@@ -28,6 +29,7 @@ KINDS: dict[type[Exception], tuple[str, HTTPStatus]] = {
     NotFound: ("not-found", HTTPStatus.NOT_FOUND),
     KeyTaken: ("key-taken", HTTPStatus.CONFLICT),
     OverCap: ("over-cap", HTTPStatus.CONFLICT),
+    OverRows: ("over-rows", HTTPStatus.CONFLICT),
     OverBudget: ("over-budget", HTTPStatus.CONFLICT),
     Busy: ("busy", HTTPStatus.TOO_MANY_REQUESTS),
     TooMuch: ("too-much", HTTPStatus.UNPROCESSABLE_ENTITY),
@@ -79,5 +81,9 @@ def problem_of(error: Exception) -> HttpProblem:
 
 def _members(error: Exception) -> dict[str, str]:
     """Who, what was asked and what is left, exact, so that a client can raise the same error."""
-    names = {OverBudget: ("people", "asked", "left", "budget", "unit"), OverCap: ("account", "asked", "left", "stored")}
+    names = {
+        OverBudget: ("people", "asked", "left", "budget", "unit"),
+        OverCap: ("account", "asked", "left", "stored"),
+        OverRows: ("account", "asked", "most"),
+    }
     return {name: str(getattr(error, name)) for name in names.get(type(error), ())}

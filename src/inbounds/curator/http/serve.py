@@ -1,6 +1,7 @@
 """Running the service: uvicorn, with limits of its own, quiet about what is asked."""
 
 import os
+import socket
 import sys
 from collections.abc import Callable
 from os import PathLike, fspath
@@ -8,6 +9,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
 
 from inbounds.curator import Curator
 from inbounds.curator.http.app import app
@@ -27,6 +29,19 @@ OPTIONS: dict[str, Any] = {
     "limit_concurrency": CONCURRENT,
     "h11_max_incomplete_event_size": 16_384,
 }
+
+
+class PromptConfig(uvicorn.Config):
+    """A server's settings, whose worker processes send a body right after its headers.
+
+    Where one process listens for several, their connections would wait for the client to acknowledge the headers
+    first, which it may put off by 40 ms.
+    """
+
+    def bind_socket(self) -> socket.socket:
+        found = super().bind_socket()
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # those that are accepted inherit it
+        return found
 
 
 class Announcing(uvicorn.Server):
@@ -50,7 +65,10 @@ def serve(curator: Curator, host: str, port: int, announce: Callable[[], None] =
 def serve_settings(path: str | PathLike[str], host: str, port: int, workers: int) -> None:
     """Answer requests in several processes, which share the database and ledger of the settings."""
     os.environ[SETTINGS] = fspath(path)
-    uvicorn.run(f"{__name__}:from_environment", factory=True, host=host, port=port, workers=workers, **OPTIONS)
+    config = PromptConfig(
+        f"{__name__}:from_environment", factory=True, host=host, port=port, workers=workers, **OPTIONS
+    )
+    Multiprocess(config, sockets=[config.bind_socket()]).run()
 
 
 def from_environment() -> FastAPI:

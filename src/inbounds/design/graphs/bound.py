@@ -13,13 +13,17 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from inbounds.design.graphs.network import Network
+from inbounds.design.graphs.symmetry import Symmetry
 from inbounds.design.problem import Floats
 
 UNIT = 2.0**-52
 
 
-def lower_bound(network: Network, cost: Floats, f: Floats) -> float:
-    """cost[i, j] = weight_j loss_ij, each factor at most a rounding away from what is meant; f: outputs × edges."""
+def lower_bound(network: Network, cost: Floats, f: Floats, symmetry: Symmetry | None = None) -> float:
+    """cost[i, j] = weight_j loss_ij, each factor at most a rounding away from what is meant; f: outputs × edges.
+
+    With a symmetry, f is that of one output of each orbit: those of the others are the same, turned or mirrored.
+    """
     f = np.where(network.real, np.maximum(f, 0.0), 0.0)
     # lengths are rounded twice and exp once: a ratio that is surely no smaller than the true one
     ratios = network.ratios * (1 + (4 + 4 * network.lengths) * UNIT)
@@ -27,6 +31,8 @@ def lower_bound(network: Network, cost: Floats, f: Floats) -> float:
     ones, shape = np.ones(len(edges)), (len(edges), n)
     at_tail, at_head = (csr_array((ones, (edges, ends)), shape=shape) for ends in (network.tails, network.heads))
     up, down = f @ at_tail, (f * ratios) @ at_head
+    if symmetry is not None:
+        up, down = symmetry.everywhere(up), symmetry.everywhere(down)
     terms = 10 + np.bincount(network.tails, minlength=n) + np.bincount(network.heads, minlength=n)
     rest = cost + up - down - UNIT * terms * (np.abs(cost) + up + down)
     least = rest.min(axis=0)

@@ -16,6 +16,7 @@ import numpy as np
 from inbounds.design.graphs import closures, trees
 from inbounds.design.graphs.bound import lower_bound
 from inbounds.design.graphs.network import Network
+from inbounds.design.graphs.symmetry import Symmetry
 from inbounds.design.problem import Floats, Ints
 from inbounds.design.solver.master import Master
 
@@ -61,9 +62,9 @@ class GraphPart:
         v = duals.v - lacking / self.network.size
         return float(v.sum()) / (float(duals.weights.sum()) if self.worst else 1.0), PartDuals(v, duals.weights)
 
-    def bound(self, weights: Floats, f: Floats) -> float:
+    def bound(self, weights: Floats, f: Floats, symmetry: Symmetry | None = None) -> float:
         """The worst answer loses at least the average under any weights."""
-        low = lower_bound(self.network, weights * self.loss, f)
+        low = lower_bound(self.network, weights * self.loss, f, symmetry)
         if self.worst:
             low = low / float(weights.sum()) * (1 - 2.0**-50 * len(weights)) if weights.sum() > 0 else 0.0
         return max(0.0, low)  # losses are not negative

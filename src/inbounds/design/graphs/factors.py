@@ -1,18 +1,24 @@
 """Many linear systems with the same graph, factored at once: one for every output of an interior point.
 
 Each matrix A_i has an entry for every answer and for every two answers that share an edge. `Branches` eliminates a
-tree from its leaves; `BlockBand` anything else, as a band of blocks in an order that keeps it narrow (Cuthill and McKee
-1969). Both solve A_i y = right for all i, and sum up all inverses without holding any of them.
+tree from its leaves; `FilledFactor` takes a graph of many edges as a full matrix; `BlockBand` anything else, as a band
+of blocks in an order that keeps it narrow (Cuthill and McKee 1969). All solve A_i y = right for all i, and sum up all
+inverses.
 """
 
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 
 from inbounds.design.graphs.network import Network
 from inbounds.design.problem import Floats, Ints
+
+MANY_PAIRS = 12
+"""Pairs per answer from which a band is no faster than the whole matrix."""
 
 AT_A_TIME = 32
 """Outputs whose inverses are summed up together."""
@@ -47,8 +53,9 @@ class Branches:
         n = diagonal.shape[1]
         ends = np.r_[pairs.first, pairs.second], np.r_[pairs.second, pairs.first]
         joined = csr_array((np.ones(2 * len(pairs.first)), ends), shape=(n, n))
-        order, parent = breadth_first_order(joined, 0)
-        parent[0] = 0  # the root
+        root = _middle(joined)
+        order, parent = breadth_first_order(joined, root)
+        parent[root] = root
         place = {(a, b): k for k, (a, b) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))}
         pivot, ratio = diagonal.T.copy(), np.zeros((n, len(diagonal)))
         for child in order[:0:-1].tolist():
@@ -68,23 +75,29 @@ class Branches:
         return np.asarray(y.T)
 
     def inverses(self, scale: Floats) -> Floats:
-        """sum_i diag(scale_i) A_i^-1 diag(scale_i). Row k of an inverse is -ratio times its parent's, for all answers
-        that come before k."""
-        n, count = self.pivot.shape
-        total, above = np.zeros((n, n)), np.argsort(self.order)[self.parent[self.order]]
-        pivot, ratio = self.pivot[self.order], self.ratio[self.order]
-        for start in range(0, count, AT_A_TIME):
-            some = slice(start, start + AT_A_TIME)
-            g = np.zeros((n, n, len(pivot[0, some])))
-            g[0, 0] = 1 / pivot[0, some]
-            for k in range(1, n):
-                g[k, :k] = -ratio[k, some] * g[above[k], :k]
-                g[:k, k] = g[k, :k]
-                g[k, k] = 1 / pivot[k, some] - ratio[k, some] * g[above[k], k]
-            by = scale.T[self.order, some]
-            total += np.einsum("jki,ji,ki->jk", g, by, by)
-        place = np.argsort(self.order)
-        return total[np.ix_(place, place)]
+        """sum_i diag(scale_i) A_i^-1 diag(scale_i).
+
+        A^-1[j, l] is the sum over common ancestors k of u_jk u_lk / pivot_k, u_jk the product of -ratio on the way from
+        j up to k: one product of matrices for every node, over its descendants and all outputs.
+        """
+        n = len(self.pivot)
+        total, below = np.zeros((n, n)), dict[int, list[tuple[Ints, Floats]]]()
+        for k in self.order[::-1].tolist():
+            own = np.array([k]), scale[:, k][None, :]
+            nodes, u = (np.concatenate(parts) for parts in zip(own, *below.pop(k, []), strict=True))
+            total[np.ix_(nodes, nodes)] += (u / self.pivot[k]) @ u.T
+            below.setdefault(int(self.parent[k]), []).append((nodes, -self.ratio[k] * u))
+        return total
+
+
+def _middle(joined: csr_array) -> int:
+    """The node of a tree below which the largest branch is smallest."""
+    order, parent = breadth_first_order(joined, 0)
+    sizes, largest = np.ones(len(order)), np.zeros(len(order))
+    for child in order[:0:-1].tolist():
+        sizes[parent[child]] += sizes[child]
+        largest[parent[child]] = max(largest[parent[child]], sizes[child])
+    return int(np.maximum(largest, len(order) - sizes).argmin())
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,4 +169,51 @@ class BlockBand:
         return total[np.ix_(self.place, self.place)]
 
 
-Factors = Branches | BlockBand
+@dataclass(frozen=True, eq=False)
+class FilledFactor:
+    """Most pairs of answers share an edge: one triangle for every output."""
+
+    roots: list[Floats]
+
+    @classmethod
+    def of(cls, pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "FilledFactor":
+        n, roots = diagonal.shape[1], []
+        for own, off in zip(diagonal, beside, strict=True):
+            A = np.zeros((n, n), order="F")
+            A[pairs.second, pairs.first] = off
+            A[np.diag_indices(n)] = own
+            root, failed = dpotrf(A, lower=1, overwrite_a=1)
+            if failed:
+                raise LinAlgError("not positive definite")
+            roots.append(root)
+        return cls(roots)
+
+    def solve(self, right: Floats) -> Floats:
+        return np.array([dpotrs(root, b, lower=1)[0] for root, b in zip(self.roots, right, strict=True)])
+
+    def inverses(self, scale: Floats) -> Floats:
+        """sum_i diag(scale_i) A_i^-1 diag(scale_i)."""
+        total = np.zeros_like(self.roots[0])
+        for root, by in zip(self.roots, scale, strict=True):
+            total += dpotri(root, lower=1)[0] * by * by[:, None]
+        return np.tril(total) + np.tril(total, -1).T
+
+    def spread(self, scale: Floats, means: Floats) -> Floats:
+        """diag(scale_i) A_i^-1 diag(scale_i) M' for every output i."""
+        return np.array(
+            [
+                by[:, None] * dpotrs(root, np.asfortranarray((means * by).T), lower=1)[0]
+                for root, by in zip(self.roots, scale, strict=True)
+            ]
+        )
+
+
+def factors_of(pairs: EdgePairs, diagonal: Floats, beside: Floats) -> "Factors":
+    """By what suits the graph: branches for a tree, a band where it is narrow."""
+    n = diagonal.shape[1]
+    if len(pairs.first) == n - 1:
+        return Branches.of(pairs, diagonal, beside)
+    return (FilledFactor if len(pairs.first) > MANY_PAIRS * n else BlockBand).of(pairs, diagonal, beside)
+
+
+Factors = Branches | BlockBand | FilledFactor

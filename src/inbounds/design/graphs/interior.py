@@ -15,12 +15,17 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 
+from inbounds.design.graphs import symmetry
 from inbounds.design.graphs.columns import GraphPart
-from inbounds.design.graphs.factors import BlockBand, Branches, EdgePairs, Factors
+from inbounds.design.graphs.factors import EdgePairs, FilledFactor, factors_of
 from inbounds.design.problem import Floats
 
 #: relative gap to stop at, most steps, how far steps stay inside, what is added to diagonals, rounds of refinement
 GAP, STEPS, INSIDE, RIDGE, REFINED = 1e-9, 150, 0.995, 1e-14, 2
+#: share of the right-hand side that a direction may be off without another round
+EXACT = 1e-9
+#: a gap below which steps that do not lessen it by this factor are not waited for longer than so many
+STALLED, FASTER, PATIENCE = 1e-6, 0.7, 4
 #: columns that sum to one up to this are a mechanism
 SOUND = 1e-7
 #: share of its length that the first point uses at an edge, found by so many halvings
@@ -46,9 +51,14 @@ class Newton:
         self.scale = np.sqrt(diagonal)
         pairs = form.pairs
         beside = beside / (self.scale[:, pairs.first] * self.scale[:, pairs.second])
-        kind: type[Branches] | type[BlockBand] = Branches if form.part.network.is_tree else BlockBand
-        self.factors: Factors = kind.of(pairs, np.full_like(diagonal, 1 + RIDGE), beside)
-        self.total = self.factors.inverses(1 / self.scale)
+        self.factors = factors_of(pairs, np.full_like(diagonal, 1 + RIDGE), beside)
+        means = form.symmetry.means
+        self.spread = None
+        if isinstance(self.factors, FilledFactor) and len(means) < len(form.symmetry.of):
+            self.spread = self.factors.spread(1 / self.scale, means)
+            self.total = means @ self.spread.sum(axis=0)
+        else:
+            self.total = form.symmetry.folded(form.symmetry.folded(self.factors.inverses(1 / self.scale)).T)
         size = np.sqrt(np.diag(self.total))
         self.size, self.root = size, cho_factor(self.total / size / size[:, None] + 1e-15 * np.eye(len(size)))
 
@@ -58,34 +68,40 @@ class Newton:
     def direction(self, target: Floats) -> Iterate:
         """Towards s f = target."""
         form, at = self.form, self.at
-        dual = form.cost - at.v - form.transposed(at.f)
-        primal = 1 - at.x.sum(axis=0)
+        dual = form.cost - form.symmetry.unfolded(at.v) - form.transposed(at.f)
+        primal = 1 - form.sums(at.x)
         q = target / at.s - at.f
         right = form.transposed(q) - dual
         dx, dv = self._bordered(right, primal)
         for _ in range(REFINED):
-            left = right + dv - form.transposed(self.w * form.along(dx))
-            more, dv_more = self._bordered(left, primal - dx.sum(axis=0))
+            left = right + form.symmetry.unfolded(dv) - form.transposed(self.w * form.along(dx))
+            if np.abs(left).max() <= EXACT * np.abs(right).max():
+                break
+            more, dv_more = self._bordered(left, primal - form.sums(dx))
             dx, dv = dx + more, dv + dv_more
         ds = form.along(dx)
         return Iterate(dx, ds, q - self.w * ds, dv)
 
     def _bordered(self, right: Floats, sums: Floats) -> tuple[Floats, Floats]:
-        """A_i dx_i = right_i + dv with sum_i dx_i = sums."""
+        """A_i dx_i = right_i + dv with sum_i dx_i = sums, up to symmetry."""
         y = self.solve(right)
-        b = sums - y.sum(axis=0)
+        b = sums - self.form.sums(y)
         dv = cho_solve(self.root, b / self.size) / self.size
         dv += cho_solve(self.root, (b - self.total @ dv) / self.size) / self.size
-        return y + self.solve(np.broadcast_to(dv, right.shape)), dv
+        if self.spread is not None:
+            return y + self.spread @ dv, dv
+        return y + self.solve(np.broadcast_to(self.form.symmetry.unfolded(dv), right.shape)), dv
 
 
 class EdgeProgram:
-    """The program of one part in units of its cost, and its sparse operators."""
+    """The program of one part in units of its cost, one output for each orbit of its symmetry, and its sparse
+    operators."""
 
     def __init__(self, part: GraphPart) -> None:
         network = part.network
         self.part, self.ratios = part, network.ratios
-        cost = part.prior * part.loss
+        self.symmetry = symmetry.found(part.loss, part.prior, network)
+        cost = (part.prior * part.loss)[self.symmetry.outputs]
         self.unit = float(cost.mean(axis=0).sum())
         self.cost = cost / self.unit
         count, n = len(network.tails), network.size
@@ -96,6 +112,10 @@ class EdgeProgram:
         self.pairs = EdgePairs.among(network)
         self.in_pairs = csr_array((np.ones(count), (edges, self.pairs.of)), shape=(count, len(self.pairs.first)))
         self.BT = self.B.T.tocsr()
+
+    def sums(self, x: Floats) -> Floats:
+        """Of the columns, as means over the orbits of the answers."""
+        return self.symmetry.folded(x.sum(axis=0))
 
     def along(self, x: Floats) -> Floats:
         return np.asarray((self.B @ x.T).T)
@@ -113,22 +133,25 @@ class EdgeProgram:
             sums = np.exp(-c * far).sum(axis=0)
             private = c * network.lengths + np.log(sums[network.heads] / sums[network.tails]) <= ROOM * network.lengths
             low, high = (c, high) if private.all() else (low, c)
-        near = np.resize(np.exp(-low * far), self.cost.shape)
-        x = near / near.sum(axis=0)
+        near = np.exp(-low * far)
+        x = self.symmetry.sizes[:, None] * (near / near.sum(axis=0))[self.symmetry.outputs]
         s = self.along(x)
-        return Iterate(x, s, (self.cost * x).sum() / s.size / s, np.zeros(len(far)))
+        return Iterate(x, s, (self.cost * x).sum() / s.size / s, np.zeros(len(self.cost)))
 
 
-def solve(part: GraphPart, deadline: float) -> tuple[Floats, float]:
-    """The best matrix and the best bound of all iterates; for average losses."""
+def solve(part: GraphPart, deadline: float, enough: float = GAP) -> tuple[Floats, float]:
+    """The best matrix and the best bound of all iterates, up to a relative gap of `enough`; for average losses."""
     form = EdgeProgram(part)
     at, best, low = form.start(), part.constant, 0.0
+    stalled, last = 0, np.inf
     for _ in range(STEPS):
-        low = max(low, part.bound(part.prior, form.unit * at.f))
-        sums = at.x.sum(axis=0)
-        if np.abs(sums - 1).max() < SOUND:
-            best = min(best, at.x / sums, key=part.value)
-        if part.value(best) - low <= GAP * part.value(best) or time.monotonic() > deadline:
+        low = max(low, part.bound(part.prior, form.unit * at.f, form.symmetry))
+        if np.abs(form.sums(at.x) - 1).max() < SOUND:
+            P = form.symmetry.mechanism(at.x)
+            best = min(best, P / P.sum(axis=0), key=part.value)
+        gap = 1 - low / part.value(best)
+        stalled, last = (0, gap) if gap < last * FASTER else (stalled + 1, last)
+        if gap <= enough or (gap < STALLED and stalled > PATIENCE) or time.monotonic() > deadline:
             break
         try:
             at = _step(form, at)
@@ -154,5 +177,4 @@ def _step(form: EdgeProgram, at: Iterate) -> Iterate:
 
 def _room(at: Floats, move: Floats) -> float:
     """The longest step, at most one, that stays positive, and INSIDE of the way to zero."""
-    falling = move < 0
-    return min(1.0, INSIDE / max(float((-move[falling] / at[falling]).max(initial=0.0)), 1e-300))
+    return min(1.0, INSIDE / max(-float((move / at).min()), 1e-300))

@@ -65,11 +65,12 @@ def parts(edges: Edges, epsilon: float, size: int) -> Iterator[tuple[Ints, Netwo
         here = of[edges.tails] == part
         yield (
             chosen,
-            _network(len(chosen), place[edges.tails[here]], place[edges.heads[here]], epsilon * edges.lengths[here]),
+            both_ways(len(chosen), place[edges.tails[here]], place[edges.heads[here]], epsilon * edges.lengths[here]),
         )
 
 
-def _network(size: int, tails: Ints, heads: Ints, lengths: Floats) -> Network:
+def both_ways(size: int, tails: Ints, heads: Ints, lengths: Floats) -> Network:
+    """The network of these edges, with one back for each."""
     back = np.setdiff1d(heads * size + tails, tails * size + heads)
     t = np.concatenate([tails, back // size])
     h = np.concatenate([heads, back % size])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from inbounds.design.graphs import interior, remap
+from inbounds.design.graphs import interior, remap, symmetry, thinned
 from inbounds.design.graphs.columns import GraphPart, generate
 from inbounds.design.graphs.network import parts
 from inbounds.design.problem import Floats, Ints, Problem, Proposal
@@ -15,8 +15,11 @@ CLOSED = 1e-6
 #: epsilon · diameter below which an interior point comes first, from so many answers on; edges per answer (each way is
 #: one) from which it does; answers from which a tree does
 FLAT, SMALL, CROWDED, LARGE_TREE = 14.0, 25, 16, 60
+#: the same epsilon · diameter for maps with so many symmetries, which only an interior point makes use of
+FLAT_TURNED, TURNED = 45.0, 4
 
-#: answers, and outputs times edges, beyond which the metric's own mechanism is taken and remapped
+#: answers beyond which the metric's own mechanism is taken and remapped; outputs times edges beyond which the longest
+#: edges are left out
 LARGE, MOST_PAIRS = 1000, 1 << 24
 
 
@@ -28,7 +31,7 @@ def solve(problem: Problem, max_seconds: float) -> Proposal:
     deadline = time.monotonic() + max_seconds
     matrix, bounds, routes = np.zeros(problem.shape), [], set()
     for chosen, part, floor in _parts(problem):
-        P, low, route = _solve_part(part, deadline)
+        P, low, route = solve_part(part, deadline)
         matrix[:, chosen] = P
         bounds.append(low + floor)
         routes.add(route)
@@ -47,12 +50,12 @@ def _parts(problem: Problem) -> Iterator[tuple[Ints, GraphPart, float]]:
         yield chosen, GraphPart(loss - floor, prior, problem.worst, network), off
 
 
-def _solve_part(part: GraphPart, deadline: float) -> tuple[Floats, float, str]:
+def solve_part(part: GraphPart, deadline: float) -> tuple[Floats, float, str]:
     """By the way that suits the part; by another as well if that leaves a gap and time is left."""
     if part.network.size == 1 or not (part.loss * part.weights).any():
         return part.constant, 0.0, "one report"
-    if (part.network.size > LARGE or len(part.loss) * len(part.network.tails) > MOST_PAIRS) and not part.worst:
-        return (*remap.solve(part, deadline, _solve_part), "metric geometric remap")
+    if part.network.size > LARGE and not part.worst:
+        return (*remap.solve(part, deadline, solve_part), "metric geometric remap")
     best, low, name = part.constant, 0.0, "one report"
     for way in _ways(part):
         P, proved = WAYS[way](part, deadline)
@@ -64,18 +67,30 @@ def _solve_part(part: GraphPart, deadline: float) -> tuple[Floats, float, str]:
     return best, low, name
 
 
-WAYS = {"closures": generate, "tree rows": generate, "interior point": interior.solve}
+WAYS = {
+    "closures": generate,
+    "tree rows": generate,
+    "interior point": interior.solve,
+    "interior point without long edges": thinned.solve,
+}
 
 
 def _ways(part: GraphPart) -> list[str]:
     """Closed sets where rows fall steeply; an interior point where they are nearly flat, where answers have many edges,
-    and on large trees."""
+    and on large trees; without the longest of very many edges."""
     network = part.network
     rows = "tree rows" if network.is_tree else "closures"
     if part.worst or len(part.loss) != network.size:
         return [rows]
+    if len(part.loss) * len(network.tails) > MOST_PAIRS:
+        return ["interior point without long edges"]
+    turned = len(symmetry.found(part.loss, part.prior, network).group) >= TURNED
     crowded = len(network.tails) > CROWDED * network.size
-    slow = network.diameter < FLAT or crowded or (network.is_tree and network.size >= LARGE_TREE)
+    slow = (
+        network.diameter < (FLAT_TURNED if turned else FLAT)
+        or crowded
+        or (network.is_tree and network.size >= LARGE_TREE)
+    )
     if slow and network.size >= SMALL:
         return ["interior point", rows]
     return [rows, "interior point"]

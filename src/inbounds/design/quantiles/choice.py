@@ -8,10 +8,10 @@ import numpy as np
 
 from inbounds.design.optimal import optimal
 from inbounds.design.quantiles.central import central_records, longest_window
-from inbounds.design.quantiles.table import permute_and_flip
+from inbounds.design.quantiles.sided import path_scores
 from inbounds.loss import Prior, as_prior
 from inbounds.mechanism.law import Matrix
-from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism
+from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism, ScoreTable
 from inbounds.mechanism.quantiles.expected import true_answers
 from inbounds.numbers import Floats, Ints, Number, as_epsilon
 from inbounds.query import Quantile
@@ -77,29 +77,26 @@ def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> QuantileCho
 
 def _choose(query: Quantile, bound: Fraction, prior: Prior) -> QuantileChoice:
     """Path scores or the oblivious optimum."""
-    scores = permute_and_flip(query, bound)
+    scores = path_scores(query, bound)
+    name = "path scores" if isinstance(scores.law, ScoreTable) else "sided path scores"
     expected = scores.expecting(prior)
     own = expected.loss()
     # Pr[i | t] >= exp(-epsilon) Pr[i | t'] for any two answers: no oblivious report is better than a constant so often
     least = math.exp(-float(bound)) * expected.constant_loss()
     if own <= least or len(query.values) > MOST_VALUES:
-        return QuantileChoice(
-            scores, (own, least), f"path scores: expected error {own:.3g}, {_other(least, at_least=True)}"
-        )
+        return QuantileChoice(scores, (own, least), f"{name}: expected error {own:.3g}, {_other(least, at_least=True)}")
     together = None if prior is not None else _together(query)
     alike = None if together is None else _errors(scores, together)
     # of an oblivious report, the errors at both ends of the range add up to exp(-epsilon) · width or more
     if alike is not None and max(alike[0], alike[query.width]) * REGRET < math.exp(-float(bound)) * query.width / 2:
-        return QuantileChoice(scores, (own, least), _not_everywhere(own, least, at_least=True))
+        return QuantileChoice(scores, (own, least), _not_everywhere(name, own, least, at_least=True))
     other = _oblivious(query, scores, prior)
     loss = other.expected_error(prior=prior)
     if loss >= own:
-        return QuantileChoice(scores, (own, loss), f"path scores: expected error {own:.3g}, {_other(loss)}")
+        return QuantileChoice(scores, (own, loss), f"{name}: expected error {own:.3g}, {_other(loss)}")
     if together is not None and alike is not None and (_errors(other, together) > REGRET * alike).any():
-        return QuantileChoice(scores, (own, loss), _not_everywhere(own, loss))
-    return QuantileChoice(
-        other, (own, loss), f"the oblivious optimum: expected error {loss:.3g}, path scores {own:.3g}"
-    )
+        return QuantileChoice(scores, (own, loss), _not_everywhere(name, own, loss))
+    return QuantileChoice(other, (own, loss), f"the oblivious optimum: expected error {loss:.3g}, {name} {own:.3g}")
 
 
 def _oblivious(query: Quantile, scores: QuantileMechanism, prior: Prior) -> QuantileMechanism:
@@ -143,8 +140,8 @@ def _other(loss: float, *, at_least: bool = False) -> str:
     return f"the oblivious optimum {'at least ' if at_least else ''}{loss:.3g}"
 
 
-def _not_everywhere(own: float, loss: float, *, at_least: bool = False) -> str:
+def _not_everywhere(name: str, own: float, loss: float, *, at_least: bool = False) -> str:
     return (
-        f"path scores: expected error {own:.3g} where values are equally likely, {_other(loss, at_least=at_least)}, "
+        f"{name}: expected error {own:.3g} where values are equally likely, {_other(loss, at_least=at_least)}, "
         "which loses more where records lie together; give a prior of the values if they do not"
     )

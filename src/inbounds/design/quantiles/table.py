@@ -51,7 +51,7 @@ def permute_and_flip(query: Quantile, epsilon: Number) -> QuantileMechanism:
     bound = as_epsilon(epsilon)
     for slack in SLACKS:
         first, level, deeper = _proposed(float(bound) * (1 - slack), query)
-        table = _rounded_up(first, level, STRIDE * query.longest * 2)
+        table = rounded_up(first, level, STRIDE * query.longest * 2)
         try:
             law = ScoreTable(table, STRIDE, deeper)
             return QuantileMechanism(query, bound, law, Origin("permute_and_flip", {}, REFERENCE))
@@ -60,7 +60,7 @@ def permute_and_flip(query: Quantile, epsilon: Number) -> QuantileMechanism:
     raise Infeasible("no score table is private at this epsilon: whole numbers cannot tell the lengths apart")
 
 
-def _rounded_up(first: float, level: float, most: int) -> tuple[int, ...]:
+def rounded_up(first: float, level: float, most: int) -> tuple[int, ...]:
     """Whole weights that fall by exp(first), then by at most exp(level) at a time, until they fall no more."""
     step = max(TOTAL + 1, int(Fraction(math.exp(level)) * TOTAL))
     table = [TOTAL, min(TOTAL - 1, math.ceil(TOTAL / Fraction(math.exp(first))))]

@@ -9,11 +9,12 @@ import numpy as np
 
 from inbounds.extras import pandas_frame
 from inbounds.local.collector import Collector
-from inbounds.local.estimates.bounded import bounded, two_sided
+from inbounds.local.estimates.bounded import Deviation, bounded, two_sided
 from inbounds.local.estimates.estimate import Estimate
-from inbounds.local.estimates.readings import AffineReading, affine, reading
-from inbounds.local.estimates.resampling import Resampled, resampled
+from inbounds.local.estimates.readings import reading, squared_readings
+from inbounds.local.estimates.resampling import Resampled, reports_counted, resampled
 from inbounds.local.reconstruct import Reconstruction
+from inbounds.local.reconstruct.affine import AffineReading, affine
 from inbounds.local.reconstruct.channel import Geometric, ResponseChannel
 from inbounds.numbers import Floats, Number, exact, whole
 from inbounds.query import Query
@@ -30,11 +31,12 @@ MOST_SHOWN = 10
 class Estimates:
     """What reports say about the people behind them: `mean`, `share`, `shares`, `quantile`, each an `Estimate`.
 
-    found: the reconstruction; its `distribution` is the estimate of the whole. A single share or mean is read without
-    bias where the law allows it sharply (labels; means of geometric reports), so that its interval covers as it
-    says; elsewhere its standard error is found by resampling, and where updates were stopped by held-out reports it
-    is that of a distribution less smooth (`resampling`). level: the probability with which each interval covers.
-    runs, seed: of the resampling.
+    found: the reconstruction; its `distribution` is the estimate of the whole. Shares and means are read without bias
+    where the law allows it, so that their intervals cover as they say whatever the truth is. Quantiles, and what has no
+    such reading, have standard errors by resampling, and where updates were stopped by held-out reports they are those
+    of a distribution less smooth (`resampling`). level: the probability with which each interval covers. smooth: take
+    it as known that people's numbers are not heaped on a few of them: shares of numbers are then those of the
+    distribution, far sharper, and wrong if they are heaped. runs, seed: of the resampling.
     """
 
     found: Reconstruction
@@ -42,6 +44,7 @@ class Estimates:
     level: float = 0.9
     runs: int = 100
     seed: int = 0
+    smooth: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
@@ -84,18 +87,20 @@ class Estimates:
         if self._affine is not None and chosen.sum() == 1:
             return self.shares()[int(np.flatnonzero(chosen)[0])]
         weights = chosen.astype(np.float64)
-        read = reading(self.found.problem.channel, weights) if self._affine is not None else None
+        read = reading(self.found.problem.channel, weights) if self._affine is not None or not self.smooth else None
         if read is None:
             value, error = self._measured(lambda p: float(p @ weights))
             return self._within_one(name, value, error)
         value, error = self._sum(read)
-        low, high = bounded(np.array([value]), lambda m: np.full_like(m, error), self.level)
-        clipped = min(max(value, 0.0), 1.0)
-        return Estimate(name, clipped, float(low[0]), float(high[0]), error, self.level, value)
+        errors = np.array([error])
+        return self._bounded([name], np.array([value]), lambda m: errors, errors)[0]
 
     def shares(self) -> list[Estimate]:
         """The share of every answer, in their order. Read one by one, they need not sum to one."""
         names = [f"share of {answer}" for answer in self.answers]
+        squares = None if self._affine is not None or self.smooth else self._squares
+        if squares is not None:
+            return self._single_shares(squares, names)
         if self._affine is None:
             behind = self._resampled
             errors = behind.draws.std(axis=0, ddof=1).tolist()
@@ -175,16 +180,29 @@ class Estimates:
 
     def _sum(self, read: Floats) -> tuple[float, float]:
         """Σ q u and its standard error."""
-        q, n = self.found.problem.q, self.found.reports
+        q, n = self.found.problem.q, reports_counted(self.found)
         value = float(q @ read)
-        return value, float(np.sqrt(max(float(q @ (read - value) ** 2), 0.0) / max(n - 1, 1)))
+        return value, float(np.sqrt(max(float(q @ (read - value) ** 2), 0.0) / (n - 1)))
+
+    @cached_property
+    def _squares(self) -> Floats | None:
+        return squared_readings(self.found.problem.channel, self.found.problem.q)
+
+    def _single_shares(self, squares: Floats, names: list[str]) -> list[Estimate]:
+        problem = self.found.problem
+        raw = problem.channel.invert(problem.q)
+        errors = np.sqrt(np.maximum(squares - raw**2, 0.0) / (reports_counted(self.found) - 1))
+        return self._bounded(names, raw, lambda shares: errors, errors)
 
     def _read_shares(self, law: AffineReading, names: list[str]) -> list[Estimate]:
         raw, n = law.shares, self.found.reports
-        low, high = bounded(raw, lambda shares: law.deviations(shares, n), self.level)
-        errors, values = law.deviations(np.clip(raw, 0, 1), n), np.clip(raw, 0, 1)
-        each = (part.tolist() for part in (values, low, high, errors))
-        fields = zip(names, *each, raw.tolist(), strict=True)
+        return self._bounded(names, raw, lambda m: law.deviations(m, n), law.deviations(np.clip(raw, 0, 1), n))
+
+    def _bounded(self, names: list[str], raw: Floats, deviation: Deviation, errors: Floats) -> list[Estimate]:
+        """Readings with intervals that keep within 0..1."""
+        low, high = bounded(raw, deviation, self.level)
+        each = (part.tolist() for part in (np.clip(raw, 0, 1), low, high, errors, raw))
+        fields = zip(names, *each, strict=True)
         return [Estimate(name, v, lo, hi, error, self.level, x) for name, v, lo, hi, error, x in fields]
 
     def _within_one(self, name: str, value: float, error: float) -> Estimate:

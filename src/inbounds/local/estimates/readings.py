@@ -4,8 +4,6 @@ For weights w of the answers, u with Σ_i P[i, j]·u_i = w_j for every j makes �
 without bias, whatever the distribution p. Its variance for one report is Σ q u² - (Σ q u)².
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from inbounds.errors import TooLarge
@@ -18,36 +16,8 @@ from inbounds.numbers import Floats
 RESIDUAL = 1e-9
 """Bias that a reading may have, as a part of its largest weight."""
 
-
-@dataclass(frozen=True, eq=False)
-class AffineReading:
-    """Shares read one by one: answer j's is (seen_j - base_j) / lift_j, seen_j the share of reports that support j."""
-
-    seen: Floats
-    base: Floats
-    lift: Floats
-
-    @property
-    def shares(self) -> Floats:
-        return np.asarray((self.seen - self.base) / self.lift)
-
-    def deviations(self, shares: Floats, reports: float) -> Floats:
-        """Standard deviations of the readings if these were the shares: supporting reports are binomial."""
-        seen = np.clip(self.base + self.lift * shares, 0.0, 1.0)
-        return np.asarray(np.sqrt(seen * (1 - seen) / reports) / self.lift)
-
-
-def affine(channel: Channel, q: Floats) -> AffineReading | None:
-    """The shares as affine functions of what was seen: under randomized response, and where reports name sets.
-
-    A report supports the answer that it names, or those in its set.
-    """
-    if isinstance(channel, ResponseChannel) and (channel.lift > 0).all():
-        return AffineReading(q, channel.base, channel.lift)
-    if isinstance(channel, Sets):
-        seen = channel.held_by(q)
-        return AffineReading(seen, np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance))
-    return None
+LARGEST_INVERSE = 256
+"""Answers of a plain matrix up to which every single share is read."""
 
 
 def reading(channel: Channel, weights: Floats) -> Floats | None:
@@ -57,6 +27,22 @@ def reading(channel: Channel, weights: Floats) -> Floats | None:
         return None
     missed = np.abs(channel.backward(found) - weights).max()
     return found if missed <= RESIDUAL * max(1.0, float(np.abs(weights).max())) else None
+
+
+def squared_readings(channel: Channel, q: Floats) -> Floats | None:
+    """Σ_i q_i·u_i² for the readings u of every single answer's share; None where there is no reading of them.
+
+    Geometric: u = T e_j / columns_j / rows with T tridiagonal, so that few outputs count for each answer.
+    """
+    if isinstance(channel, Geometric):
+        diagonal, off = channel.bands
+        return np.asarray(tridiagonal((diagonal**2, off**2), q / channel.rows**2) / channel.columns**2)
+    if isinstance(channel, Dense) and channel.shape[0] == channel.shape[1] <= LARGEST_INVERSE:
+        found = [reading(channel, weights) for weights in np.eye(len(q))]
+        return (
+            None if any(each is None for each in found) else np.array([float(q @ u**2) for u in found if u is not None])
+        )
+    return None
 
 
 def _solved(channel: Channel, weights: Floats) -> Floats | None:

@@ -33,9 +33,7 @@ class Resampled:
 
 def resampled(found: Reconstruction, runs: int, seed: int) -> Resampled:
     """The distribution behind intervals, estimated from the reports and from simulated collections."""
-    size = round(found.reports)
-    if size < 2 or abs(size - found.reports) > 1e-6 * size:
-        raise ValueError("intervals need counts of reports; these are frequencies without a number of reports")
+    size = reports_counted(found)
     problem, rng = found.problem, np.random.default_rng(seed)
     steps = updates_behind(found)
     counts = problem.q * problem.reports
@@ -45,6 +43,14 @@ def resampled(found: Reconstruction, runs: int, seed: int) -> Resampled:
     if steps is None:
         return Resampled(p, np.stack([found.again(each) for each in draws]))
     return Resampled(p, updated(problem.channel, draws, problem.start, steps))
+
+
+def reports_counted(found: Reconstruction) -> int:
+    """How many reports there are; refused where only frequencies were given."""
+    size = round(found.reports)
+    if size < 2 or abs(size - found.reports) > 1e-6 * size:
+        raise ValueError("intervals need counts of reports; these are frequencies without a number of reports")
+    return size
 
 
 def updates_behind(found: Reconstruction) -> int | None:

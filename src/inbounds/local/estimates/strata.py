@@ -61,20 +61,33 @@ class StrataEstimates(Mapping[Any, Estimates]):
 
 @overload
 def estimate(
-    what: Collector | Reconstruction, *, level: float = ..., runs: int = ..., seed: int = ..., **options: Any
+    what: Collector | Reconstruction,
+    *,
+    level: float = ...,
+    runs: int = ...,
+    seed: int = ...,
+    smooth: bool = ...,
+    **options: Any,
 ) -> Estimates: ...
 @overload
 def estimate(
-    what: Strata, *, level: float = ..., runs: int = ..., seed: int = ..., **options: Any
+    what: Strata, *, level: float = ..., runs: int = ..., seed: int = ..., smooth: bool = ..., **options: Any
 ) -> StrataEstimates: ...
 def estimate(
-    what: Collector | Strata | Reconstruction, *, level: float = 0.9, runs: int = 100, seed: int = 0, **options: Any
+    what: Collector | Strata | Reconstruction,
+    *,
+    level: float = 0.9,
+    runs: int = 100,
+    seed: int = 0,
+    smooth: bool = False,
+    **options: Any,
 ) -> Estimates | StrataEstimates:
     """Means, shares and quantiles with intervals, from collected reports or a reconstruction of them.
 
     what: a `Collector`, `Strata`, for which the estimates of each stratum come back, or what `ib.reconstruct` gave.
     level: how likely each interval covers. runs, seed: of the resampling behind intervals that have no formula.
-    options: those of `ib.reconstruct`.
+    smooth: take it as known that people's numbers are not heaped on a few of them; shares of numbers are far sharper
+    then, and wrong if they are heaped. options: those of `ib.reconstruct`.
 
     >>> import inbounds as ib
     >>> m = ib.catalog.randomized_response(ib.category(["no", "yes"]), "1.0986122886")
@@ -83,7 +96,7 @@ def estimate(
     share of yes: 0.3 (90 % interval 0.2839 to 0.3162)
     """
     if isinstance(what, Strata):
-        parts = {key: estimate(part, level=level, runs=runs, seed=seed, **options) for key, part in what.items()}
-        return StrataEstimates(what.by, parts)
+        asked: dict[str, Any] = {"level": level, "runs": runs, "seed": seed, "smooth": smooth, **options}
+        return StrataEstimates(what.by, {key: estimate(part, **asked) for key, part in what.items()})
     found = reconstruction_of(what, options)
-    return Estimates(found, query_of(found), level, runs, seed)
+    return Estimates(found, query_of(found), level, runs, seed, smooth)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.local.collector import Collector, same_law
+from inbounds.local.reconstruct.affine import affine
 from inbounds.local.reconstruct.channel import Channel
 from inbounds.local.reconstruct.shapes import channel_of
 from inbounds.numbers import Floats, Ints, whole
@@ -49,7 +50,7 @@ def two_sample_test(one: Collector, other: Collector, *, runs: int | None = None
     If they do, any deal of all the reports into two parts of these sizes is as likely as the one that happened, so
     the share of deals that lie as far apart as it is exact evidence, with few reports and with rare outputs too. The
     distance is that of the reports: for numbers the area between their distribution functions, which sees shifts;
-    for labels the greatest difference of P^T q over the labels, proportional to that of the shares read without bias.
+    for labels the greatest difference of a share read without bias, or of P^T q where the law has no such reading.
     The two must be of different people, or the same ones with fresh reports. runs: 999 deals by default, and 199 where
     there are more than 10,000 outputs. O(runs · (outputs + cost of P^T)).
 
@@ -81,11 +82,12 @@ def _dealt(one: Ints, other: Ints, channel: Channel, places: Floats | None, runs
     def distance(first: Ints) -> float:
         apart = first / size - (both - first) / rest
         if places is None:
-            return float(np.abs(channel.backward(apart)).max())
+            law = affine(channel, apart)
+            return float(np.abs(channel.backward(apart) if law is None else law.seen / law.lift).max())
         return float(np.abs(np.cumsum(apart)[:-1]) @ np.diff(places))
 
     rng, seen = np.random.default_rng(seed), distance(one)
     as_far = seen * (1 - 1e-12)  # deals that are equal but for rounding count
     far = sum(distance(rng.multivariate_hypergeometric(both, size, method="marginals")) >= as_far for _ in range(runs))
-    unit = "greatest difference of a label" if places is None else "Kantorovich distance of the reports"
+    unit = "greatest difference of a share" if places is None else "Kantorovich distance of the reports"
     return TwoSampleTest(seen, (1 + int(far)) / (1 + runs), runs, unit)

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from inbounds.errors import TooLarge
 from inbounds.local.reconstruct.channel import Slack, singular
 from inbounds.local.reconstruct.systems import System
+from inbounds.mechanism.plane import Plane
 from inbounds.numbers import Floats, Ints
+from inbounds.trusted.bounds import TOTAL
 
 SMALLEST = 1024
 """Answers from which transforms are faster than the matrix, which has Newton steps of its own below."""
@@ -81,6 +83,21 @@ class Convolved:
 
     def system(self, curvature: Floats, theta: Floats) -> System:
         raise TooLarge("noise on a large map has no fast Newton step; use acceleration='squarem'")
+
+
+def of_plane(law: Plane) -> Convolved:
+    """Noise on a map that is too large for a matrix: its own table inside the map, rows of their own on its sides."""
+    if law.remap is not None:
+        raise TooLarge("reports of a map of this size must not be remapped; use metric_geometric or planar_laplace")
+    cells = np.arange(law.size[0] * law.size[1]).reshape(law.size)
+    shaped = cells[1:-1, 1:-1].ravel()
+    others = np.setdiff1d(cells, shaped)
+    rows, columns = np.zeros(cells.size), np.ones(cells.size)
+    rows[shaped] = 1.0
+    kernel = (law.table + law.anywhere) / TOTAL
+    block = np.array([law.row(i).ravel() / TOTAL for i in others.tolist()])
+    slack = _with_transforms(Slack.none(len(shaped)), shaped, rows, kernel, columns)
+    return Convolved(law.size, rows, kernel, columns, others, block, slack, law.anywhere / TOTAL)
 
 
 def convolved(matrix: Floats, size: tuple[int, int], misses: Misses) -> Convolved | None:

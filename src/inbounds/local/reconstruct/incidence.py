@@ -104,9 +104,8 @@ def _orthogonal(q: int, dimension: int, values: Floats, points: int) -> Floats:
     found = _hyperplanes(q, dimension - 1, values[space.holding :], vectors, np.arange(points) >= below)
     found[:below] += lower
     if points > below:
-        digits = space.digits(vectors[below + 1 :])
         found[below] += values[: space.holding].sum()  # x' = 0 is orthogonal to all
-        found[below + 1 :] += lower.take(space.numbered(digits))
+        found[below + 1 :] += lower.take(space.numbered(vectors[below + 1 :]))
     return found
 
 

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 from inbounds.errors import NotConverged, used_like
 from inbounds.extras import pandas_frame, polars_frame
 from inbounds.local.reconstruct import ibu, uncertainty
+from inbounds.local.reconstruct.affine import AffineReading, even
 from inbounds.local.reconstruct.channel import Geometric, Merged
 from inbounds.local.reconstruct.convolved import Convolved
 from inbounds.local.reconstruct.linear import onto_simplex
+from inbounds.local.reconstruct.multiscale import multiscale
 from inbounds.local.reconstruct.newton import Found, Likelihood, Squares, Watch, minimize
 from inbounds.local.reconstruct.problem import Given, ReconstructionProblem
 from inbounds.local.reconstruct.sets import Sets
@@ -30,7 +32,7 @@ from inbounds.report.notebook import SHOWN_ROWS, cell_text, shown, text_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Method = Literal["ibu", "held-out", "shrunk", "inverse", "least-squares"]
+Method = Literal["ibu", "held-out", "multiscale", "shrunk", "inverse", "least-squares"]
 Acceleration = Literal["newton", "squarem", "none"]
 
 LIMIT = 200_000
@@ -38,6 +40,9 @@ LIMIT = 200_000
 
 WARM_UP = 20
 """Plain updates before the first Newton step: they find the region, Newton steps find the point."""
+
+MANY = 16
+"""Labels from which on their shares tell of each other; with fewer the maximum is as good, and certified."""
 
 MOST_BARS = 200
 """Answers that are drawn as bars in a notebook."""
@@ -57,8 +62,8 @@ class Reconstruction:
     r_j = sum_i q_i P[i, j] / (P p)_i; no distribution has a log-likelihood higher by more than reports · residual
     (`gap`), and at the maximum it is zero. It is an upper bound for the mechanism's own integers, so where a fast
     shape stands for them it includes the difference. converged: the iteration itself reached its tolerance. path:
-    the log-likelihood per report after every step, from the start. raw: for methods "inverse" and "shrunk", the
-    unbiased solution, which may leave the simplex. choice: what was chosen by the reports themselves, in words.
+    the log-likelihood per report after every step, from the start. raw: for methods "inverse", "multiscale" and
+    "shrunk", the unbiased solution, which may leave the simplex. choice: what was chosen by the reports, in words.
     """
 
     distribution: Floats
@@ -181,7 +186,8 @@ def reconstruct(
     iterates. Stops when the residual, a bound on what the log-likelihood per report can still gain, is at most
     `tolerance`; raises `NotConverged` if it never is. With `iterations`, that many steps at most and no such error.
     method "held-out": plain updates, as many as explain held-out reports best, or the maximum where that does; the
-    default for geometric noise. method "shrunk": empirical Bayes, the default where reports name sets of labels.
+    default for geometric noise. method "multiscale": each share by empirical Bayes, sums of neighbouring ones as the
+    reports know them; the default for reports about labels. method "shrunk": the same without regard to their order.
     Without a method the channel decides (`Reconstruction.choice` says what was found), "ibu" for all others.
     method "inverse": P^-1 q, projected onto the simplex. method "least-squares": the distribution whose P p is
     nearest to q. start: any distribution with full support. progress: called with steps and residual.
@@ -203,8 +209,8 @@ def reconstruct(
     match chosen:
         case "held-out":
             return _held_out(problem, tolerance, watch)
-        case "shrunk":
-            return _shrunk(problem)
+        case "multiscale" | "shrunk":
+            return _by_shrinking(problem, chosen)
         case "inverse":
             return _inverse(problem)
         case "least-squares":
@@ -214,10 +220,14 @@ def reconstruct(
 
 def best_method(problem: ReconstructionProblem) -> Method:
     """What measures best for a channel (docs/benchmarks/local.md): updates stopped by held-out reports where the noise
-    is geometric or spreads over a large map, shrunk shares where reports name sets of labels, the maximum of the
+    is geometric or spreads over a large map, shares by empirical Bayes for reports about labels, the maximum of the
     likelihood elsewhere."""
-    if isinstance(problem.channel, Sets):
-        return "shrunk" if whole_counts(problem) is not None else "inverse"
+    counted, channel = whole_counts(problem) is not None, problem.channel
+    if isinstance(channel, Sets):
+        return "multiscale" if counted else "inverse"
+    about_labels = problem.query is not None and not problem.query.ordered
+    if counted and about_labels and channel.shape[1] >= MANY and even(channel, problem.q) is not None:
+        return "multiscale"
     return "held-out" if isinstance(problem.channel, Geometric | Merged | Convolved) else "ibu"
 
 
@@ -229,8 +239,8 @@ def again(result: Reconstruction, counts: Floats) -> Floats:
     problem = ReconstructionProblem.counted(old.channel, counts, start / start.sum(), old.query)
     if result.method == "inverse":
         return _inverse(problem).distribution
-    if result.method == "shrunk":
-        return _shrunk(problem).distribution
+    if result.method in SHRINKING:
+        return _by_shrinking(problem, result.method).distribution
     if result.method == "least-squares":
         return _least_squares(problem, RESAMPLED, _nobody).distribution
     if stopped:
@@ -341,29 +351,40 @@ def _held_out(problem: ReconstructionProblem, tolerance: float, watch: Watch) ->
     return replace(_record(problem, found, "ibu", found.residual <= tolerance), choice=choice)
 
 
-def _shrunk(problem: ReconstructionProblem) -> Reconstruction:
-    """Labels that reports cannot tell apart are drawn together; see `shrinkage`."""
-    if not isinstance(problem.channel, Sets):
-        raise ValueError("method must not be 'shrunk' here: it is for reports that name sets of labels")
+SHRINKING: dict[str, tuple[Callable[[AffineReading, float], Floats], str]] = {
+    "multiscale": (
+        multiscale,
+        "each share is the mean of what its count leaves open, among shares distributed as those of all labels; "
+        "sums of neighbouring ones follow the reports where these know them better",
+    ),
+    "shrunk": (shrunk, "each share is the mean of what its count leaves open, among shares distributed as all are"),
+}
+
+
+def _by_shrinking(problem: ReconstructionProblem, method: str) -> Reconstruction:
+    """Labels that reports cannot tell apart are drawn together; see `shrinkage` and `multiscale`."""
+    law = even(problem.channel, problem.q)
+    if law is None:
+        raise ValueError(f"method must not be {method!r} here: it is for reports that name labels, or sets of labels")
     if whole_counts(problem) is None:
-        raise ValueError("method 'shrunk' needs counts of reports; these are frequencies without a number of reports")
-    held = problem.channel.held_by(problem.q * problem.reports)
-    p = shrunk(held, problem.reports, problem.channel.hit, problem.channel.chance)
-    choice = "each share is the mean of what its count leaves open, among shares distributed as those of all labels"
-    return _estimate(problem, p, "shrunk", problem.channel.invert(problem.q), choice)
+        raise ValueError(
+            f"method {method!r} needs counts of reports; these are frequencies without a number of reports"
+        )
+    estimate, choice = SHRINKING[method]
+    p, raw = estimate(law, problem.reports), problem.channel.invert(problem.q)
+    return _estimate(problem, p, method, raw, choice)
 
 
 def _estimate(problem: ReconstructionProblem, p: Floats, name: str, raw: Floats, choice: str) -> Reconstruction:
-    """An estimate that is not judged by the likelihood, which would take longer than making it."""
+    """An estimate that is not a maximum of the likelihood; for sets it is not judged by it, which would take longer."""
+    if not isinstance(problem.channel, Sets):
+        return replace(_record(problem, Found(p, (problem.log_likelihood(p),), 0.0), name, True, raw), choice=choice)
     return Reconstruction(p, name, problem.reports, 0, math.inf, True, np.zeros(0), problem, raw, choice)
 
 
 def _inverse(problem: ReconstructionProblem) -> Reconstruction:
     raw = problem.channel.invert(problem.q)
-    p = onto_simplex(raw)
-    if isinstance(problem.channel, Sets):
-        return _estimate(problem, p, "inverse", raw, "")
-    return _record(problem, Found(p, (problem.log_likelihood(p),), 0.0), "inverse", True, raw)
+    return _estimate(problem, onto_simplex(raw), "inverse", raw, "")
 
 
 def _least_squares(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Reconstruction:

@@ -5,12 +5,14 @@ from collections.abc import Callable
 import numpy as np
 
 from inbounds.local.reconstruct.channel import Channel, Dense, Geometric, Merged, ResponseChannel, Slack
-from inbounds.local.reconstruct.convolved import SMALLEST, Convolved, convolved
+from inbounds.local.reconstruct.convolved import SMALLEST, Convolved, convolved, of_plane
 from inbounds.local.reconstruct.sets import Sets
 from inbounds.local.reports import LocalMechanism
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.law import Noise
+from inbounds.mechanism.limits import too_large
+from inbounds.mechanism.plane import Plane
 from inbounds.mechanism.response import Response
 from inbounds.numbers import Floats
 from inbounds.query.places import map_axes
@@ -36,6 +38,8 @@ def channel_of(mechanism: LocalMechanism) -> Channel:
         own, other = mechanism.law.own / TOTAL, mechanism.law.other / TOTAL
         size = mechanism.law.size
         return ResponseChannel(np.full(size, other), np.full(size, own - other), Slack.none(size))
+    if isinstance(mechanism.law, Plane) and too_large(mechanism.query):
+        return of_plane(mechanism.law)
     noise = mechanism.law.noise_table
     if noise is not None:
         return _noise_channel(mechanism, noise)

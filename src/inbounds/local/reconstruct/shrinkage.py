@@ -1,6 +1,6 @@
 """Shares of many labels, each drawn towards what its reports cannot tell apart: empirical Bayes.
 
-Every label's count is binomial, c ~ Bin(n, s(p)) with s(p) = chance + (hit - chance)·p, whatever the other labels do.
+Every label's count is binomial, c ~ Bin(n, s(p)) with s(p) = base + lift·p, whatever the other labels do.
 The distribution G of the shares over the labels is estimated first, as the mixture under which all counts are most
 likely (Kiefer and Wolfowitz 1956); the estimate of a share is its mean given the label's own count (Robbins 1956;
 Jiang and Zhang 2009). Where reports are few it makes undetected labels alike instead of zero or noise; where they are
@@ -9,6 +9,7 @@ many it is the unbiased estimate.
 
 import numpy as np
 
+from inbounds.local.reconstruct.affine import AffineReading
 from inbounds.local.reconstruct.linear import onto_simplex
 from inbounds.numbers import Floats, Ints
 
@@ -33,28 +34,31 @@ DISTINCT = 4096
 """Counts that are told apart; more are put together by a fraction of their standard deviation."""
 
 
-def shrunk(held: Floats, reports: float, hit: float, chance: float) -> Floats:
-    """The estimated distribution over labels of which `held` of the reports hold each one.
+def shrunk(law: AffineReading, reports: float) -> Floats:
+    """The estimated distribution over labels. Between the mean share and the unbiased estimate's projection."""
+    trust = len(law.seen) / (len(law.seen) + FEW)
+    return np.asarray(trust * mean_shares(law, reports)[0] + (1 - trust) * onto_simplex(law.shares))
 
-    hit, chance: the probability that a report holds the true label, and that it holds another one.
-    Between the mean share and the unbiased estimate's projection. O(labels + distinct counts · points).
+
+def mean_shares(law: AffineReading, reports: float) -> tuple[Floats, Floats]:
+    """The mean of each share given its own count, where counts do not tell it well; they sum to one.
+
+    Also how much of a small change of its reading each one follows, 0..1: the variance of what the count leaves open,
+    over that of the reading. O(labels + distinct counts · points).
     """
-    raw = (held / reports - chance) / (hit - chance)
-    trust = len(raw) / (len(raw) + FEW)
-    return np.asarray(trust * _mean_shares(held, raw, reports, hit, chance) + (1 - trust) * onto_simplex(raw))
-
-
-def _mean_shares(held: Floats, raw: Floats, reports: float, hit: float, chance: float) -> Floats:
-    """The mean of each share given its own count, where counts do not tell it well; they sum to one."""
+    held, raw, chance, lift = law.seen * reports, law.shares, float(law.base.mean()), float(law.lift.mean())
     counts, places, times = np.unique(_told_apart(held, reports, chance), return_inverse=True, return_counts=True)
-    spread = float(np.sqrt(chance * (1 - chance) / reports)) / (hit - chance)
+    spread = float(np.sqrt(chance * (1 - chance) / reports)) / lift
     points = _points(raw, spread)
-    seen = np.clip(chance + (hit - chance) * points, 1e-300, 1 - 1e-16)
+    seen = np.clip(chance + lift * points, 1e-300, 1 - 1e-16)
     logs = counts[:, None] * np.log(seen) + (reports - counts)[:, None] * np.log1p(-seen)
     likely = np.exp(logs - logs.max(axis=1, keepdims=True))
     weights = _mixture(likely, times)
-    means = likely @ (weights * points) / (likely @ weights)
-    return _summing_to_one(np.where(raw > BULK * spread, raw, means[places]), spread)
+    means, squares = (likely @ (weights * power) / (likely @ weights) for power in (points, points**2))
+    open_ = np.clip((squares - means**2) / spread**2, 0.0, 1.0)
+    known = raw > BULK * spread
+    shares = _summing_to_one(np.where(known, raw, means[places]), spread)
+    return shares, np.where(known, 1.0, open_[places])
 
 
 def _told_apart(held: Floats, reports: float, chance: float) -> Floats:

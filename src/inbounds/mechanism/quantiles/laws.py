@@ -1,4 +1,5 @@
-"""The ways to answer a quantile: by a score table, by the true answer alone, or by the central records.
+"""The ways to answer a quantile: by a score table, alike or not on both sides, by the true answer alone, or by the
+central records.
 
 All know how to have themselves checked, how to report for the histograms of many groups, and how likely each output
 is for a histogram; none is a mechanism before `QuantileMechanism` has run its check.
@@ -22,6 +23,7 @@ from inbounds.trusted.certify import check_groups
 from inbounds.trusted.multisets import how_many, neighbouring, positions, window
 from inbounds.trusted.sample import Draws, report
 from inbounds.trusted.scores import ScoreSampler, check_scores, levels, report_scores
+from inbounds.trusted.sides import Side, check_sides, sided_levels
 
 ROWS = 1 << 21
 """Numbers held at a time while probabilities are computed."""
@@ -54,8 +56,7 @@ class ScoreTable:
 
     def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
         """Pr[output] for every group, to float precision: groups × outputs."""
-        weights = np.array(self.table, dtype=np.float64) / TOTAL
-        return flipped(weights[np.minimum(self._levels(query, histograms), len(weights) - 1)])
+        return _probabilities(self.table, self._levels(query, histograms))
 
     def _levels(self, query: Quantile, histograms: Ints) -> Ints:
         return levels(query.lengths(histograms), self.stride, self.deeper, len(self.table))
@@ -76,6 +77,61 @@ class ScoreTable:
 
     def __reduce__(self) -> tuple[type["ScoreTable"], tuple[Any, ...]]:
         return ScoreTable, (self.table, self.stride, self.deeper)  # copies carry no sampler
+
+
+@dataclass(frozen=True)
+class SidedTable:
+    """Permute-and-flip as in a `ScoreTable`, with a pace of its own below the answer and above it.
+
+    below, above: (first, stride, spread), the level of an output one record away, the levels of every further record,
+    and how many values beside the answer are as good as it; deeper: the levels of every record that may change before
+    the answer does. See `trusted.sides`.
+    """
+
+    table: tuple[int, ...]
+    below: Side
+    above: Side
+    deeper: int = 0
+
+    name: ClassVar[str] = "sided score table"
+
+    def __post_init__(self) -> None:  # plain ints: the checker trusts no other arithmetic
+        for part in ("table", "below", "above"):
+            object.__setattr__(self, part, tuple(map(operator.index, getattr(self, part))))
+        object.__setattr__(self, "deeper", operator.index(self.deeper))
+
+    def check(self, query: Quantile, epsilon: Fraction) -> None:
+        if not (query.public and query.records == 1):
+            raise ValueError("a sided score table needs a public size and one record a person")
+        check_sides(self.table, self.below, self.above, self.deeper, query.width, epsilon)
+
+    def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
+        """The position that is reported for every group."""
+        return report_scores(self._sampler, self._levels(query, histograms), draws)
+
+    def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
+        """Pr[output] for every group, to float precision: groups × outputs."""
+        return _probabilities(self.table, self._levels(query, histograms))
+
+    def _levels(self, query: Quantile, histograms: Ints) -> Ints:
+        return sided_levels(query.lengths(histograms), self.below, self.above, self.deeper, len(self.table))
+
+    def proof_steps(self, query: Quantile) -> list[str]:
+        """What `check` established, for a reader."""
+        return [
+            f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
+            "until the answer is another, below the answer and above it at paces of their own",
+            "when a record changes, weights on one side only fall and on the other only rise; the product of the two "
+            "largest ratios, as a fraction of whole numbers, is at most p/2^128, the sampler's rounding included",
+            RATIO_BOUND,
+        ]
+
+    @cached_property
+    def _sampler(self) -> ScoreSampler:
+        return ScoreSampler.of(self.table)
+
+    def __reduce__(self) -> tuple[type["SidedTable"], tuple[Any, ...]]:
+        return SidedTable, (self.table, self.below, self.above, self.deeper)  # copies carry no sampler
 
 
 @dataclass(frozen=True)
@@ -151,7 +207,7 @@ class Central:
         return positions(window(query.filled(histograms), self.first, self.length), self.length)
 
 
-QuantileLaw = ScoreTable | Oblivious | Central
+QuantileLaw = ScoreTable | SidedTable | Oblivious | Central
 
 
 def _refuse_other_laws(matrix: Matrix) -> None:
@@ -166,6 +222,11 @@ def central_columns(query: Quantile, length: int) -> int:
     if columns * (query.width + 1) > MATRIX_LIMIT:
         raise TooLarge(f"{columns} multisets are too many for a matrix; use fewer central records, or a larger step")
     return columns
+
+
+def _probabilities(table: tuple[int, ...], levels: Ints) -> Floats:
+    weights = np.array(table, dtype=np.float64) / TOTAL
+    return flipped(weights[np.minimum(levels, len(weights) - 1)])
 
 
 def flipped(chances: Floats) -> Floats:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from inbounds.files import Json, write
 from inbounds.mechanism.passport import QUANTILE_PASSPORT
-from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, ScoreTable
+from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, ScoreTable, SidedTable
 from inbounds.mechanism.spelling import law_json, numbers_text, scale_json
 from inbounds.query import Quantile
 
@@ -54,6 +54,9 @@ def quantile_law_json(law: QuantileLaw) -> Json:
     match law:
         case ScoreTable(table, stride, deeper):
             return {"scores": {"table": numbers_text(table), "stride": str(stride), "deeper": numbers_text(deeper)}}
+        case SidedTable(table, below, above, deeper):
+            sides = {"below": numbers_text(below), "above": numbers_text(above), "deeper": str(deeper)}
+            return {"sides": {"table": numbers_text(table), **sides}}
         case Oblivious(matrix):
             return law_json(matrix)
         case Central(first, length, matrix):

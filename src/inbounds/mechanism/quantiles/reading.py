@@ -8,10 +8,11 @@ from inbounds.files import Json, content_of
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.passport import QUANTILE_PASSPORT
-from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, ScoreTable
+from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, ScoreTable, SidedTable
 from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
 from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_scale, whole_numbers
 from inbounds.query import Quantile
+from inbounds.trusted.sides import Side
 
 
 def load_quantile(path: str | os.PathLike[str]) -> QuantileMechanism:
@@ -46,11 +47,16 @@ def read_quantile(part: Json) -> Quantile:
 
 def read_quantile_law(part: Json) -> QuantileLaw:
     if len(part) != 1:
-        raise ValueError("the law of a quantile must be scores, a matrix, or central records")
+        raise ValueError("the law of a quantile must be scores, sides, a matrix, or central records")
     if "scores" in part:
         scores = part["scores"]
         (stride,), deeper = whole_numbers(scores["stride"]), scores["deeper"]
         return ScoreTable(tuple(whole_numbers(scores["table"])), stride, tuple(whole_numbers(deeper) if deeper else ()))
+    if "sides" in part:
+        sides = part["sides"]
+        below, above = (_side(sides[key]) for key in ("below", "above"))
+        (more,) = whole_numbers(sides["deeper"])
+        return SidedTable(tuple(whole_numbers(sides["table"])), below, above, more)
     if "central" not in part:
         return Oblivious(_matrix(part))
     central = part["central"]
@@ -58,8 +64,13 @@ def read_quantile_law(part: Json) -> QuantileLaw:
     return Central(first, length, _matrix({"matrix": central["matrix"]}))
 
 
+def _side(part: Any) -> Side:
+    first, stride, spread = whole_numbers(part)
+    return first, stride, spread
+
+
 def _matrix(part: Json) -> Matrix:
     found = read_law(part)
     if not isinstance(found, Matrix):
-        raise ValueError("the law of a quantile must be scores, a matrix, or central records")
+        raise ValueError("the law of a quantile must be scores, sides, a matrix, or central records")
     return found

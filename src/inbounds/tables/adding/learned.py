@@ -1,8 +1,10 @@
 """The prior of leaves, learned from the reports alone (empirical Bayes: post-processing).
 
 Every parent of leaves has a mean rate, unknown, and given it the leaves are independent, of a common shape. Which shape
-is unknown too. A parent's prior is what *the other* parents say: how common each rate is among them (on the scale
-arcsin √p), and how likely each shape. One's own reports are counted once, by the posterior.
+is unknown too, and so is the beta distribution that parents' rates are from. All of it is averaged over, as likely as
+*the other* parents' reports make it together: one's own are counted once, by the posterior. Were parents thought to
+differ more than they do (any rate alike, or what each says of itself, noise and all), leaves would look more alike
+than they are, and intervals would be too short.
 
 Shapes are beta-binomials of several spreads (`Alike`), or leaves of several kinds whose shares are learned (`Kinds`).
 Kinds have many parameters, so they are judged by leaves that they were not learned from.
@@ -17,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logsumexp
+from scipy.special import logsumexp, xlog1py, xlogy
 
 from inbounds.numbers import Floats, Ints
 from inbounds.tables.adding.prior import LabelRates, Rates
@@ -38,6 +40,9 @@ report cost as much as computing one value."""
 
 NEGLIGIBLE = 0.02
 """Shapes of less probability are left out."""
+
+PARENT_SPREADS = tuple((k / 16) ** 2 for k in (1, 2, 3, 4, 5, 6, 8, 10, 8 * np.sqrt(2)))
+"""Correlations of the beta distributions of parents' rates that are tried; at 1/2 they are nearly flat in arcsin √p."""
 
 RATES = 9
 REACH = 3.5
@@ -65,15 +70,13 @@ def local_rates(tree: Tree, reports: Sequence[Reports]) -> Rates:
     told = _Told.of(tree.sizes[0], tree.parents[0], reports[0])
     steps = _steps(tree.sizes[1])
     evidence = _evidence(told, _rate(steps), reports[1])
-    shapes, chances = _likely(evidence)
-    known = [evidence[shape] for shape in shapes]
-    places = [_grid(own, steps) for own in known]
-    weights = [
-        chance[:, None] * _scaled(_interpolated(_others(own), steps, place))
-        for own, place, chance in zip(known, places, chances.T, strict=True)
-    ]
+    likely = _likely(evidence, steps)
+    places = [_grid(evidence[shape], steps) for shape in likely]
+    weights = np.concatenate(
+        [_interpolated(own, steps, at) * _spacing(at) for own, at in zip(likely.values(), places, strict=True)], axis=1
+    )
     rates = _rate(np.concatenate(places, axis=1))
-    return Rates(tree.sizes[0], tree.parents[0], rates, np.concatenate(weights, axis=1), shapes)
+    return Rates(tree.sizes[0], tree.parents[0], rates, _scaled(weights), tuple(likely))
 
 
 def label_rates(sizes: Ints, label: Ints, parents: int, reports: Reports) -> LabelRates:
@@ -81,8 +84,9 @@ def label_rates(sizes: Ints, label: Ints, parents: int, reports: Reports) -> Lab
     told = _Told.of(sizes, label, reports)
     steps = _steps(np.bincount(label, sizes))
     evidence: Evidence = {shape: told.log_evidence(_rate(steps), shape) for shape in map(Alike, SPREADS)}
-    shapes, _ = _likely(evidence)
-    chances = _shares(evidence, shapes)
+    every = _shares(evidence)
+    shapes = tuple(shape for shape, chance in every.items() if chance > NEGLIGIBLE)
+    chances = np.array([every[shape] for shape in shapes]) / sum(every[shape] for shape in shapes)
     places = [_grid(evidence[shape], steps) for shape in shapes]
     known = [
         chance * _scaled(np.exp(_interpolated(_peaked(evidence[shape]), steps, own)))
@@ -134,29 +138,53 @@ def _of_parents(log: Floats) -> Floats:
     return np.asarray(logsumexp(log, axis=1) - np.log(log.shape[1]))
 
 
-def _shares(evidence: Evidence, shapes: Sequence[Shape]) -> Floats:
-    log = np.array([_of_parents(evidence[shape]).sum() for shape in shapes])
-    return np.asarray(np.exp(log - logsumexp(log)))
+def _shares(evidence: Evidence) -> dict[Shape, float]:
+    """How likely each shape is, whatever the rates."""
+    log = np.array([_of_parents(own).sum() for own in evidence.values()])
+    return dict(zip(evidence, np.exp(log - logsumexp(log)).tolist(), strict=True))
 
 
-def _likely(evidence: Evidence) -> tuple[tuple[Shape, ...], Floats]:
-    """The shapes that all reports leave likely; for each parent (rows) how likely the others' reports make them."""
-    every = list(evidence)
-    chances = _shares(evidence, every)
-    shapes = tuple(shape for shape, chance in zip(every, chances, strict=True) if chance > NEGLIGIBLE)
-    own = np.array([_of_parents(evidence[shape]) for shape in shapes]).T
-    others = own.sum(axis=0) - own
-    return shapes, np.asarray(np.exp(others - logsumexp(others, axis=1, keepdims=True)))
+def _likely(evidence: Evidence, steps: Floats) -> dict[Shape, Floats]:
+    """The shapes that all reports leave likely, each with a prior, parents × rates: of the shape and the rate together.
 
-
-def _others(log_evidence: Floats) -> Floats:
-    """How common each rate is among the other parents, as far as their reports tell, and one that says nothing.
-
-    The mean of what each says of itself: one step from equal weights and no more, since what it converges to follows
-    the noise.
+    With E_u(shape, population) the probability of the reports about parent u, averaged over a population's rates, the
+    weight of both for parent v is Π_{u ≠ v} E_u.
     """
-    post = _scaled(_peaked_mass(log_evidence))
-    return np.asarray((post.sum(axis=0) - post + 1 / post.shape[1]) / len(post))
+    betas, beforehand = _populations(steps)
+    log = np.array([_log_of_populations(own, betas) for own in evidence.values()])
+    total = log.sum(axis=1) + beforehand
+    chances = np.exp(logsumexp(total, axis=1) - logsumexp(total))
+    kept = np.flatnonzero(chances > NEGLIGIBLE)
+    rest = total[kept, None] - log[kept]
+    weights = np.exp(rest - logsumexp(rest, axis=(0, 2), keepdims=True))
+    shapes = list(evidence)
+    return {shapes[k]: own @ betas for k, own in zip(kept.tolist(), weights, strict=True)}
+
+
+def _populations(steps: Floats) -> tuple[Floats, Floats]:
+    """Beta distributions on the steps, as rows, and the log chance of each.
+
+    Standard deviations on the scale of the steps are √spread/π, and means that far apart; all deviations are equally
+    likely beforehand, and all means of each.
+    """
+    rate, rows, beforehand = _rate(steps), [], []
+    for spread in PARENT_SPREADS:
+        means = _rate(_steps_of(int(np.ceil(np.pi / np.sqrt(spread)))))[:, None]
+        a, b = means * (1 / spread - 1), (1 - means) * (1 / spread - 1)
+        rows.append(_scaled(_peaked_mass(xlogy(a - 0.5, rate) + xlog1py(b - 0.5, -rate))))
+        beforehand += [-np.log(len(PARENT_SPREADS) * len(means))] * len(means)
+    return np.concatenate(rows), np.array(beforehand)
+
+
+def _log_of_populations(log_evidence: Floats, betas: Floats) -> Floats:
+    """parents × populations: the log probability of each parent's reports, averaged over the rates of each."""
+    top = log_evidence.max(axis=1, keepdims=True)
+    return np.asarray(top + np.log(np.maximum(np.exp(log_evidence - top) @ betas.T, 1e-300)))
+
+
+def _spacing(places: Floats) -> Floats:
+    """How far apart the places of each row are: what a place stands for."""
+    return np.asarray(places[:, 1:2] - places[:, :1])
 
 
 def _peaked(log: Floats) -> Floats:
@@ -185,6 +213,11 @@ def _interpolated(rows: Floats, steps: Floats, places: Floats) -> Floats:
 def _steps(sizes: Ints | Floats | np.int64) -> Floats:
     """A grid of (0, 1) as fine as the largest parent may be known."""
     many = int(np.clip(8 * np.sqrt(sizes.max()), 100, 600))
+    return _steps_of(many)
+
+
+def _steps_of(many: int) -> Floats:
+    """The middles of so many equal parts of (0, 1)."""
     return np.asarray((np.arange(many) + 0.5) / many)
 
 
@@ -300,7 +333,7 @@ class _Told:
 
     def kinds(self) -> Kinds:
         """The kinds of leaves, by expectation and maximization from equal shares."""
-        rates = _rate((np.arange(KINDS) + 0.5) / KINDS)
+        rates = _rate(_steps_of(KINDS))
         chances, counts = self._moments(rates, Alike(0.0), 0)[0], np.asarray(self.counts.sum(axis=0)).ravel()
         shares = np.full(KINDS, 1 / KINDS)
         for _ in range(ROUNDS):

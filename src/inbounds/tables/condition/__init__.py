@@ -204,6 +204,28 @@ def with_texts(condition: Condition, rename: Callable[[str, str], str]) -> Condi
     return condition
 
 
+def with_numbers(condition: Condition, change: Callable[[Fraction], Fraction]) -> Condition:
+    """The condition with every number that a column is compared with changed, in the order of their writing."""
+
+    def changed(value: Literal) -> Literal:
+        return value if isinstance(value.value, bool | str) else Literal(change(value.value))
+
+    match condition:
+        case Comparison(sign, Column() as left, Literal() as right):
+            return Comparison(sign, left, changed(right))
+        case Comparison(sign, Literal() as left, Column() as right):
+            return Comparison(sign, changed(left), right)
+        case Among(Column() as subject, values):
+            return Among(subject, tuple(map(changed, values)))
+        case Not(inner):
+            return Not(with_numbers(inner, change))
+        case Every(parts):
+            return Every(tuple(with_numbers(part, change) for part in parts))
+        case Some(parts):
+            return Some(tuple(with_numbers(part, change) for part in parts))
+    return condition
+
+
 def texts(condition: Condition) -> list[tuple[str, str]]:
     """Every column and text that are compared with each other."""
     found: list[tuple[str, str]] = []

@@ -12,14 +12,13 @@ from typing import Any
 
 from inbounds.files import canonical, sha256
 from inbounds.numbers import as_epsilon
-from inbounds.tables.columns import Declared, exact_at, positive_at
+from inbounds.tables.columns import Contribution, Declared, Protected, exact_at, positive_at
 from inbounds.tables.condition import Condition
 from inbounds.tables.designs import ADDING, Wishes
 from inbounds.tables.errors import Lines, PlanError, at
 from inbounds.tables.forms import PlanForm
 from inbounds.tables.keys import Groups, check_apart
 from inbounds.tables.plan.hierarchy import Hierarchy, Nested, nested
-from inbounds.tables.plan.persons import Contribution, Protected
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import CONDITIONS, KINDS, StatisticKind, Subject
 from inbounds.tables.statistics.quantile import QUANTILE, percent_name
@@ -221,8 +220,17 @@ class Plan:
 
     def subject(self, statistic: Statistic) -> Subject[Any]:
         """A statistic with what the plan declares about what it is computed of."""
-        declared = statistic.own.domain.declared(statistic.of, self.columns)
-        return Subject(statistic.name, statistic.of, declared, self.groups.public, statistic.consistent, statistic.at)
+        before, found = self._subjects.get(statistic.name, (None, None))
+        if found is None or before is not statistic:
+            declared, of = statistic.own.domain.declared(statistic.of, self.columns), statistic.of
+            found = Subject(statistic.name, of, declared, self.groups.public, statistic.consistent, statistic.at)
+            self._subjects[statistic.name] = statistic, found
+        return found
+
+    @cached_property
+    def _subjects(self) -> dict[str, tuple[Statistic, Subject[Any]]]:
+        """Those that were asked for, by the statistic's name."""
+        return {}
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -11,13 +11,12 @@ from typing import Any, get_args
 from inbounds.files.intake import from_toml, text_of
 from inbounds.numbers import exact
 from inbounds.tables import condition
-from inbounds.tables.columns import Declared, Plain, category, number
+from inbounds.tables.columns import Declared, Plain, Protected, category, number
 from inbounds.tables.designs import Wishes, named
 from inbounds.tables.errors import Lines, PlanError, at, lines_of
 from inbounds.tables.keys import check_apart, groups, register_of
 from inbounds.tables.plan import CHANGE, Plan, Statistic
 from inbounds.tables.plan.hierarchy import Hierarchy, hierarchy_from
-from inbounds.tables.plan.persons import Protected
 from inbounds.tables.sources.source import Source
 from inbounds.tables.statistics import CONDITIONS, CROSSES, KINDS
 from inbounds.tables.statistics.crosstab import CROSS

@@ -27,7 +27,8 @@ function checkOrigin(content) {
 function checkPassport(content, report) {
   if (content.get("version") === 3n)
     throw new Unjudged("this page has no verdict on the two weights of randomized response; use inbounds verify");
-  if (content.get("version") === 4n) throw new Unjudged("this page has no verdict on answers on a graph; use inbounds verify");
+  if (content.get("version") === 4n || content.get("version") === 5n)
+    throw new Unjudged("this page has no verdict on answers on a graph; use inbounds verify");
   const version = openEnvelope(content, [1n, 2n], report);
   const part = field(content, "law");
   insist(part instanceof Map && part.size === 1, "the law must be a matrix or a noise table");
@@ -97,8 +98,9 @@ function checkQuantilePassport(content, report) {
   report.nearest = law.check(quantile, epsilon);
   promised(report, epsilon, "of a neighbouring group");
   report.checked.push(`the law is a ${kind}: all ratios between neighbouring groups that it can have were bounded`);
-  if (law instanceof ScoreTable)
-    report.checked.push("the bounds are those of Theorem 3 on quantiles, the rounding of the sampler's index included");
+  const theorem = law instanceof ScoreTable ? 3 : law instanceof SidedTable ? 4 : null;
+  if (theorem !== null)
+    report.checked.push(`the bounds are those of Theorem ${theorem} on quantiles, the rounding of the sampler's index included`);
   report.checked.push(IN_RATIOS);
   report.unchecked.push("that the question is what was asked, and where the mechanism comes from");
 }

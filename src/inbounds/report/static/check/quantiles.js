@@ -1,4 +1,4 @@
-// Laws of a quantile: score tables (permute-and-flip), a matrix over the true answer, one over the central records.
+// Laws of a quantile: score tables (permute-and-flip), alike or not on both sides, a matrix over the true answer, one over the central records.
 
 const MOST_OUTPUTS = 1n << 24n;
 const MOST_SCORED = 4096n;
@@ -37,6 +37,38 @@ const isEmpty = (value) =>
   (value instanceof Float && value.value === 0) || (Array.isArray(value) && value.length === 0) ||
   (value instanceof Map && value.size === 0);
 
+/** The largest T[i] / T[i + by], i >= 1, over 2^62 and rounded up. */
+function fallOf(table, by) {
+  const [last, distance] = [table.length - 1, Number(by)];
+  let most = 0n;
+  for (let i = 1; i <= last; i++) {
+    const low = table[Math.min(i + distance, last)];
+    const found = ((table[i] << TOTAL_BITS) + low - 1n) / low;
+    if (found > most) most = found;
+  }
+  return most;
+}
+
+/** Whole numbers that fall from 2^62, below it at once, to at least 1, over 2 to 2^24 outputs. */
+function refuseOtherTables(table, width) {
+  const last = table.length - 1;
+  insist(last >= 1, "a score table must have at least two whole numbers");
+  const falls = table.every((weight, k) => k === 0 || weight <= table[k - 1]);
+  const ends = table[0] === TOTAL && table[1] < TOTAL && table[last] >= 1n;
+  insist(falls && ends, "a score table must fall from 2^62, below it at once, to at least 1");
+  insist(width >= 1n && width < MOST_OUTPUTS, "a score table must have 2 to 2^24 outputs");
+}
+
+/** The bound nearest to what epsilon allows, the rounding of the sampler's index included. */
+function nearestOf(ratios, quantile, epsilon) {
+  const [p, outputs, nearest] = [ratioAllowed(epsilon), quantile.width + 1n, new Nearest()];
+  for (const [high, low, circumstance] of ratios) {
+    const drawn = [high * (TOTAL + outputs), low * (TOTAL - outputs)];
+    nearest.compare(...drawn, p, () => ({ subject: "an output", circumstance }));
+  }
+  return nearest.found;
+}
+
 /** Pr[i] = p_i ∫ ∏ (1 - u p_j) du over 0..1, p_j = table[level of j] / 2^62. */
 class ScoreTable {
   constructor(part) {
@@ -50,50 +82,27 @@ class ScoreTable {
   /** The largest bound on a ratio between neighbours, the rounding of the sampler's index included. */
   check(quantile, epsilon) {
     this.refuseOtherForms(quantile.width);
-    const [p, outputs, nearest] = [ratioAllowed(epsilon), quantile.width + 1n, new Nearest()];
-    for (const [high, low, circumstance] of this.ratios(quantile.width)) {
-      const drawn = [high * (TOTAL + outputs), low * (TOTAL - outputs)];
-      nearest.compare(...drawn, p, () => ({ subject: "an output", circumstance }));
-    }
-    return nearest.found;
+    return nearestOf(this.ratios(quantile.width), quantile, epsilon);
   }
 
   refuseOtherForms(width) {
     const { table, stride, deeper } = this;
-    const last = table.length - 1;
-    insist(last >= 1, "a score table must have at least two whole numbers");
-    const falls = table.every((weight, k) => k === 0 || weight <= table[k - 1]);
-    const ends = table[0] === TOTAL && table[1] < TOTAL && table[last] >= 1n;
-    insist(falls && ends, "a score table must fall from 2^62, below it at once, to at least 1");
+    refuseOtherTables(table, width);
     const levels = stride >= 1n && stride < MOST_OUTPUTS && deeper.every((more) => more <= stride);
     insist(levels, "the levels of a score table must rise with the depth by at most its stride");
-    insist(width >= 1n && width < MOST_OUTPUTS, "a score table must have 2 to 2^24 outputs");
     const short = width > MOST_SCORED || width * BigInt(deeper.length) <= MOST_DEEPER;
     insist(short && new Set(deeper).size <= MOST_DEPTHS_APART, "a score table must say less about the depth");
-  }
-
-  /** The largest T[i] / T[i + by], i >= 1, over 2^62 and rounded up. */
-  fall(by) {
-    const { table } = this;
-    const [last, distance] = [table.length - 1, Number(by)];
-    let most = 0n;
-    for (let i = 1; i <= last; i++) {
-      const low = table[Math.min(i + distance, last)];
-      const found = ((table[i] << TOTAL_BITS) + low - 1n) / low;
-      if (found > most) most = found;
-    }
-    return most;
   }
 
   *ratios(width) {
     const { table, stride, deeper } = this;
     const first = table[1];
     const beside = ((TOTAL << TOTAL_BITS) + first - 1n) / first;
-    const fall = this.fall(stride);
+    const fall = fallOf(table, stride);
     const most = fall > beside ? fall : beside;
     yield [...stays(most, most, first, width), "for a group than for a neighbour with the same answer"];
     yield [...moves(most, first, width), "for a group than for a neighbour with another answer"];
-    const falls = new Map([...new Set(deeper)].map((more) => [more, [this.fall(stride + more), this.fall(stride - more)]]));
+    const falls = new Map([...new Set(deeper)].map((more) => [more, [fallOf(table, stride + more), fallOf(table, stride - more)]]));
     let [level, last] = [1n, BigInt(table.length - 1)];
     for (const more of deeper) {
       const [far, near] = falls.get(more);
@@ -133,6 +142,49 @@ function moves(fall, weight, width) {
   const flat = (TOTAL - fall) * (c + 2n) * (fall ** (c + 1n) - rest ** (c + 1n));
   const steep = (c + 1n) * (fall ** (c + 2n) - rest ** (c + 2n));
   return [(flat + steep) * TOTAL ** c, fall ** c * integral(weight, TOTAL, c)];
+}
+
+// --- a pace for each side of the answer -------------------------------------------------------------------------
+
+/** Levels first + stride · (length - 1) + deeper · depth of a side; a record moved up only lowers one, raises the other. */
+class SidedTable {
+  constructor(part) {
+    this.table = readWholes(field(part, "table"));
+    [this.below, this.above] = ["below", "above"].map((name) => {
+      const numbers = readWholes(field(part, name));
+      insist(numbers.length === 3, "a side must have three whole numbers");
+      return Array.from(numbers);
+    });
+    this.deeper = readWhole(field(part, "deeper"));
+    Object.freeze(this);
+  }
+
+  check(quantile, epsilon) {
+    insist(quantile.public && quantile.records === 1n, "a sided score table needs a public size and one record a person");
+    refuseOtherTables(this.table, quantile.width);
+    const { below, above, deeper } = this;
+    const rises = [below, above].every(([first, stride]) => first >= 1n && stride >= 1n);
+    insist(rises, "the levels of a sided score table must rise with every record");
+    insist([...below, ...above].every((number) => number < MOST_OUTPUTS), "the levels of a side must be below 2^24");
+    insist(deeper <= below[1] && deeper <= above[1], "the levels must rise with the depth by at most either stride");
+    return nearestOf(this.ratios(), quantile, epsilon);
+  }
+
+  /** What a weight may fall by on one side, times what one may rise by on the other. */
+  *ratios() {
+    const { table, below, above, deeper } = this;
+    const unit = TOTAL * TOTAL;
+    const [low, high] = [below, above].map(([first, stride]) => {
+      const nearest = table[Math.min(Number(first), table.length - 1)];
+      const [beside, fall] = [((TOTAL << TOTAL_BITS) + nearest - 1n) / nearest, fallOf(table, stride)];
+      return fall > beside ? fall : beside;
+    });
+    yield [low * high, unit, "for a group than for a neighbour of the same depth"];
+    const risen = fallOf(table, below[1] + deeper) * fallOf(table, above[1] - deeper);
+    yield [risen, unit, "for a group than for a deeper neighbour with a record moved up"];
+    const fallen = fallOf(table, below[1] - deeper) * fallOf(table, above[1] + deeper);
+    yield [fallen, unit, "for a group than for a neighbour less deep with a record moved up"];
+  }
 }
 
 // --- central records --------------------------------------------------------------------------------------------
@@ -210,8 +262,9 @@ class Central {
 
 /** The law of a quantile, and how to look at it. */
 function readQuantileLaw(part) {
-  insist(part instanceof Map && part.size === 1, "the law of a quantile must be scores, a matrix or central records");
+  insist(part instanceof Map && part.size === 1, "the law of a quantile must be scores, sides, a matrix or central records");
   if (part.has("scores")) return { kind: "score table", law: new ScoreTable(part.get("scores")), rows: null };
+  if (part.has("sides")) return { kind: "sided score table", law: new SidedTable(part.get("sides")), rows: null };
   if (part.has("central")) {
     const law = new Central(part.get("central"));
     return { kind: "matrix over the central records", law, rows: law.rows };

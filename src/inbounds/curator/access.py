@@ -1,0 +1,81 @@
+"""Who may ask: accounts are made, found by their tokens, and revoked; each sees a dataset at a level of its own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from inbounds.curator import accounts
+from inbounds.curator.accounts import Account, Grant, Role
+from inbounds.curator.database import Connections
+from inbounds.curator.dataset import Dataset
+from inbounds.curator.errors import NotAllowed, NotFound
+from inbounds.numbers import Number
+
+
+@dataclass(frozen=True)
+class Access:
+    """The accounts of a curator, and which of its datasets they may ask."""
+
+    connections: Connections
+    datasets: Mapping[str, Dataset]
+    clock: Callable[[], str]
+
+    def add(self, name: str, caps: Mapping[str, Number | None], role: Role, levels: Mapping[str, str]) -> str:
+        """A new account; its token, which is shown this once."""
+        grants = {}
+        for dataset, cap in caps.items():
+            level = level_named(self.known(dataset), levels.get(dataset))
+            grants[dataset] = Grant(dataset, accounts.as_cap(cap), level=level)
+        token = accounts.fresh_token()
+        with self.connections.store.writing() as run:
+            accounts.add_account(run, name, role, grants, token, self.clock())
+        return token
+
+    def revoke(self, name: str) -> None:
+        """From now on its token is unknown."""
+        with self.connections.store.writing() as run:
+            accounts.revoke(run, name, self.clock())
+
+    def all(self) -> list[Account]:
+        """All accounts, revoked ones too."""
+        with self.connections.store.reading() as run:
+            return accounts.all_accounts(run)
+
+    def with_token(self, token: str) -> Account:
+        """The account with this token; `NotKnown` if there is none."""
+        with self.connections.store.reading() as run:
+            return accounts.account_of(run, token)
+
+    def known(self, name: str) -> Dataset:
+        """A dataset of the curator."""
+        if name not in self.datasets:
+            raise NotFound(f"dataset must be one that this account may ask, got {name!r}")
+        return self.datasets[name]
+
+    def dataset(self, account: Account, name: str) -> Dataset:
+        """A dataset that this account may ask; others are not there for it."""
+        if account.role != "owner" and name not in account.grants:
+            raise NotFound(f"dataset must be one that this account may ask, got {name!r}")
+        return self.known(name)
+
+
+def level_named(dataset: Dataset, level: str | None) -> str | None:
+    """The level that an account is given: the lowest unless one is named."""
+    if not dataset.levels and level is None:
+        return None
+    chosen = list(dataset.levels)[-1] if level is None else level
+    if chosen not in dataset.levels:
+        known = ", ".join(dataset.levels) or "none"
+        raise ValueError(f"level must be one of those of {dataset.name} ({known}), got {chosen!r}")
+    return chosen
+
+
+def level_seen(account: Account, dataset: Dataset) -> Fraction | None:
+    """The epsilon of the level that an account sees; an owner sees the highest."""
+    if not dataset.levels:
+        return None
+    grant = account.grants.get(dataset.name)
+    name = (grant.level if grant else next(iter(dataset.levels))) or ""
+    if name not in dataset.levels:
+        raise NotAllowed(f"this account must have one of the levels of {dataset.name}; ask the owner for one")
+    return dataset.levels[name]

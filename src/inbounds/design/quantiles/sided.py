@@ -1,0 +1,127 @@
+"""sided_scores: path scores for few records in a wide range, where the answer alone is too small a target.
+
+Two things are settled before any record is read. The *pace* of each side: beyond a maximum there is no record, every
+value is one record away, and a steep pace is lost on it; among the records weights may then fall faster. The *spread*:
+how many values beside the answer are reported as readily as it, which costs half of that and takes from all others.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from inbounds.design.quantiles.table import REFERENCE, SLACKS, permute_and_flip, rounded_up
+from inbounds.errors import InboundsError, Infeasible
+from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.quantiles import QuantileMechanism, SidedTable
+from inbounds.numbers import Number, as_epsilon
+from inbounds.query import Quantile
+from inbounds.trusted.sides import Side
+
+LEVELS = 40
+"""Levels of a table that make epsilon together, so that paces are fortieths of it."""
+
+SMALL_EPSILON = 1.0
+"""Up to which the pace of an end is lowered wherever the answer weighs little."""
+
+WIDE, NARROW, HUGE = 30.0, 8.0, 60.0
+"""Outputs of weight exp(-epsilon/2) beside the answer's one: from which on it is little, noticeable, and nothing."""
+
+WIDEST_SPREAD = 64
+"""One of so many values at most is the spread on a side."""
+
+SHARE = 2 / 3
+"""The spread at most, of what the exponential mechanism loses even where all records agree."""
+
+DENSER = 8
+"""How many times as dense as evenly spread records those near the end of a range are taken to be."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Of a quantile near an end: the fortieths of epsilon that a record beyond it costs, and those of the first record
+    on the other side; every further one there costs what the end leaves.
+    """
+
+    beyond: int
+    first: int
+
+
+def sided_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
+    """Permute-and-flip over path lengths with a pace and a spread for each side of the answer.
+
+    >>> from inbounds import quantile
+    >>> sided_scores(quantile(1, 0, 100, size=30), 1)
+    <QuantileMechanism sided_scores for <maximum of 30 records in 0..100 (101 values)>, epsilon=1>
+    """
+    bound = as_epsilon(epsilon)
+    if not (query.public and query.records == 1):
+        raise ValueError("sided scores need a public size and one record a person; use permute_and_flip otherwise")
+    below, above = sides_of(query, bound)
+    for slack in SLACKS:
+        level = float(bound) * (1 - slack) / LEVELS
+        table = rounded_up(level, level, LEVELS * query.longest * 2)
+        try:
+            law = SidedTable(table, below, above, min(below[1], above[1]))
+            return QuantileMechanism(query, bound, law, Origin("sided_scores", {}, REFERENCE))
+        except InboundsError:
+            continue
+    raise Infeasible("no score table is private at this epsilon: whole numbers cannot tell the lengths apart")
+
+
+def path_scores(query: Quantile, epsilon: Fraction) -> QuantileMechanism:
+    """Permute-and-flip over path lengths: sided where that is worth while, as steep as can be otherwise."""
+    alike = (LEVELS // 2, LEVELS // 2, 0)
+    if not (query.public and query.records == 1) or sides_of(query, epsilon) == (alike, alike):
+        return permute_and_flip(query, epsilon)
+    return sided_scores(query, epsilon)
+
+
+def sides_of(query: Quantile, epsilon: Fraction) -> tuple[Side, Side]:
+    """The levels of both sides. The numbers were chosen on the shapes of docs/benchmarks/quantiles.md, and tried on
+    others there.
+    """
+    pace = _pace(query, float(epsilon))
+    end, rest = (pace.beyond, pace.beyond), (pace.first, LEVELS - pace.beyond)
+    low, high = (end, rest) if 2 * query.rank <= query.size else (rest, end)
+    ranks = query.rank, query.size - query.rank + 1
+    spreads = [_spread(query, float(epsilon), records) for records in ranks]
+    return (*low, spreads[0]), (*high, spreads[1])
+
+
+def _from_the_end(query: Quantile) -> int:
+    """Which rank from the nearer end the quantile is, from 1."""
+    return min(query.rank, query.size - query.rank + 1)
+
+
+def _pace(query: Quantile, epsilon: float) -> Pace:
+    """0.3 epsilon beyond an extreme and 0.4 beyond the next record, where the answer weighs little; otherwise alike."""
+    place, others = _from_the_end(query), len(query.values) * math.exp(-epsilon / 2)
+    alike = Pace(LEVELS // 2, LEVELS // 2)
+    if 4 * place > query.size or place > 2:
+        return alike
+    if epsilon <= SMALL_EPSILON and others >= WIDE:
+        return Pace(12, 6) if place == 1 else Pace(16, 14)
+    noticed = epsilon <= SMALL_EPSILON and others >= NARROW
+    return Pace(16, 24) if place == 1 and (noticed or _is_sparse(query, epsilon)) else alike
+
+
+def _is_sparse(query: Quantile, epsilon: float) -> bool:
+    """Whether the answer weighs nothing beside the values, at a large epsilon, and records are few."""
+    values = len(query.values)
+    return epsilon > SMALL_EPSILON and values * math.exp(-epsilon / 2) >= HUGE and DENSER * query.size <= values
+
+
+def _spread(query: Quantile, epsilon: float, records: int) -> int:
+    """How many values of a side are as good as the answer, if that many records are on it.
+
+    S = m exp(-epsilon · records / 2) is what the others weigh for the exponential mechanism where all records agree,
+    and m/4 · S / (1 + S) about what it then loses. Near an end records may be dense, and no loss so large.
+    """
+    values, place = len(query.values), _from_the_end(query)
+    others = values * math.exp(-epsilon / 2 * records)
+    most = min(values // WIDEST_SPREAD, int(SHARE * values / 4 * others / (1 + others)))
+    if 4 * place > query.size:
+        return most
+    if place > 1:
+        return min(most, int(values / (DENSER * query.size) * min(1.0, 1.5 / epsilon)))
+    return min(most, int(values / (5 * query.size))) if records == 1 and _is_sparse(query, epsilon) else 0

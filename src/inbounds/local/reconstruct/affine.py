@@ -1,0 +1,50 @@
+"""Shares that are read one by one: under randomized response, and where reports name sets of labels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inbounds.local.reconstruct.channel import Channel, ResponseChannel
+from inbounds.local.reconstruct.sets import Sets
+from inbounds.numbers import Floats
+
+EVEN = 1e-9
+"""Relative difference of weights that are one but for rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class AffineReading:
+    """Shares read one by one: answer j's is (seen_j - base_j) / lift_j, seen_j the share of reports that support j."""
+
+    seen: Floats
+    base: Floats
+    lift: Floats
+
+    @property
+    def shares(self) -> Floats:
+        return np.asarray((self.seen - self.base) / self.lift)
+
+    def deviations(self, shares: Floats, reports: float) -> Floats:
+        """Standard deviations of the readings if these were the shares: supporting reports are binomial."""
+        seen = np.clip(self.base + self.lift * shares, 0.0, 1.0)
+        return np.asarray(np.sqrt(seen * (1 - seen) / reports) / self.lift)
+
+
+def affine(channel: Channel, q: Floats) -> AffineReading | None:
+    """The shares as affine functions of what was seen; None where the law does not allow it.
+
+    A report supports the answer that it names, or those in its set.
+    """
+    if isinstance(channel, ResponseChannel) and (channel.lift > 0).all():
+        return AffineReading(q, channel.base, channel.lift)
+    if isinstance(channel, Sets):
+        seen = channel.held_by(q)
+        return AffineReading(seen, np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance))
+    return None
+
+
+def even(channel: Channel, q: Floats) -> AffineReading | None:
+    """The same where every label is reported alike, as under all laws for labels."""
+    law = affine(channel, q)
+    alike = law is not None and all(np.ptp(part) <= EVEN * part.max() for part in (law.base, law.lift))
+    return law if alike else None

@@ -1,0 +1,291 @@
+"""Noise on a map as a law of its own: one table of weights for all cells, however many there are."""
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from inbounds.errors import NotADistribution, PrivacyViolation, TooLarge
+from inbounds.loss import Loss
+from inbounds.mechanism.cells import step_losses
+from inbounds.mechanism.limits import refuse_beyond_limit
+from inbounds.mechanism.ratios import largest_ratio
+from inbounds.numbers import Floats, Ints, Sealed, frozen
+from inbounds.query import Graph, Query
+from inbounds.query.moves import MapMoves, map_of
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, TOTAL_BITS
+from inbounds.trusted.extent import MOST_MOVES
+from inbounds.trusted.plane import Move, check_plane, families, left_over, map_moves, shifted
+from inbounds.trusted.sample import PlaneSampler
+
+LEAST = 45.0
+"""exp(-45) is below 2^-62: noise further out has no weight."""
+
+WIDEST = 1 << 24
+"""Steps that are looked at when a table of noise is made."""
+
+SPARED, MOST_SPARED = 1e-13, 1e-6
+"""Share of epsilon that floats are kept below it by, first and at most."""
+
+ROUNDING = 1e-12
+"""Of a norm in floats: steps that are longer by this share are not longer."""
+
+Decay = Callable[[Ints, Ints], Floats]
+"""-log of the noise (a, b), up to a constant."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """remap of the nearest cell of the map to cell + noise; with weight `anywhere` each cell instead, and the first one
+    with what is left of 2**62, whatever the answer is.
+
+    table[a + rows - 1, b + columns - 1] is the weight of the noise (a, b) over 2**62.
+    """
+
+    table: Ints
+    anywhere: int
+    remap: Ints | None = None
+    _sealed: tuple[Sealed, Sealed | None] = field(init=False, repr=False)
+
+    measured_exactly: ClassVar[bool] = False
+    noise_table: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        for values in (self.table, self.remap):
+            if values is not None and np.asarray(values).dtype != np.int64:
+                raise NotADistribution("weights, and cells of a remap, must be int64")
+        remap = None if self.remap is None else Sealed.of(self.remap)
+        object.__setattr__(self, "_sealed", (Sealed.of(self.table), remap))
+        object.__setattr__(self, "table", self._sealed[0].array)
+        object.__setattr__(self, "remap", None if remap is None else remap.array)
+        object.__setattr__(self, "anywhere", int(operator.index(self.anywhere)))  # the checker needs plain ints
+
+    def __reduce__(self) -> tuple[type["Plane"], tuple[Any, ...]]:
+        return Plane, (self.table, self.anywhere, self.remap)  # copies and pickles are sealed anew
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plane) and self.canonical_bytes() == other.canonical_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.canonical_bytes())
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and columns of the map."""
+        rows, columns = (length // 2 + 1 for length in self._sealed[0].shape)
+        return rows, columns
+
+    def check(self, query: Query, epsilon: Fraction) -> None:
+        """Remapping is post-processing: it needs a valid target, no privacy check."""
+        table, remap = self._sealed
+        if len(table.shape) != 2 or not isinstance(query.neighbours, Graph):
+            raise NotADistribution("noise on a map needs a table of two dimensions, and answers on a graph")
+        rows, columns = self.size
+        if rows * columns != len(query.answers):
+            raise NotADistribution(f"a map of {rows} × {columns} cells must have as many answers")
+        if remap is not None and (
+            remap.shape != (rows * columns,) or remap.array.min() < 0 or remap.array.max() >= rows * columns
+        ):
+            raise NotADistribution("remap must name a cell for every cell of the map")
+        check_plane(table.array, self.anywhere, map_moves(query.edges, columns), epsilon)
+
+    # --- the probabilities --------------------------------------------------------------------------------
+
+    @cached_property
+    def _sums(self) -> Sealed:
+        """sums[y, x, a, b]: the noise (a, b) for outputs between the ends (1), all at or below it for those at the
+        first row or column (0), all at or above it for those at the last one (2)."""
+
+        def along(table: Ints, axis: int) -> list[Ints]:
+            back = np.flip(np.cumsum(np.flip(table, axis), axis=axis), axis)
+            return [np.cumsum(table, axis=axis), table, back]
+
+        return Sealed.of(np.array([along(rows, 1) for rows in along(self._sealed[0].array, 0)]))
+
+    def row(self, i: int) -> Ints:
+        """The weights of output i under all answers, rows × columns, before any remap."""
+        (rows, columns), sums = self.size, self._sums.array
+        y, x = divmod(i, columns)
+        found = sums[_end(y, rows), _end(x, columns), y : y + rows, x : x + columns][::-1, ::-1] + self.anywhere
+        return np.asarray(found if i else found + left_over(self._sealed[0].array, self.anywhere))
+
+    def reported(self, output: int) -> Ints:
+        """The weights of an output under all answers, rows × columns, after the remap: the sum over what became it."""
+        found = np.zeros(self.size, dtype=np.int64)
+        for i in np.flatnonzero(self._targets() == output).tolist():
+            found += self.row(i)
+        return found
+
+    def _targets(self) -> Ints:
+        rows, columns = self.size
+        return np.arange(rows * columns) if self._sealed[1] is None else self._sealed[1].array
+
+    def matrix(self, query: Query) -> Ints:
+        """The law written out; `TooLarge` beyond MATRIX_LIMIT entries."""
+        refuse_beyond_limit(query)
+        weights, targets = np.zeros(query.shape, dtype=np.int64), self._targets()
+        for i, target in enumerate(targets.tolist()):
+            weights[target] += self.row(i).ravel()
+        return weights
+
+    def probabilities(self, query: Query) -> Floats:
+        """P[output, answer] as floats; `TooLarge` beyond MATRIX_LIMIT entries."""
+        return frozen(self.matrix(query) / TOTAL)
+
+    def likelihood(self, query: Query, output: int) -> Floats:
+        """Pr[output | answer], without writing out the matrix."""
+        return np.asarray(self.reported(output).ravel() / TOTAL)
+
+    # --- measures, for every true answer; O(cells²) time, O(cells) memory ----------------------------------
+
+    def losses(self, query: Query, loss: Loss) -> Floats:
+        """sum_i P[i, j] · loss of the step from j to remap[i]."""
+        if loss.name == "zero-one":
+            return 1.0 - self.truth(query)
+        cost, (rows, columns), targets = step_losses(query, loss), self.size, self._targets()
+        found = np.zeros(self.size)
+        for i, target in enumerate(targets.tolist()):
+            y, x = divmod(target, columns)
+            found += self.row(i) * cost[y : y + rows, x : x + columns][::-1, ::-1]
+        return np.asarray(found.ravel() / TOTAL)
+
+    def truth(self, query: Query) -> Floats:
+        """Pr[the report is the answer]: over all outputs, the weight under the answer that each is reported as."""
+        (rows, columns), targets = self.size, self._targets()
+        own, rest = np.arange(rows * columns), left_over(self._sealed[0].array, self.anywhere)
+        (y, x), (to_y, to_x) = np.divmod(own, columns), np.divmod(targets, columns)
+        steps = y - to_y + rows - 1, x - to_x + columns - 1
+        weights = self._sums.array[_end(y, rows), _end(x, columns), *steps] + self.anywhere
+        weights[0] += rest
+        found = np.zeros(rows * columns, dtype=np.int64)
+        np.add.at(found, targets, weights)
+        return np.asarray(found / TOTAL)
+
+    def ends(self, query: Query) -> Floats:
+        _refuse_numbers()
+
+    def bias(self, query: Query) -> Floats:
+        _refuse_numbers()
+
+    def variance(self, query: Query) -> Floats:
+        _refuse_numbers()
+
+    # --- what it reveals ----------------------------------------------------------------------------------
+
+    def ratio_within(self, query: Query, steps: int) -> float:
+        """The worst ratio of any noisy cell's probabilities under any two answers; remaps can only lower it."""
+        rows = map(self.row, range(len(query.answers)))
+        return max(largest_ratio(row.max(keepdims=True), row.min(keepdims=True)) for row in rows) if steps else 1.0
+
+    def ratio_apart(self, query: Query, distance: float) -> float:
+        """The same under two answers at most `distance` apart: all steps that are no longer, by the map's own norm."""
+        (rows, columns), found = self.size, large_map(query)
+        a, b = np.indices((2 * rows - 1, 2 * columns - 1)) - np.array([rows - 1, columns - 1])[:, None, None]
+        near = (found.norm(a, b) <= distance * (1 + ROUNDING)) & ((a != 0) | (b != 0))
+        if near.sum() > MOST_MOVES:
+            return self.ratio_within(query, 1)
+        steps = zip(a[near].tolist(), b[near].tolist(), strict=True)
+        return max(1.0, *(self._ratio_of(step) for step in steps), 1.0)
+
+    def _ratio_of(self, step: Move) -> float:
+        pairs = [shifted(K + self.anywhere, step) for K in families(self._sealed[0].array)]
+        return max(1.0, *(largest_ratio(*pair) for pair in pairs if pair[0].any()), 1.0)
+
+    def neighbour_ratios(self, query: Query) -> list[float]:
+        _refuse_numbers()
+
+    def ratios(self, query: Query) -> Iterator[tuple[float, Fraction]]:
+        """For every move the worst ratio of any noise, rounded up, and the move's length. Remaps can only lower it."""
+        for move, length in map_moves(query.edges, self.size[1]).items():
+            yield self._ratio_of(move), length
+
+    def proof_steps(self, query: Query) -> list[str]:
+        """What `check` established, for a reader."""
+        (rows, columns), moves = self.size, len(map_moves(query.edges, self.size[1]))
+        return [
+            f"{self.table.size} noise probabilities, and {self.anywhere}/2^{TOTAL_BITS} for each of {rows * columns} "
+            "cells whatever the answer is, are whole multiples of 2^-62, none negative; the first cell has the rest",
+            f"for each of {moves} moves along edges (each direction is one), any two noise probabilities that far "
+            "apart, and any two sums of all beyond a side or a corner of the map, differ at most by the factor p/2^128",
+            f"p/2^{EXP_BITS} ≤ e^(epsilon·length), found by a sum rounded down at every step",
+            "along a path the ratios multiply and the lengths add up, so any two answers keep the shortest one",
+            "moving to the map and renaming outputs look only at the noisy cell, so they reveal nothing more",
+        ]
+
+    def canonical_bytes(self) -> bytes:
+        """The numbers of the law, for digests."""
+        table, remap = self._sealed
+        cells = b"" if remap is None else remap.array.astype("<i8").tobytes()
+        return f"|plane|{table.shape}|{self.anywhere}|".encode() + table.array.astype("<i8").tobytes() + cells
+
+    @cached_property
+    def sampler(self) -> PlaneSampler:
+        (rows, columns), (table, remap) = self.size, self._sealed
+        constant = np.full(rows * columns, self.anywhere, dtype=np.int64)
+        constant[0] += left_over(table.array, self.anywhere)
+        return PlaneSampler.of(table.array, constant, None if remap is None else remap.array)
+
+
+def _end(k: Any, size: int) -> Any:
+    """0 for the first row or column, 2 for the last one, 1 between them."""
+    return 1 - (k == 0) * 1 + ((k == size - 1) & (k > 0)) * 1
+
+
+def _refuse_numbers() -> NoReturn:
+    raise ValueError("this needs numeric answers; cells of a map have none")
+
+
+def plane_noise(query: Query, epsilon: Fraction, decay: Decay, remap: Ints | None = None) -> Plane:
+    """Noise with Pr[(a, b)] near exp(-decay(a, b)) as whole numbers, private for the edges of a map.
+
+    decay must rise by at most epsilon · length along every move. A rounded weight, or a sum of them, is at most their
+    number E below the true one, so that K[d] <= r (K[d - m] + E) with r = exp(epsilon · length): r E <= (r - 1) u
+    makes K + u private for every move. What floats lose is spared off epsilon.
+    """
+    found = large_map(query)
+    shortest, spared = float(epsilon * min(found.moves.values())), SPARED
+    anywhere = math.ceil((2 * found.rows) * (2 * found.columns) / -math.expm1(-shortest))
+    while True:
+        floats = _folded(found, decay, 1 - spared / min(shortest, 1.0))
+        weights = np.floor(floats * float(TOTAL - found.rows * found.columns * anywhere) * (1 - 2.0**-50))
+        law = Plane(weights.astype(np.int64), anywhere, remap)
+        try:
+            law.check(query, epsilon)
+        except PrivacyViolation:
+            if spared > MOST_SPARED:
+                raise
+            spared *= 10
+        else:
+            return law
+
+
+def large_map(query: Query) -> MapMoves:
+    """The map that the query's answers are."""
+    found = map_of(query)
+    if found is None:
+        raise TooLarge("a graph of this size must be a map of cells in reading order, such as ib.grid(100, 100)")
+    return found
+
+
+def _folded(found: MapMoves, decay: Decay, share: float) -> Floats:
+    """exp(-share · decay) over the plane, divided by its sum, with all that is beyond the map's size at its size."""
+    rows, columns = found.size
+    slowest = float(min(decay(np.array([1, 0]), np.array([0, 1]))))
+    reach = math.ceil(LEAST / slowest) + max(rows, columns)
+    if (2 * reach + 1) ** 2 > WIDEST:
+        raise TooLarge("epsilon is too small for a map of cells this small; use larger cells")
+    steps = np.arange(-reach, reach + 1)
+    noise = np.exp(-share * decay(*np.broadcast_arrays(steps[:, None], steps[None, :])))
+    noise /= noise.sum()
+    for size in (rows, columns):
+        inner = noise[reach - size + 1 : reach + size].copy()
+        below, above = noise[: reach - size + 1].sum(axis=0), noise[reach + size :].sum(axis=0)
+        inner[0] += below
+        inner[-1] += above
+        noise = inner.T
+    return noise

@@ -1,0 +1,167 @@
+"""One self-contained HTML page for the mechanism of a quantile, or for several side by side."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inbounds.files import write_text
+from inbounds.loss import Prior, as_loss
+from inbounds.mechanism import bayes
+from inbounds.mechanism.bayes import answer_values, percent
+from inbounds.mechanism.quantiles import ExpectedReports, QuantileMechanism
+from inbounds.mechanism.quantiles.expected import UNLIKELY
+from inbounds.numbers import Floats, decimal
+from inbounds.query import Quantile
+from inbounds.read.compare import shown
+from inbounds.read.quantiles import QuantileComparison
+from inbounds.report import svg
+from inbounds.report.html import MOST_HEATMAPS, MOST_ROWS, RARE, bands, notes, reading_cells, value_text
+from inbounds.report.layout import Cell, rendered, thinned
+from inbounds.report.quantiles import quantile_promise, quantile_subject
+
+INDEPENDENT = "records are drawn independently"
+
+
+def page(what: QuantileMechanism | QuantileComparison, prior: Prior = None, level: float = 0.9) -> str:
+    """The report as HTML text. prior: of the values of independent records. level: of the ranges of the truth."""
+    if isinstance(what, QuantileComparison):
+        return rendered("comparison.html", _comparison(what))
+    return rendered("mechanism.html", _mechanism(what, prior, level))
+
+
+def save(
+    what: QuantileMechanism | QuantileComparison, path: str | os.PathLike[str], prior: Prior = None, level: float = 0.9
+) -> None:
+    """Write the report; one file, nothing beside it."""
+    write_text(Path(path), page(what, prior, level))
+
+
+def _mechanism(m: QuantileMechanism, prior: Prior, level: float) -> dict[str, Any]:
+    expected = m.expecting(prior)
+    drawn = "every value equally likely" if prior is None else "by the given prior"
+    return {
+        "title": f"A private {quantile_subject(m.query)}",
+        "origin": str(m.origin),
+        "epsilon": decimal(m.epsilon),
+        "promise": f"{_sentence(quantile_promise(m))}.",
+        "relation": _relation(m.query),
+        "accuracy": _accuracy(expected, drawn),
+        "measures": _measures(expected),
+        "pictures": _pictures(expected, f"{INDEPENDENT}, {drawn}", level),
+        "proof": m.law.proof_steps(m.query),
+        "passport": [
+            *(["construction", str(m.origin)], ["written up in", m.origin.reference or "–"]),
+            *(["law", m.law.name], ["sha256", m.sha256]),
+        ],
+    }
+
+
+def _accuracy(expected: ExpectedReports, drawn: str) -> str:
+    truth = float(np.diag(expected.matrix) @ expected.prior)
+    return (
+        f"When {INDEPENDENT}, {drawn}: the expected absolute error is {expected.loss():.4g}, where the best constant "
+        f"has {expected.constant_loss():.4g}; the truth is reported with probability {percent(truth)}. Records that "
+        "lie together make it smaller."
+    )
+
+
+def _measures(expected: ExpectedReports) -> list[list[str]]:
+    names = {"absolute": "absolute error", "squared": "squared error", "zero-one": "not the truth"}
+    rows = []
+    for loss, name in names.items():
+        each, after = _per_answer(expected, loss), bayes.bayes_loss(expected, loss, expected.prior)
+        worst = each[expected.prior > UNLIKELY].max()
+        rows.append([name, f"{expected.loss(loss):.4g}", f"{worst:.4g}", f"{after:.4g}"])
+    return rows
+
+
+def _per_answer(expected: ExpectedReports, loss: str = "absolute") -> Floats:
+    return np.asarray((expected.matrix * as_loss(loss).table(expected.query)).sum(axis=0))
+
+
+def _pictures(expected: ExpectedReports, before: str, level: float) -> dict[str, Any]:
+    rows, names = expected.readings(level), _names(expected)
+    seen = [row for row in rows if row.chance >= RARE]
+    chosen = [seen[k] for k in thinned(len(seen), MOST_ROWS)]
+    example = max(seen, key=lambda row: row.chance)
+    inside = [k for k, value in enumerate(answer_values(expected.query).tolist()) if value in set(example.answers)]
+    after = expected.posterior(example.output)
+    return {
+        "beforehand": before,
+        "readings": [reading_cells(row) for row in chosen],
+        "bands": bands(chosen),
+        "level": percent(level),
+        "notes": notes(len(chosen), len(seen), len(rows)),
+        "heatmap": svg.heatmap(expected.matrix, names, names, float(expected.matrix.max()), ""),
+        "errors": svg.bars(_per_answer(expected), names, "true answer", "expected absolute error"),
+        "reports": None,
+        "published": value_text(example.output),
+        "reading": str(example),
+        "marked": "marked bars",
+        "posterior": svg.bars(after, names, "true answer", "probability afterwards", inside),
+    }
+
+
+# --- a comparison -----------------------------------------------------------------------------------------
+
+
+def _comparison(c: QuantileComparison) -> dict[str, Any]:
+    by_epsilon = {row.mechanism.epsilon: row.mechanism for row in reversed(c.rows)}
+    split = 3 * len(c.losses)
+    promises = [f"{_sentence(quantile_promise(one))}." for _, one in sorted(by_epsilon.items())]
+    return {
+        "title": "Mechanisms compared",
+        "subject": quantile_subject(c.query),
+        "relation": _relation(c.query),
+        "promises": promises,
+        "first_loss": c.losses[0],
+        "best": ", ".join(c.best()),
+        "losses": _starred(c, c.columns[:split]),
+        "rest": _starred(c, c.columns[split:]),
+        "legend": f"Expected when {INDEPENDENT}. {constants(c)}",
+        "pictures": _compared(c),
+        "digests": [[row.name, row.mechanism.sha256] for row in c.rows],
+        "left_out": [],
+    }
+
+
+def constants(c: QuantileComparison) -> str:
+    """What the best constant loses, which needs no data."""
+    return "The best constant loses " + ", ".join(f"{shown(loss)} ({name})" for name, loss in c.constant.items()) + "."
+
+
+def _starred(c: QuantileComparison, columns: tuple[str, ...]) -> tuple[list[str], list[list[str | Cell]]]:
+    rows: list[list[str | Cell]] = []
+    for row in c.rows:
+        texts = {column: shown(row.values[column]) for column in columns}
+        marked = [Cell(text, "best") if c.marks(row, column) else text for column, text in texts.items()]
+        rows.append([row.name, *marked])
+    return ["mechanism", *columns], rows
+
+
+def _compared(c: QuantileComparison) -> dict[str, Any]:
+    ranked = c.sorted().rows[:MOST_HEATMAPS]
+    names, top = _names(ranked[0].expected), max(float(row.expected.matrix.max()) for row in ranked)
+    curves = {row.name: _per_answer(row.expected) for row in ranked}
+    return {
+        "errors": svg.lines(curves, names, "true answer", "expected absolute error"),
+        "which": f"The {MOST_HEATMAPS} with the least loss" if len(c.rows) > MOST_HEATMAPS else "All of them",
+        "heatmaps": [svg.heatmap(row.expected.matrix, names, names, top, row.name) for row in ranked],
+    }
+
+
+# --- shared -----------------------------------------------------------------------------------------------
+
+
+def _relation(query: Quantile) -> str:
+    return f"neighbours are groups with {query.neighbours}"
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _names(expected: ExpectedReports) -> list[str]:
+    return [value_text(value) for value in answer_values(expected.query).tolist()]

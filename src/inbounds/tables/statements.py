@@ -1,0 +1,202 @@
+"""Statements of a source that stays open, written once for all questions of one shape.
+
+To write an aggregation in the engine's SQL takes many times longer than to run it on a small table. Plans that differ
+in the numbers of their conditions alone have the same statements but for those numbers:
+
+    shape of a plan → its SQL with numbers of our own choosing → texts between them → the SQL of any plan of the shape
+
+The numbers go in as the engine's own digits, which is what Ibis writes for them; texts, names and keys are part of the
+shape. Nothing here depends on data: what is kept follows from questions alone, and results are not kept at all.
+"""
+
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from inbounds.numbers import Ints
+from inbounds.tables.condition import Condition, constant, with_numbers
+from inbounds.tables.condition.canonical import spelled
+from inbounds.tables.plan import Plan
+
+MOST_SHAPES = 256
+"""Shapes that are kept; beyond, all are written again."""
+
+CHOSEN = "inbounds_chosen"
+"""The engine's own table of the records that count, where persons have several."""
+
+
+@dataclass(frozen=True)
+class Expressions:
+    """What an aggregation asks of its engine, as Ibis expressions: which records count, and what is found in them.
+
+    chosen: None where the records are not to be put aside first.
+    """
+
+    chosen: Any
+    found: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class OpenText:
+    """SQL between numbers. places: which number follows each part but the last."""
+
+    parts: tuple[str, ...]
+    places: tuple[int, ...]
+
+    @staticmethod
+    def of(sql: str, marks: list[str]) -> "OpenText":
+        """sql: written with these marks as digits, each of which is nowhere else in it."""
+        parts = re.split(f"({'|'.join(map(re.escape, marks))})", sql) if marks else [sql]
+        return OpenText(tuple(parts[::2]), tuple(marks.index(mark) for mark in parts[1::2]))
+
+    def filled(self, digits: list[str]) -> str:
+        """The SQL with these digits."""
+        inner = (digits[place] + part for place, part in zip(self.places, self.parts[1:], strict=True))
+        return self.parts[0] + "".join(inner)
+
+
+@dataclass(frozen=True)
+class WrittenStatements:
+    """The statements of one shape, and the columns of what they find."""
+
+    chosen: OpenText | None
+    found: Mapping[str, tuple[OpenText, tuple[str, ...]]]
+
+
+@dataclass
+class Statements:
+    """What is written for one table that stays open in DuckDB, on a connection that one thread uses at a time."""
+
+    table: Any
+    _written: dict[Any, WrittenStatements] = field(default_factory=dict, repr=False)
+    _keys: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._engine = self.table.get_backend()
+
+    def columns(self, plan: Plan, expressed: Callable[[Plan], Expressions]) -> dict[str, dict[str, Ints]]:
+        """What every statement of a plan finds, whole numbers by column.
+
+        expressed: the expressions of a plan of the same shape, to be written if none was asked before.
+        """
+        numbers, shape = numbers_of(plan), _shape(plan)
+        if shape not in self._written:
+            self._written[shape] = self._write(plan, numbers, expressed)
+        written, digits = self._written[shape], [_digits(value) for value in numbers]
+        with self._put_aside(written, digits):
+            return {
+                name: self._fetched(text.filled(digits), columns) for name, (text, columns) in written.found.items()
+            }
+
+    def keys(self, plan: Plan, declared: Any) -> Any:
+        """The plan's groups, an Arrow table, as a table of the engine that is made once."""
+        groups = _groups(plan)
+        if groups not in self._keys:
+            self._keys[groups] = self._engine.create_table(f"inbounds_keys_{len(self._keys)}", declared, temp=True)
+        return self._keys[groups]
+
+    def _fetched(self, sql: str, columns: tuple[str, ...]) -> dict[str, Ints]:
+        """Python's own whole numbers on the way, because the engine's are wider than NumPy's."""
+        rows = self._engine.con.execute(sql).fetchall()
+        found = np.array(rows, dtype=np.int64).reshape(len(rows), len(columns))
+        return dict(zip(columns, found.T, strict=True))
+
+    def _write(
+        self, plan: Plan, numbers: list[Fraction], expressed: Callable[[Plan], Expressions]
+    ) -> WrittenStatements:
+        if len(self._written) >= MOST_SHAPES:
+            self._written.clear()
+        marked = [_marked(value) for value in numbers]
+        own = expressed(_with_numbers(plan, iter(marked)))
+        marks = [_digits(value) for value in marked]
+
+        def text(expression: Any) -> OpenText:
+            return OpenText.of(str(self._engine.compile(expression)), marks)
+
+        chosen = None if own.chosen is None else text(own.chosen)
+        return WrittenStatements(chosen, {name: (text(one), tuple(one.columns)) for name, one in own.found.items()})
+
+    @contextmanager
+    def _put_aside(self, written: WrittenStatements, digits: list[str]) -> Iterator[None]:
+        """The records that count in a table of their own, while something is found in them."""
+        if written.chosen is None:
+            yield
+            return
+        run = self._engine.con.execute
+        try:
+            run(f"create or replace temp table {CHOSEN} as {written.chosen.filled(digits)}")
+            yield
+        finally:
+            run(f"drop table if exists temp.{CHOSEN}")
+
+
+# --- the shape of a plan ----------------------------------------------------------------------------------
+
+
+def numbers_of(plan: Plan) -> list[Fraction]:
+    """The numbers of a plan's conditions, in their order."""
+    found: list[Fraction] = []
+
+    def note(value: Fraction) -> Fraction:
+        found.append(value)
+        return value
+
+    for where in plan.conditions:
+        with_numbers(where, note)
+    return found
+
+
+def _shape(plan: Plan) -> tuple[Any, ...]:
+    """All that the statements of a plan depend on but its numbers; of those, how they are written."""
+    statistics = tuple(
+        (one.kind, one.of if one.where is None else _open(one.where), one.name, one.consistent, one.margins, one.at)
+        for one in plan.statistics
+    )
+    own = None if plan.condition is None else _open(plan.condition)
+    columns = tuple(sorted(plan.columns.items()))
+    return _groups(plan), plan.groups.public, columns, statistics, own, plan.people.id, plan.contribution
+
+
+def _groups(plan: Plan) -> tuple[Any, ...]:
+    own = plan.groups
+    return own.by, own.keys, own.not_stated, tuple(sorted(own.period.items()))
+
+
+def _open(where: Condition) -> Condition:
+    """The condition with one number for all that are written alike: whole or not, negative or not."""
+    return with_numbers(where, lambda value: _sign(value) * (Fraction(1) if _whole(value) else Fraction(1, 2)))
+
+
+def _whole(value: Fraction) -> bool:
+    return isinstance(constant(value), int)
+
+
+def _sign(value: Fraction) -> int:
+    return -1 if value < 0 else 1
+
+
+def _digits(value: Fraction) -> str:
+    """A number as Ibis writes it, without its sign, which is part of the shape."""
+    return str(abs(constant(value)))
+
+
+def _marked(value: Fraction) -> Fraction:
+    """A number of the same shape that nobody can guess: a text of a condition must not be taken for it."""
+    digits = 10**14 + secrets.randbelow(8 * 10**14)
+    return _sign(value) * (Fraction(digits) if _whole(value) else digits + Fraction(1, 2))
+
+
+def _with_numbers(plan: Plan, numbers: Iterator[Fraction]) -> Plan:
+    """The plan with other numbers in its conditions, in their order."""
+
+    def text(where: Condition) -> str:
+        return spelled(with_numbers(where, lambda _: next(numbers)))
+
+    statistics = tuple(one if one.where is None else replace(one, of=text(one.where)) for one in plan.statistics)
+    return replace(plan, statistics=statistics, where="" if plan.condition is None else text(plan.condition))

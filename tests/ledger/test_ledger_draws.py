@@ -1,0 +1,77 @@
+"""Draws in a ledger: kept once, under a charge, never changed, and named by the answer that was computed from them."""
+
+import sqlite3
+
+import pytest
+
+import inbounds as ib
+from inbounds.ledger import Ledger
+
+
+@pytest.fixture
+def ledger(memory):
+    with Ledger.open(memory / "l.db") as made:
+        made.create_people("pupils", epsilon=2)
+        yield made
+
+
+def test_a_draw_is_kept_once_and_named_by_its_answer(ledger):
+    charge = ledger.charge("pupils", 1, key="a")
+    assert (ledger.store_draw(charge, b"one"), ledger.store_draw(charge, b"other")) == (b"one", b"one")
+    assert (ledger.find("a").draw, ledger.verify().waiting) == (b"one", 1)
+    assert ledger.store(charge, b"computed") == b"computed"
+    assert ledger.store_draw(charge, b"late") == b"late"
+    found = ledger.find("a")
+    assert (found.answer, found.draw, ledger.verify().waiting) == (b"computed", None, 0)
+    with pytest.raises(TypeError, match="a draw must be bytes"):
+        ledger.store_draw(charge, "text")
+
+
+def test_an_answer_without_a_draw_names_none(ledger):
+    ledger.answered("pupils", 1, lambda charge: b"x", key="a")
+    ledger.store_draw(ledger.find("a"), b"late")
+    assert ledger.verify().waiting == 0
+    assert [entry.said for entry in ledger.entries() if entry.kind == "answer"] == [{}]
+
+
+def raw(ledger, *statements: str) -> None:
+    with sqlite3.connect(ledger.place) as other:
+        for statement in statements:
+            other.execute(statement)
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE draws SET content = x'00'", "DELETE FROM draws", "INSERT OR REPLACE INTO draws VALUES (3, x'00')"],
+)
+def test_the_database_itself_refuses_to_change_a_draw(ledger, statement):
+    ledger.store_draw(ledger.charge("pupils", 1, key="a"), b"one")
+    with pytest.raises(sqlite3.IntegrityError, match="never change"):
+        raw(ledger, statement)
+    assert ledger.find("a").draw == b"one"
+
+
+GUARDS = ("draws_update", "draws_delete", "draws_once")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE draws SET content = x'00' WHERE entry = 3",
+        "DELETE FROM draws WHERE entry = 3",
+        "INSERT INTO draws VALUES (2, x'00')",
+        "INSERT INTO draws VALUES (4, x'00')",
+    ],
+)
+def test_a_draw_that_is_not_what_the_entries_say_is_found(ledger, change):
+    charge = ledger.charge("pupils", 1, key="a")
+    ledger.store_draw(charge, b"one")
+    ledger.store(charge, b"computed")
+    ledger.answered("pupils", "0.5", lambda charge: b"x", key="b")
+    with sqlite3.connect(ledger.place) as other:
+        again = dict(other.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall())
+    other.close()
+    raw(ledger, *(f"DROP TRIGGER {name}" for name in GUARDS), change, *(again[name] for name in GUARDS))
+    with pytest.raises(ib.LedgerError, match="the stored draws are not those its entries name"):
+        ledger.verify()

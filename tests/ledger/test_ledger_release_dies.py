@@ -1,0 +1,250 @@
+"""What was drawn is kept before anything is computed from it: a release that dies goes on from there, never anew.
+
+Were a draw made again because something failed that depends on it, what is given out would be a draw *given that it did
+not fail*, which may tell more than was charged.
+"""
+
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import inbounds as ib
+from inbounds.ledger import Ledger
+from inbounds.tables import StoredTable, booking, drawing, release
+from inbounds.tables.engine import Opened
+
+ALONE = {
+    "edition": "2026",
+    "groups": {"by": ["g"], "keys": ["A", "B"], "size": 20},
+    "statistics": [{"count": "c = 'p'", "name": "yes"}, {"histogram": "c", "consistent": True}],
+    "columns": {"c": {"labels": ["p", "q"], "other": "q"}},
+    "privacy": {"epsilon": "0.5"},
+}
+ADDING_UP = {
+    **ALONE,
+    "groups": {"by": ["r", "g"], "keys": [["R", "A"], ["R", "B"]], "size": 20},
+    "hierarchy": {"levels": ["r", "g"]},
+    "statistics": [{"count": "c = 'p'", "name": "yes"}],
+}
+CROSSED = {
+    **ALONE,
+    "columns": {**ALONE["columns"], "d": {"labels": ["x", "y"], "other": "y"}},
+    "statistics": [{"crosstab": ["c", "d"]}],
+}
+PLANS = {"alone": ALONE, "adding up": ADDING_UP, "crossed": CROSSED}
+FRAME = pa.table({"r": ["R"] * 40, "g": ["A"] * 20 + ["B"] * 20, "c": ["p"] * 25 + ["q"] * 15, "d": ["x", "y"] * 20})
+
+
+class Death(BaseException):
+    """The process is gone."""
+
+
+STEPS = {
+    "charge": (booking.Booking, "charge"),
+    "read": (Opened, "aggregate"),
+    "draw": (drawing.NumberByNumber, "draw"),
+    "keep the draw": (booking.Booking, "keep_draw"),
+    "compute": (drawing.NumberByNumber, "answers"),
+    "keep the table": (booking.Booking, "keep"),
+    "write": (sys.modules["inbounds.tables"], "written"),
+}
+"""What a release does, in order; it may die before each, and after it."""
+
+
+DEATHS = [(name, when) for name in STEPS for when in ("before", "after")]
+FIRST_KEPT = DEATHS.index(("keep the draw", "after"))
+
+
+@pytest.fixture
+def folder(memory, monkeypatch):
+    monkeypatch.chdir(memory)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(memory / "cache"))
+    return memory
+
+
+def dying(patch, name: str, when: str) -> None:
+    owner, what = STEPS[name]
+    own = getattr(owner, what)
+
+    def step(*given, **more):
+        if when == "before":
+            raise Death
+        own(*given, **more)
+        raise Death
+
+    patch.setattr(owner, what, step)
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Every row of rows that is drawn, and that a table is computed from."""
+    drawn, used = [], []
+    own_draw, own_answers = drawing.NumberByNumber.draw, drawing.NumberByNumber.answers
+
+    def draw(self, *given):
+        drawn.append(own_draw(self, *given))
+        return drawn[-1]
+
+    def answers(self, rows):
+        used.append(rows)
+        return own_answers(self, rows)
+
+    monkeypatch.setattr(drawing.NumberByNumber, "draw", draw)
+    monkeypatch.setattr(drawing.NumberByNumber, "answers", answers)
+    return drawn, used
+
+
+def die_computing(patch, plan) -> None:
+    """A release that is gone when its draw is kept, and nothing else."""
+    with patch.context() as own:
+        dying(own, "compute", "before")
+        with pytest.raises(Death):
+            release(plan, FRAME, output="out.csv")
+
+
+def same_rows(one, other) -> bool:
+    return len(one) == len(other) and all(map(np.array_equal, one, other))
+
+
+@pytest.mark.parametrize("plan", ["alone", "adding up", pytest.param("crossed", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("name", "when"), DEATHS)
+def test_a_release_that_dies_at_any_step_is_charged_once_and_never_drawn_again_once_its_draw_is_kept(
+    folder, monkeypatch, watched, plan, name, when
+):
+    drawn, used = watched
+    with monkeypatch.context() as patch:
+        dying(patch, name, when)
+        with pytest.raises(Death):
+            release(PLANS[plan], FRAME, output="out.csv")
+    assert Path("out.csv").exists() == ((name, when) == ("write", "after"))
+    before = len(drawn)
+    kept = DEATHS.index((name, when)) >= FIRST_KEPT
+    with monkeypatch.context() as patch:
+        if kept:
+            patch.setattr(Opened, "aggregate", lambda self: pytest.fail("the data was read again"))
+            with pytest.warns(StoredTable):
+                done = release(PLANS[plan], FRAME, output="out.csv")
+        else:
+            done = release(PLANS[plan], FRAME, output="out.csv")
+    assert (done.stored, len(drawn) == before) == (kept, kept)
+    assert same_rows(used[-1], drawn[-1])
+    with Ledger.open("inbounds.ledger") as ledger:
+        found = ledger.verify()
+        assert (found.charges, found.answers, found.waiting) == (1, 1, 0)
+        assert found.people[0].spent == Fraction(1, 2)
+        answer = next(entry for entry in ledger.entries() if entry.kind == "answer")
+        assert set(answer.said) == {"draw"}
+
+
+DIES = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from ledger.test_ledger_release_dies import FRAME, PLANS, STEPS
+from inbounds.tables import release
+owner, what = STEPS[sys.argv[3]]
+own = getattr(owner, what)
+def step(*given, **more):
+    if sys.argv[4] == "after":
+        own(*given, **more)
+    os._exit(9)
+setattr(owner, what, step)
+release(PLANS[sys.argv[2]], FRAME, output="out.csv")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "when", "kept"),
+    [
+        ("compute", "before", True),
+        pytest.param("read", "after", False, marks=pytest.mark.slow),
+        pytest.param("keep the draw", "before", False, marks=pytest.mark.slow),
+        pytest.param("keep the table", "before", True, marks=pytest.mark.slow),
+        pytest.param("keep the table", "after", True, marks=pytest.mark.slow),
+    ],
+)
+def test_a_process_that_is_gone_at_a_step_leaves_what_it_kept(folder, watched, name, when, kept):
+    words = [sys.executable, "-c", DIES, str(Path(__file__).parents[1]), "adding up", name, when]
+    assert subprocess.run(words, env=os.environ, timeout=120, capture_output=True).returncode == 9
+    with Ledger.open("inbounds.ledger") as ledger:
+        charge = ledger.verify().people[0].spent
+    assert charge == Fraction(1, 2)
+    if kept:
+        with pytest.warns(StoredTable):
+            release(ADDING_UP, FRAME, output="out.csv")
+    else:
+        release(ADDING_UP, FRAME, output="out.csv")
+    assert len(watched[0]) == (not kept)
+    with Ledger.open("inbounds.ledger") as ledger:
+        assert ledger.verify().people[0].spent == charge
+
+
+def test_what_fails_for_some_draws_alone_cannot_choose_among_draws(folder, monkeypatch, watched):
+    """It fails for the same draw for ever; were it drawn anew, one would soon come that does not fail."""
+    drawn, _ = watched
+
+    def choosy(self, rows):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(drawing.NumberByNumber, "answers", choosy)
+        for _ in range(5):
+            with pytest.raises(MemoryError):
+                release(ADDING_UP, FRAME, output="out.csv")
+    assert len(drawn) == 1
+    with Ledger.open("inbounds.ledger") as ledger:
+        assert ledger.verify().sentences()[3] == "1 draw waits for its answer: the same question again computes it"
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_all_draws_of_a_plan_take_as_many_bytes(folder, watched, plan):
+    for k in range(5):
+        release(PLANS[plan], FRAME, ledger="l.db" if k else None, output="out.csv", overwrite=True, key=f"{k}")
+        if not k:
+            with Ledger.open("l.db") as ledger:
+                ledger.create_people("the given table")
+    drawn = watched[0]
+    sizes = {len(drawing.DrawnRows("0" * 64, tuple(rows)).written()) for rows in drawn}
+    assert len(sizes) == 1
+    assert any(not same_rows(drawn[0], rows) for rows in drawn)
+
+
+def test_of_two_draws_at_once_one_is_kept_and_both_tables_are_of_it(folder, monkeypatch, watched):
+    own, inner = booking.Booking.keep_draw, []
+
+    def meanwhile(self, content):
+        monkeypatch.setattr(booking.Booking, "keep_draw", own)
+        die_computing(monkeypatch, ALONE)
+        inner.append(len(watched[0]))
+        return own(self, content)
+
+    monkeypatch.setattr(booking.Booking, "keep_draw", meanwhile)
+    with pytest.warns(StoredTable):
+        release(ALONE, FRAME, output="second.csv")
+    assert inner == [2]
+    assert same_rows(watched[1][-1], watched[0][1])
+
+
+def test_a_draw_of_a_frame_is_not_gone_on_from_for_one_that_nobody_told_apart(folder, monkeypatch):
+    plan = {name: own for name, own in ALONE.items() if name != "edition"}
+    die_computing(monkeypatch, plan)
+    with pytest.raises(ValueError, match="edition must be given") as refused:
+        release(plan, FRAME, output="out.csv")
+    stored = str(refused.value).partition("key='")[2].partition("'")[0]
+    with pytest.warns(StoredTable):
+        assert release(plan, FRAME, output="out.csv", key=stored).stored
+
+
+def test_a_draw_is_read_with_the_mechanisms_that_drew_it_or_not_at_all(folder, monkeypatch):
+    die_computing(monkeypatch, ALONE)
+    with monkeypatch.context() as patch:
+        patch.setattr(drawing.NumberByNumber, "mechanisms", ["others"])
+        with pytest.raises(ib.LedgerError, match="drawn by other mechanisms"):
+            release(ALONE, FRAME, output="out.csv")
+    with pytest.warns(StoredTable):
+        assert release(ALONE, FRAME, output="out.csv").stored
