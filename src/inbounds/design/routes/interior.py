@@ -37,7 +37,7 @@ CORRECTIONS, LONGER, WORTH, AROUND = 3, 0.3, 0.1, 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class BandForm:
     """r = base + sum_b tables[b] * y[b], arrays of (answers, outputs): average: tables = -1; worst: -1 and the loss.
 
     mirrored: only the first half of the outputs is there; the others are their mirror images, so that what is asked
@@ -87,7 +87,7 @@ class Form:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class BandPoint:
     """x, t, z: per answer or limit, and output; y: duals per folded answer, v and (worst) the weights; top, slack:
     the worst loss and each answer's distance from it. Directions have the same parts."""
 
@@ -102,8 +102,8 @@ class Point:
     def gap(self) -> float:
         return float(np.vdot(self.t, self.z) + (self.slack * self.y[1:]).sum())
 
-    def moved(self, d: "Point", primal: float, dual: float) -> "Point":
-        return Point(
+    def moved(self, d: "BandPoint", primal: float, dual: float) -> "BandPoint":
+        return BandPoint(
             self.x + primal * d.x,
             self.t + primal * d.t,
             self.z + dual * d.z,
@@ -112,13 +112,13 @@ class Point:
             self.slack + primal * d.slack,
         )
 
-    def gap_after(self, d: "Point", primal: float, dual: float) -> float:
+    def gap_after(self, d: "BandPoint", primal: float, dual: float) -> float:
         """The gap of `moved`."""
         first = primal * np.vdot(d.t, self.z) + dual * np.vdot(self.t, d.z) + primal * dual * np.vdot(d.t, d.z)
         others = ((self.slack + primal * d.slack) * (self.y[1:] + dual * d.y[1:])).sum()
         return float(np.vdot(self.t, self.z) + first + others)
 
-    def room(self, d: "Point", inside: float = 1.0) -> tuple[float, float]:
+    def room(self, d: "BandPoint", inside: float = 1.0) -> tuple[float, float]:
         """The longest primal and dual steps along d, at most one, that keep t, slack, z and the weights positive;
         `inside` of the way to zero."""
         primal = max(_fall(self.t, d.t), _fall(self.slack, d.slack))
@@ -146,7 +146,7 @@ def points(
     table = table / scale
     minus = -np.ones_like(table)
     base = np.zeros_like(table) if worst else prior[:, None] * table
-    form = Form(windows(cone), base, (minus, table) if worst else (minus,), mirrored)
+    form = BandForm(windows(cone), base, (minus, table) if worst else (minus,), mirrored)
     with np.errstate(all="ignore"):
         for point in _late(form, _steps(form, deadline)):
             P = np.zeros((m, cone.size))
@@ -166,11 +166,11 @@ def work(cone: Cone, outputs: int) -> float:
     return USUAL * outputs * n * (n * (width + 1) / 2 + VECTORS * width)
 
 
-def _value(form: Form, point: Point) -> float:
+def _value(form: BandForm, point: BandPoint) -> float:
     return point.top if form.worst else float((form.base * point.x).sum())
 
 
-def _late(form: Form, reached: Iterator[Point]) -> Iterator[Point]:
+def _late(form: BandForm, reached: Iterator[BandPoint]) -> Iterator[BandPoint]:
     last = None
     for point in reached:
         last = point
@@ -181,7 +181,7 @@ def _late(form: Form, reached: Iterator[Point]) -> Iterator[Point]:
         yield last
 
 
-def _start(form: Form) -> Point:
+def _start(form: BandForm) -> BandPoint:
     """All outputs alike, all multipliers of an output alike."""
     n, m = form.base.shape
     x = np.full((n, m), (0.5 if form.mirrored else 1.0) / m)
@@ -194,10 +194,10 @@ def _start(form: Form) -> Point:
     z = np.repeat(((form.base + form.turned(y)).sum(axis=0) / lengths.sum(axis=0))[None], len(t), axis=0)
     losses = form.sums(x)[1:]
     top = float((losses / form.total).max()) + 1.0 if form.worst else 0.0
-    return Point(x, t, z, y, top, top * form.total - losses)
+    return BandPoint(x, t, z, y, top, top * form.total - losses)
 
 
-def _steps(form: Form, deadline: float) -> Iterator[Point]:
+def _steps(form: BandForm, deadline: float) -> Iterator[BandPoint]:
     point = _start(form)
     for _ in range(STEPS):
         yield point
@@ -212,11 +212,11 @@ def _steps(form: Form, deadline: float) -> Iterator[Point]:
 
 
 @dataclass(frozen=True, eq=False)
-class Newton:
+class BandSystem:
     """The linear system at a point: the bands of the outputs, and the factored equations of the duals."""
 
-    form: Form
-    point: Point
+    form: BandForm
+    point: BandPoint
     ratio: Floats
     bands: Factors
     K: Floats
@@ -230,7 +230,7 @@ class Newton:
             y += cho_solve(self.root, right - self.K @ y)
         return y
 
-    def direction(self, products: Floats, others: Floats, residual: bool = True) -> Point:
+    def direction(self, products: Floats, others: Floats, residual: bool = True) -> BandPoint:
         """The step that changes z by `products` / t less what t changes, slack * weights by `others`, and, with
         `residual`, mends what the equations lack; `products` are divided by t already."""
         form, p = self.form, self.point
@@ -249,10 +249,10 @@ class Newton:
         dt = form.limits.limits @ dx
         dz = self.ratio * dt
         np.subtract(products, dz, out=dz)
-        return Point(dx, dt, dz, dy, top, (others - p.slack * dy[1:]) / p.y[1:])
+        return BandPoint(dx, dt, dz, dy, top, (others - p.slack * dy[1:]) / p.y[1:])
 
 
-def _lacks(form: Form, p: Point) -> tuple[Floats, Floats]:
+def _lacks(form: BandForm, p: BandPoint) -> tuple[Floats, Floats]:
     """r - A' z, and what is missing in the sums over outputs: those of probability (negated) and of loss."""
     wanted = np.zeros_like(p.y)
     wanted[0], wanted[1:] = -form.total, p.top * form.total - p.slack
@@ -260,16 +260,16 @@ def _lacks(form: Form, p: Point) -> tuple[Floats, Floats]:
     return lack, wanted - form.sums(p.x)
 
 
-def _newton(form: Form, p: Point) -> Newton:
+def _newton(form: BandForm, p: BandPoint) -> BandSystem:
     ratio = p.z / p.t
     bands = factored(form.limits, ratio, p.x, form.limits.transpose @ p.z)
     S, h = bands.inverse_sums(form.tables), form.half
     K = np.block([[form.fold(form.fold(block).T).T for block in row] for row in S])
     if form.worst:
         K[h:, h:][np.diag_indices(h)] += p.slack[0] / p.y[1]
-    newton = Newton(form, p, ratio, bands, K, _root(K), np.empty(0))
+    newton = BandSystem(form, p, ratio, bands, K, _root(K), np.empty(0))
     ones = np.concatenate([np.zeros(h), form.total])
-    return Newton(form, p, ratio, bands, K, newton.root, newton.duals(ones)) if form.worst else newton
+    return BandSystem(form, p, ratio, bands, K, newton.root, newton.duals(ones)) if form.worst else newton
 
 
 def _root(K: Floats) -> tuple[Floats, bool]:
@@ -282,7 +282,7 @@ def _root(K: Floats) -> tuple[Floats, bool]:
     raise LinAlgError("not even a ridge makes the system definite")
 
 
-def _step(form: Form, p: Point) -> Point:
+def _step(form: BandForm, p: BandPoint) -> BandPoint:
     newton = _newton(form, p)
     others, mean = p.slack * p.y[1:], p.gap / (p.t.size + p.slack.size)
     guess = newton.direction(-p.z, -others)
@@ -296,7 +296,7 @@ def _step(form: Form, p: Point) -> Point:
     return p.moved(d, *p.room(d, INSIDE))
 
 
-def _centred(newton: Newton, d: Point, aim: float) -> Point:
+def _centred(newton: BandSystem, d: BandPoint, aim: float) -> BandPoint:
     """The direction with corrections that bring stray products back, as long as they lengthen the step (Gondzio
     1996)."""
     p = newton.point
