@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_solve
 
 from inbounds.design.problem import Floats, Ints
 from inbounds.design.solver.bands import Factors, Windows, factored, windows
+from inbounds.design.solver.definite import definite_root
 from inbounds.design.solver.pricing import Cone
 
 #: relative gap from which points are handed out, and to stop at; steps stay this far inside; steps at most
@@ -267,19 +268,9 @@ def _newton(form: BandForm, p: BandPoint) -> BandSystem:
     K = np.block([[form.fold(form.fold(block).T).T for block in row] for row in S])
     if form.worst:
         K[h:, h:][np.diag_indices(h)] += p.slack[0] / p.y[1]
-    newton = BandSystem(form, p, ratio, bands, K, _root(K), np.empty(0))
+    newton = BandSystem(form, p, ratio, bands, K, definite_root(K, RIDGES), np.empty(0))
     ones = np.concatenate([np.zeros(h), form.total])
     return BandSystem(form, p, ratio, bands, K, newton.root, newton.duals(ones)) if form.worst else newton
-
-
-def _root(K: Floats) -> tuple[Floats, bool]:
-    for ridge in RIDGES:
-        try:
-            root: tuple[Floats, bool] = cho_factor(K + np.diag(ridge * np.diag(K)))
-        except LinAlgError:
-            continue
-        return root
-    raise LinAlgError("not even a ridge makes the system definite")
 
 
 def _step(form: BandForm, p: BandPoint) -> BandPoint:

@@ -34,8 +34,9 @@ EXACT, PIVOTS = 0, 200
 #: entries of a program that take as long as pricing one answer and output; of the work of an interior point, what
 #: staircases and rays may take before one is tried; how often it is with more outputs, and how many times as many
 PRICING, STAIRS_SHARE, RAYS_SHARE, TRIES, MORE = 400.0, 0.1, 0.6, 2, 1.5
-#: seconds that the first program gets even when no time is left
-MOMENT = 1.0
+#: seconds that the first program gets even when no time is left, and those kept back to prove a bound, for each
+#: output, answer and answer of a window
+MOMENT, PROVING = 1.0, 2.5e-7
 #: with at least MANY answers, all neighbours, the interior point is tried first; its gap must be ENOUGH;
 #: columns of its points that sum to one up to SOUND need no other repair than that of the weights
 MANY, ENOUGH, SOUND = 16, 5e-8, 1e-9
@@ -72,7 +73,7 @@ def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
     bound. Cost: a few dozen rounds, each O(n * window * outputs) for the pricing and a warm-started program
     with n (worst case 2n) rows. The dual argument is in `bound`.
     """
-    deadline = time.monotonic() + max_seconds
+    deadline = time.monotonic() + max(max_seconds - _proving(problem), max_seconds / 2)
     blocks, bounds = [], []
     for part, floor in _parts(problem):
         P, low = _solve_part(part, deadline)
@@ -80,6 +81,12 @@ def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
         bounds.append(low + floor)
     low = max(bounds) if problem.worst else sum(bounds) - 2.0**-50 * sum(map(abs, bounds))
     return Proposal(settled(problem, np.hstack(blocks)), low, "cone rays")
+
+
+def _proving(problem: Problem) -> float:
+    """Seconds that a bound takes; where all answers are neighbours, no answer looks back at others."""
+    width = max((b - a for a, b, _ in problem.cliques), default=1)
+    return PROVING * problem.loss.size * (width if width < problem.shape[1] else 1)
 
 
 def _parts(problem: Problem) -> Iterator[tuple[Part, float]]:
