@@ -45,7 +45,7 @@ HELD_OUT: Shapes = {
     "long tail": lambda m: 1 / (1 + np.arange(m)) ** 1.5,
     "any": lambda m: np.random.default_rng(m).dirichlet(np.full(m, 0.3)),
 }
-"""Shapes that nothing was chosen on, with sizes, ranges and epsilons of their own."""
+"""Shapes on which no pace was chosen, with sizes, ranges and epsilons of their own."""
 
 HELD_SIZES, HELD_VALUES, HELD_EPSILONS = (20, 200, 2000), (11, 51, 201), ("0.5", "2")
 

@@ -278,8 +278,9 @@ def page(swept: Sweep, held: Sweep, shares: dict[float, Floats], errors: dict[st
         swept.above,
         WHY,
         *(f"By {fact}:\n\n{by(swept.cases, swept.ratios, fact)}" for fact in FACTS),
-        "## Shapes that nothing was chosen on",
-        f"{len(held.cases)} cases with other shapes ({', '.join(HELD_OUT)}), sizes, ranges and epsilons.",
+        "## Other shapes",
+        f"{len(held.cases)} cases with other shapes ({', '.join(HELD_OUT)}), sizes, ranges and epsilons. "
+        "No pace was chosen on them; how wide a spread may be was looked at here too.",
         held.summary,
         held.above,
         "Tables alike on both sides have one constant that theory does not give: where between two proved tables their "

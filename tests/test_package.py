@@ -8,7 +8,10 @@ from collections import defaultdict
 from pathlib import Path
 from pkgutil import resolve_name
 
+import pytest
+
 import inbounds as ib
+from inbounds.extras import library
 
 HEAVY = (
     *("scipy", "highspy", "matplotlib", "typer", "rich", "flint", "hypothesis", "ibis", "duckdb", "sqlite3"),
@@ -131,3 +134,12 @@ def test_the_architecture_names_modules_that_exist():
     for name in named:
         if not name.endswith(".py"):
             assert resolve_name(f"inbounds.{name}") is not None
+
+
+def test_a_library_that_is_there_and_does_not_load_is_not_called_missing(tmp_path, monkeypatch):
+    (tmp_path / "broken_library.py").write_text("raise ImportError('wrong symbols')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match="broken_library is installed but does not load here: wrong symbols"):
+        library("broken_library", "tables")
+    with pytest.raises(ImportError, match=re.escape("pip install 'inbounds[tables]'")):
+        library("no_such_library", "tables")

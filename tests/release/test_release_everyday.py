@@ -3,6 +3,7 @@
 import csv
 import datetime as dt
 import sqlite3
+import sys
 from contextlib import closing
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from inbounds.ledger import Ledger
 from inbounds.tables import PlanError, SourceError, as_plan, open_source, preview, release
 from inbounds.tables.condition import check
 from inbounds.tables.condition.grammar import parse
@@ -274,3 +276,20 @@ def test_a_draft_completed_with_public_facts_is_a_plan(tmp_path, command):
     text = text.replace("# id = ", "id = ").replace("# max_records", "max_records")
     (tmp_path / "plan.toml").write_text(text)
     assert release(tmp_path / "plan.toml", cache=tmp_path).plan.neighbours == "add or remove one person"
+
+
+def test_an_installation_that_cannot_read_is_refused_before_the_charge(tmp_path, monkeypatch):
+    (tmp_path / "survey.csv").write_text("school,answer\nNorth,yes\nSouth,no\n")
+    plan = {
+        "source": {"path": str(tmp_path / "survey.csv")},
+        "groups": {"by": ["school"], "keys": ["North", "South"], "size": 20},
+        "columns": {"answer": {"labels": ["yes", "no"]}},
+        "statistics": [{"count": "answer = 'yes'"}],
+        "privacy": {"epsilon": 1},
+    }
+    monkeypatch.setitem(sys.modules, "pyarrow.dataset", None)  # importing it fails
+    with pytest.raises(ImportError):
+        release(plan, output=tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+    with Ledger.open(tmp_path / "inbounds.ledger", create=True) as ledger:
+        assert not [entry for entry in ledger.entries() if entry.kind == "charge"]

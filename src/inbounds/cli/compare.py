@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,10 +39,11 @@ from inbounds.read import promise as promises
 from inbounds.read.compare import Comparison
 from inbounds.read.compare import compare as compared
 from inbounds.read.promise import Kept, Promise
-from inbounds.read.quantiles import QuantileComparison, compare_quantiles
 from inbounds.read.recommend import recommend as recommended
 from inbounds.report import terminal, words
-from inbounds.report.quantiles import quantile_subject
+
+if TYPE_CHECKING:
+    from inbounds.read.quantiles import QuantileComparison
 
 Files = Annotated[list[Path] | None, typer.Option("--file", help="A mechanism passport; give several.")]
 Losses = Annotated[
@@ -74,6 +75,8 @@ def compare(
     if to is not None:
         check_target(to, WRITTEN.get(to.suffix.lower(), PAGE), overwrite=overwrite, reads=[*(file or ()), prior])
     if file and any(format_of(path) == QUANTILE_PASSPORT.format for path in file):
+        from inbounds.read.quantiles import compare_quantiles
+
         quantiles = patiently("comparing", lambda: compare_quantiles(_loaded(file), losses=losses, prior=weights))
         _show_quantiles(quantiles.sorted(sort) if sort is not None else quantiles, to, as_json)
         return
@@ -100,29 +103,26 @@ WRITTEN = {".csv": COMPARISON_TABLE, ".tex": LATEX}
 """What a comparison is written as, by the ending of the file; a page otherwise."""
 
 
-def _write(found: Comparison | QuantileComparison, to: Path) -> None:
+def _write(found: "Comparison | QuantileComparison", to: Path) -> None:
     match to.suffix.lower():
         case ".csv":
             to.write_text(found.to_csv(), encoding="utf-8")
         case ".tex":
             to.write_text(found.to_latex() + "\n", encoding="utf-8")
-        case _ if isinstance(found, QuantileComparison):
-            from inbounds.report import quantile_page
-
-            quantile_page.save(found, to)
         case _:
-            from inbounds.report import html
+            from inbounds.report import html, quantile_page
 
-            html.save(found, to)
+            (html if isinstance(found, Comparison) else quantile_page).save(found, to)
 
 
-def _show_quantiles(found: QuantileComparison, to: Path | None, as_json: bool) -> None:
+def _show_quantiles(found: "QuantileComparison", to: Path | None, as_json: bool) -> None:
     if to is not None:
         _write(found, to)
     if as_json:
         typer.echo(json.dumps(found.to_json()))
         return
     from inbounds.report import quantile_page
+    from inbounds.report.quantiles import quantile_subject
 
     out.print(f"[bold]{quantile_subject(found.query)}[/]\n")
     out.print(terminal.quantile_comparison(found))

@@ -22,7 +22,7 @@ from inbounds.cli.records import (
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
 from inbounds.files import RELEASE, format_of, write_text
 from inbounds.mechanism import Mechanism
-from inbounds.mechanism.bayes import reading
+from inbounds.mechanism.bayes import Reading, reading
 from inbounds.mechanism.limits import too_large
 from inbounds.read.compare import usual
 from inbounds.report.layout import thinned
@@ -72,13 +72,8 @@ def read(
     mechanism = patiently("designing", lambda: mechanism_in(file, statistic, size, mechanisms))
     if not isinstance(mechanism, Mechanism):
         readings, unit = mechanism.expecting(weights_if(prior)).readings(level), "value of a record"
-    elif output is not None and too_large(mechanism.query):
-        readings, unit = (
-            (reading(mechanism, output, level, weights_if(prior), usual(mechanism.query)[0]),),
-            "true answer",
-        )
     else:
-        readings, unit = mechanism.readings(level, weights_if(prior), usual(mechanism.query)[0]), "true answer"
+        readings, unit = _of_mechanism(mechanism, output, level, weights_if(prior)), "true answer"
     rows = [row for row in readings if row.chance > 0]
     if output is not None:
         published = _published(output, [row.output for row in rows], mechanism)
@@ -126,6 +121,14 @@ def report(
         written = html if isinstance(found, Mechanism) else quantile_page
         written.save(found, to, weights_if(prior), level)
     print_page(to, as_json)
+
+
+def _of_mechanism(mechanism: Mechanism, output: str | None, level: float, prior: Any) -> tuple[Reading, ...]:
+    """Of all published values, or on a map too large for a matrix of the one that was asked for."""
+    query, loss = mechanism.query, usual(mechanism.query)[0]
+    if output is not None and query.places is not None and too_large(query):
+        return (reading(mechanism, output, level, prior, loss),)
+    return mechanism.readings(level, prior, loss)
 
 
 def _statistic(file: Path, given: str | None) -> str | None:

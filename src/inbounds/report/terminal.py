@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.table import Table
@@ -11,8 +12,10 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import answer_values
 from inbounds.numbers import Floats
 from inbounds.read.compare import Comparison
-from inbounds.read.quantiles import QuantileComparison
 from inbounds.report.svg import colour
+
+if TYPE_CHECKING:
+    from inbounds.read.quantiles import QuantileComparison
 
 WIDEST = 41
 """Matrices with more answers than this are not drawn in the terminal."""
@@ -118,7 +121,7 @@ def comparison(found: Comparison, width: int = 120) -> Table:
     return table
 
 
-def quantile_comparison(found: QuantileComparison) -> Table:
+def quantile_comparison(found: "QuantileComparison") -> Table:
     """Mechanisms of a quantile by measures; the best of a column is bold and starred."""
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in found.head:
