@@ -109,6 +109,8 @@ def write(results: dict[str, Any], target: Path = TARGET) -> None:
         listed(found, "slow", f"Above {MOST:.0f} s with up to {LARGEST} answers."),
         listed(found, "gap", f"A proved gap above {NO_GAP:g} of the value."),
         listed(found, "uneven", f"More than {UNEVEN:.0f} times the median of its neighbours in the sweep."),
+        f"Neighbours are the designs of the same kind with the next sizes and epsilons, up to eight; a median below "
+        f"{1000 * FLOOR:.0f} ms counts as that, because so short a time is noise.",
         "## Against the strongest form of each peer",
         "Epsilon 1, the same optimum as a linear program in floating point: where all answers are neighbours with one "
         "variable for the least probability of each output, elsewhere one row for each output and pair of neighbours; "

@@ -17,9 +17,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_solve
 
 from inbounds.design.problem import Floats
+from inbounds.design.solver.definite import definite_root
 
 #: relative gap from which points are handed out, and to stop at; most steps stay this far inside
 NEAR, GAP, INSIDE, STEPS = 1e-6, 3e-12, 0.995, 150
@@ -213,17 +214,7 @@ def _factors(form: Form, p: InteriorPoint) -> _Factors:
             block[np.diag_indices(n)] += form.fold((E * left * right).sum(axis=0))
     if len(p.y) > 1:
         K[n:, n:][np.diag_indices(n)] += form.fold(p.slack / p.y[1])
-    return _Factors(tu, ts, w, G, N, K, _root(K))
-
-
-def _root(K: Floats) -> tuple[Floats, bool]:
-    for ridge in RIDGES:
-        try:
-            root: tuple[Floats, bool] = cho_factor(K + np.diag(ridge * np.diag(K)))
-        except LinAlgError:
-            continue
-        return root
-    raise LinAlgError("not even a ridge makes the system definite")
+    return _Factors(tu, ts, w, G, N, K, definite_root(K, RIDGES))
 
 
 def _direction(form: Form, p: InteriorPoint, f: _Factors, aim: tuple[Floats, Floats, Floats]) -> InteriorPoint:

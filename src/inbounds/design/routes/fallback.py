@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from inbounds.design.closed.fair import fair_matrix
+from inbounds.design.closed.noise import snapped, staircase_tail
 from inbounds.design.closed.response import response_matrix
 from inbounds.design.comparisons import floors, names, property_comparisons
 from inbounds.design.problem import Floats, Problem, Proposal
@@ -16,12 +17,14 @@ from inbounds.errors import NotConverged
 HOLDS = 1e-14  # a comparison of formulas that fails by less is rounding
 FAR = 745.0  # exp(-745) is the least positive float: answers that far apart do not constrain each other
 CLOSED = 1e-7  # relative gap beyond which a proposal is compared with what is at hand
+GAMMAS = (0.25, 0.5, 1.0)  # widths of the upper step of a staircase, beside the best for absolute errors
+REMAPPED = 1e9  # products that a remap of a staircase may take
 SAME = 1e-10  # losses that differ by less, relatively, are the same
 
 
 def at_hand(problem: Problem) -> Floats:
     """The best of a few closed forms: uniform (003, Definition 5), randomized response, explicit fair, the outward
-    fill, the truncated geometric mechanism, and that with the best remap; those that have the properties."""
+    fill, the truncated geometric mechanism and staircases, and those with the best remap; with the properties."""
     found = [P for P in _closed_forms(problem) if has(problem, P)]
     if not found:
         raise NotConverged("no mechanism within the limits was found in time; allow more, or more seconds")
@@ -89,6 +92,7 @@ def _closed_forms(problem: Problem) -> Iterator[Floats]:
         yield fair_matrix(n, min(problem.epsilon * per_step, most))
         yield filled(n, Limits(float(np.exp(-problem.epsilon * per_step)))).matrix
     yield from _geometric(problem, per_step)
+    yield from _staircases(problem, max((k for k, _ in wide), default=1), nearest)
 
 
 def _geometric(problem: Problem, per_step: float) -> Iterator[Floats]:
@@ -105,6 +109,22 @@ def _geometric(problem: Problem, per_step: float) -> Iterator[Floats]:
     yield P / P.sum(axis=0)
     if not problem.worst and not problem.properties:
         yield geometric.solve(replace(problem, cliques=links)).matrix
+
+
+def _staircases(problem: Problem, reach: int, distance: float) -> Iterator[Floats]:
+    """Staircase noise (Geng and Viswanath 2014) on the positions of the answers, with steps of several widths,
+    reported at home, and as the prior likes best."""
+    (m, n), rate = problem.shape, min(problem.epsilon * distance, FAR)
+    edges = (np.arange(n - 1)[:, None] + 0.5 - np.arange(n)) / reach
+    for gamma in (1 / (1 + float(np.exp(rate / 2))), *GAMMAS):
+        S = snapped(staircase_tail(rate, gamma), edges)
+        P = np.zeros((m, n))
+        np.add.at(P, problem.home, S)
+        yield P
+        if not problem.worst and not problem.properties and m * n * n <= REMAPPED:
+            Q = np.zeros((m, n))
+            np.add.at(Q, ((problem.prior * problem.loss) @ S.T).argmin(axis=0), S)
+            yield Q
 
 
 def has(problem: Problem, P: Floats, slack: float = HOLDS) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from inbounds.design.bounds import bound
 from inbounds.design.problem import Floats, Ints, Problem, Proposal, settled
-from inbounds.design.routes import everyone
+from inbounds.design.routes import everyone, interior
 from inbounds.design.routes.stairs import Stairs, stairs
 from inbounds.design.solver import pricing
 from inbounds.design.solver.master import Master, Mix
@@ -31,11 +31,17 @@ CLOSED, LARGE, NEARLY = 1e-10, 100, 1e-8
 COARSE, TIE = 1e-9, 1e-12
 #: pivots in full precision after the solver: none but the last basis solved again, or as many as it may take
 EXACT, PIVOTS = 0, 200
-#: seconds that the first program gets even when no time is left
-MOMENT = 1.0
+#: entries of a program that take as long as pricing one answer and output; of the work of an interior point, what
+#: staircases and rays may take before one is tried; how often it is with more outputs, and how many times as many
+PRICING, STAIRS_SHARE, RAYS_SHARE, TRIES, MORE = 400.0, 0.1, 0.6, 2, 1.5
+#: seconds that the first program gets even when no time is left, and those kept back to prove a bound, for each
+#: output, answer and answer of a window
+MOMENT, PROVING = 1.0, 2.5e-7
 #: with at least MANY answers, all neighbours, the interior point is tried first; its gap must be ENOUGH;
 #: columns of its points that sum to one up to SOUND need no other repair than that of the weights
 MANY, ENOUGH, SOUND = 16, 5e-8, 1e-9
+#: values this close, relatively, are alike
+ALIKE = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +73,7 @@ def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
     bound. Cost: a few dozen rounds, each O(n * window * outputs) for the pricing and a warm-started program
     with n (worst case 2n) rows. The dual argument is in `bound`.
     """
-    deadline = time.monotonic() + max_seconds
+    deadline = time.monotonic() + max(max_seconds - _proving(problem), max_seconds / 2)
     blocks, bounds = [], []
     for part, floor in _parts(problem):
         P, low = _solve_part(part, deadline)
@@ -75,6 +81,12 @@ def solve(problem: Problem, max_seconds: float = 60.0) -> Proposal:
         bounds.append(low + floor)
     low = max(bounds) if problem.worst else sum(bounds) - 2.0**-50 * sum(map(abs, bounds))
     return Proposal(settled(problem, np.hstack(blocks)), low, "cone rays")
+
+
+def _proving(problem: Problem) -> float:
+    """Seconds that a bound takes; where all answers are neighbours, no answer looks back at others."""
+    width = max((b - a for a, b, _ in problem.cliques), default=1)
+    return PROVING * problem.loss.size * (width if width < problem.shape[1] else 1)
 
 
 def _parts(problem: Problem) -> Iterator[tuple[Part, float]]:
@@ -95,10 +107,9 @@ def _solve_part(part: Part, deadline: float) -> tuple[Floats, float]:
     if not (part.cone.everyone and part.cone.size >= MANY):
         return _generate(part, deadline)
     P, low = _interior(part, deadline)
-    if _value(part, P) - low <= ENOUGH * _value(part, P) or time.monotonic() > deadline:
+    if _closed(part, P, low) or time.monotonic() > deadline:
         return P, low
-    Q, lower = _generate(part, deadline)
-    return min(P, Q, key=lambda each: _value(part, each)), max(low, lower)
+    return _better(part, (P, low), _generate(part, deadline))
 
 
 def _interior(part: Part, deadline: float) -> tuple[Floats, float]:
@@ -128,14 +139,77 @@ def _bound(part: Part, v: Floats, mu: Floats) -> float:
 
 
 def _generate(part: Part, deadline: float) -> tuple[Floats, float]:
-    """The best mix of rays and its bound; a constant mechanism and zero if the solver broke down at once."""
+    """The best mix of rays and its bound; a constant mechanism and zero if the solver broke down at once.
+
+    Where proving it takes longer than an interior point would, one is tried; if that fails too, rays go on.
+    """
     tails = stairs(part.cone)
     master, mix = _start(part, tails, deadline)
     if mix is None:
         return _constant(part), 0.0
-    mix = _add_staircases(part, tails, master, mix, deadline)
-    mix = _add_rays(part, master, mix, deadline)
-    return master.matrix(mix.weights), _bound(part, mix.v, mix.mu)
+    P, low = _constant(part), 0.0
+    for impatient in (interior.applies(part.cone), False):
+        mix = _add_staircases(part, tails, master, mix, _stairs_work(part) if impatient else np.inf, deadline)
+        first = len(master.outputs)
+        allowed = _rays_work(part, master, mix) if impatient else np.inf
+        mix, proved = _add_rays(part, master, mix, allowed, deadline)
+        P, low = _better(part, (P, low), (master.matrix(mix.weights), proved or 0.0))
+        if proved is not None or time.monotonic() > deadline:
+            break
+        P, low = _better(part, (P, low), _among_outputs(part, _reported(part, master, mix, first), deadline))
+        if _closed(part, P, low):
+            break
+    return P, low
+
+
+def _better(part: Part, one: tuple[Floats, float], other: tuple[Floats, float]) -> tuple[Floats, float]:
+    """The better mechanism of two, the first if they are alike, and the better bound."""
+    first = _value(part, one[0]) * (1 - ALIKE) <= _value(part, other[0])
+    return one[0] if first else other[0], max(one[1], other[1])
+
+
+def _closed(part: Part, P: Floats, low: float) -> bool:
+    return _value(part, P) - low <= ENOUGH * _value(part, P)
+
+
+def _stairs_work(part: Part) -> float:
+    """After which an interior point is tried: for the worst answer, where staircases take long."""
+    return (
+        STAIRS_SHARE * interior.work(part.cone, len(part.loss) // (2 if part.mirrored else 1)) if part.worst else np.inf
+    )
+
+
+def _rays_work(part: Part, master: Master, mix: Mix) -> float:
+    """As `_stairs_work`, on all rays: a share of an interior point with the outputs that the mix uses."""
+    used = np.unique(master.outputs[: len(mix.weights)][mix.weights > 0])
+    return _stairs_work(part) if part.worst else master.work + RAYS_SHARE * interior.work(part.cone, len(used))
+
+
+def _reported(part: Part, master: Master, mix: Mix, first: int) -> Ints:
+    """The outputs that a mix uses or that rays from `first` on would, and those beside them; for the worst answer all,
+    because most are used by some mechanism that is best."""
+    used = np.append(master.outputs[: len(mix.weights)][mix.weights > 0], master.outputs[first:])
+    beside = np.clip(np.concatenate([used - 1, used, used + 1]), 0, len(part.loss) - 1)
+    return np.arange(len(part.loss)) if part.worst else np.unique(beside)
+
+
+def _among_outputs(part: Part, outputs: Ints, deadline: float) -> tuple[Floats, float]:
+    """Near-optimal by `interior` with few outputs, and its bound; again with those that would improve, if few."""
+    P, low = _constant(part), 0.0
+    for _ in range(TRIES):
+        v, mu = np.zeros(part.cone.size), part.prior
+        for Q, v, mu in interior.points(part.loss, part.prior, part.worst, part.cone, part.mirrored, outputs, deadline):
+            sums = Q.sum(axis=0)
+            Q = Q / sums if np.abs(sums - 1).max() < SOUND else P
+            P, low = _better(part, (P, low), (Q, _bound(part, v, mu)))
+        if _closed(part, P, low) or time.monotonic() > deadline:
+            break
+        priced = improving(part, Mix(np.empty(0), v, mu, _value(part, P)), deadline)
+        more = np.union1d(outputs, priced.outputs)
+        if not len(outputs) < len(more) < MORE * len(outputs):
+            break
+        outputs = more
+    return P, low
 
 
 def _constant(part: Part) -> Floats:
@@ -181,12 +255,12 @@ def _cheapest(part: Part, weights: Floats, log_x: Floats) -> Ints:
     return best
 
 
-def _add_staircases(part: Part, tails: Stairs, master: Master, mix: Mix, deadline: float) -> Mix:
+def _add_staircases(part: Part, tails: Stairs, master: Master, mix: Mix, allowed: float, deadline: float) -> Mix:
     """Column generation over all staircases: for each start the best end, for each end the best start."""
     size = np.abs(tails.sums(np.full(part.cone.size, 1.0 / part.cone.size)))  # of real staircases: positive
     edge = np.arange(part.cone.size)
     cost: Floats | None = None
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and master.work < allowed:
         if cost is None or part.worst:
             cost = tails.cheapest(mix.mu * _outputs(part))
         gain = (tails.sums(mix.v) - cost) / size
@@ -204,8 +278,9 @@ def _outputs(part: Part) -> Floats:
     return part.loss[: (len(part.loss) + 1) // 2] if part.mirrored else part.loss
 
 
-def _add_rays(part: Part, master: Master, mix: Mix, deadline: float) -> Mix:
-    """Column generation over all rays until none improves.
+def _add_rays(part: Part, master: Master, mix: Mix, allowed: float, deadline: float) -> tuple[Mix, float | None]:
+    """Column generation over all rays until none improves or time runs out, with the bound; None if more than what is
+    allowed would be needed.
 
     Where many outputs are as good as each other the program's own duals wander, so rays are priced between them and
     the best duals so far (Wentges 1997). When those bring nothing new, or meet the value, the same basis is solved
@@ -214,28 +289,31 @@ def _add_rays(part: Part, master: Master, mix: Mix, deadline: float) -> Mix:
     master.refine()
     care, pivots = iter((EXACT, PIVOTS)), None
     best = Priced(mix, -np.inf)
-    while True:
+    while master.work < allowed:
         priced = improving(part, mix if pivots is not None else best.towards(mix), deadline)
         best = max(best, priced, key=lambda each: each.bound)
+        master.work += PRICING * part.loss.size
         stuck = not master.add(priced.log_rays, priced.outputs)
         if stuck and pivots is None:
             priced = improving(part, mix, deadline)
             best = max(best, priced, key=lambda each: each.bound)
             stuck = not master.add(priced.log_rays, priced.outputs)
-        if time.monotonic() > deadline or (not len(priced.outputs) and pivots is not None):
-            return _proved(part, mix, best.mix)
+        if time.monotonic() > deadline:
+            return mix, _bound(part, best.mix.v, best.mix.mu)
+        if not len(priced.outputs) and pivots is not None:
+            return mix, _proved(part, mix, best.mix)
         if stuck or mix.value - best.bound <= CLOSED * mix.value:
             enough = pivots is not None and part.cone.size > LARGE and mix.value - best.bound <= NEARLY * mix.value
             pivots = next(care, None)
             if pivots is None or enough:
-                return _proved(part, mix, best.mix)
+                return mix, _proved(part, mix, best.mix)
         mix = master.solve(deadline - time.monotonic(), pivots) or mix
+    return mix, None
 
 
-def _proved(part: Part, mix: Mix, other: Mix) -> Mix:
-    """The mix with the duals that prove more: its own, or the best on the way."""
-    duals = max((mix, other), key=lambda each: _bound(part, each.v, each.mu))
-    return replace(mix, v=duals.v, mu=duals.mu)
+def _proved(part: Part, mix: Mix, other: Mix) -> float:
+    """The bound of the duals that prove more: the mix's own, or the best on the way."""
+    return max(_bound(part, each.v, each.mu) for each in (mix, other))
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ class Master:
 
     prior: weights of the answers (ignored when `worst`); loss[i, j] >= 0. mirrored: everything reads the same from
     both ends, so half of the rows suffice. Values inside are divided by `scale`, which should be near the optimum:
-    solvers have absolute tolerances.
+    solvers have absolute tolerances. work: entries that the solver has looked at so far, the same on every machine.
     """
 
     def __init__(self, loss: Floats, prior: Floats, worst: bool, mirrored: bool, scale: float = 1.0) -> None:
@@ -48,6 +48,7 @@ class Master:
         self.columns: Floats = np.empty((self.rows, 0))
         self.costs: Floats = np.empty(0)
         self.seen: set[bytes] = set()
+        self.work = 0.0
         self.solver = _solver(n, self.rows)
         if worst:
             self._append(np.concatenate([np.zeros(n), -np.ones(n)])[:, None], np.ones(1))
@@ -133,6 +134,7 @@ class Master:
     def _run(self, end: float) -> bool:
         self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(end - time.monotonic(), 0.0))
         self.solver.run()
+        self.work += float(self.columns.size) * self.solver.getInfo().simplex_iteration_count
         return self._usable()
 
     def _usable(self) -> bool:

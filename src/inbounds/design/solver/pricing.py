@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class Cone:
     def size(self) -> int:
         return len(self.reach)
 
-    @property
+    @cached_property
     def memory(self) -> Ints:
         """memory[j]: how many answers before j still restrict the ratio between answers j and j + 1."""
         return np.arange(self.size - 1) - self.reach[1:]

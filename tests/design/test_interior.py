@@ -1,0 +1,129 @@
+"""The interior point for windows: bands against dense algebra, optima against column generation."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import inbounds as ib
+from inbounds.design.optimal import problem_of
+from inbounds.design.problem import Floats, Problem
+from inbounds.design.routes import interior, rays
+from inbounds.design.solver.bands import CHUNK, Factors, factored, windows
+from inbounds.design.solver.pricing import Cone
+from inbounds.loss import as_loss
+
+REGULAR = Cone(np.maximum(np.arange(2 * CHUNK + 5) - 4, 0), np.full(2 * CHUNK + 4, 0.3))
+RAGGED = Cone(np.maximum(np.arange(CHUNK + 7) - np.arange(CHUNK + 7) % 3 - 1, 0), np.full(CHUNK + 6, 0.2))
+CHAIN = Cone(np.maximum(np.arange(9) - 1, 0), np.linspace(0.1, 0.9, 8))
+
+
+def banded(cone: Cone, outputs: int = 3) -> tuple[Factors, list[Floats]]:
+    """The factors of random bands, and the same matrices in full."""
+    rng, limits = np.random.default_rng(1), windows(cone)
+    A, w = limits.limits.toarray(), rng.random((limits.limits.shape[0], outputs))
+    x = 1 + 0.1 * rng.random((cone.size, outputs))
+    full = [A.T @ np.diag(w[:, i]) @ A for i in range(outputs)]
+    product = np.array([full[i] @ x[:, i] for i in range(outputs)]).T
+    return factored(limits, w, x, product), full
+
+
+@pytest.mark.parametrize("cone", [REGULAR, RAGGED, CHAIN])
+def test_limits_hold_exactly_for_private_rows(cone: Cone) -> None:
+    A = windows(cone).limits.toarray()
+    neighbours = [(j, k) for k in range(cone.size) for j in range(cone.reach[k], k)]
+    assert len(A) == 2 * len(neighbours)
+    for (j, k), one, other in zip(neighbours, A[: len(neighbours)], A[len(neighbours) :], strict=True):
+        growth = np.exp(cone.step[j])
+        assert np.flatnonzero(one).tolist() == np.flatnonzero(other).tolist() == [j, k]
+        assert (one[j], one[k], other[j], other[k]) == (-1, growth, growth, -1)
+
+
+@pytest.mark.parametrize("cone", [REGULAR, RAGGED, CHAIN])
+def test_bands_are_solved_and_inverted_like_full_matrices(cone: Cone) -> None:
+    factors, full = banded(cone)
+    rng = np.random.default_rng(2)
+    right, tables = rng.normal(size=(cone.size, 3)), tuple(rng.normal(size=(2, cone.size, 3)))
+    solved = np.array([np.linalg.solve(H, right[:, i]) for i, H in enumerate(full)]).T
+    assert factors.solve(right) == pytest.approx(solved, rel=1e-9, abs=1e-9)
+    sums = factors.inverse_sums(tables)
+    for a, b in np.ndindex(2, 2):
+        parts = [tables[a][:, i, None] * np.linalg.inv(H) * tables[b][:, i] for i, H in enumerate(full)]
+        assert sums[a, b] == pytest.approx(sum(parts), rel=1e-9, abs=1e-9)
+
+
+def test_pivots_survive_weights_of_very_different_sizes() -> None:
+    """Two of three answers tied by a weight of 1e17 to a ratio that x keeps: what is left is not lost beside it."""
+    limits = windows(Cone(np.array([0, 0, 1]), np.full(2, np.log(2.0))))
+    w, x = np.array([[1e17], [1.0], [1.0], [1.0]]), np.array([[2.0], [1.0], [1.0]])
+    product = limits.transpose @ (w * (limits.limits @ x))
+    solved = factored(limits, w, x, product).solve(product)
+    assert solved == pytest.approx(x, rel=1e-12)
+
+
+def asked(query: ib.Query, epsilon: str, prior: Floats | None = None, worst: bool = False) -> Problem:
+    aim = "worst" if worst else "average"
+    return problem_of(query, Fraction(epsilon), as_loss("absolute"), prior, frozenset(), aim)  # type: ignore[arg-type]
+
+
+CASES = [
+    asked(ib.mean(10, 0, 4), "0.5"),
+    asked(ib.mean(10, 0, 4), "0.2", worst=True),
+    asked(ib.mean(10, 0, 4), "0.2", prior=np.exp(-0.2 * np.arange(41))),
+    asked(ib.interval(0, 40, 3, 40, holes=[(13, 15)]), "0.3"),
+    asked(ib.interval(0, 40, 3, 40, holes=[(13, 15)]), "0.3", worst=True),
+    asked(ib.count(30), "0.7", worst=True),
+]
+
+
+@pytest.mark.parametrize("problem", CASES)
+def test_interior_points_meet_the_optimum_of_rays(problem: Problem) -> None:
+    best = rays.solve(problem)
+    (part, _), *others = rays._parts(problem)
+    assert not others
+    everything = np.arange(len(part.loss))
+    found = list(interior.points(part.loss, part.prior, part.worst, part.cone, part.mirrored, everything))
+    P, v, weights = found[-1]
+    assert np.abs(P.sum(axis=0) - 1).max() < 1e-8
+    assert problem.value(P / P.sum(axis=0)) == pytest.approx(problem.value(best.matrix), rel=1e-7)
+    assert rays._bound(part, v, weights) == pytest.approx(best.bound, rel=1e-7)
+
+
+@pytest.mark.parametrize("worst", [False, True])
+def test_a_design_that_is_slow_to_prove_is_closed_by_an_interior_point(
+    worst: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = asked(ib.mean(24, 0, 4), "0.17", prior=np.exp(-10 * np.arange(97) / 97), worst=worst)
+    patient = rays.solve(problem)
+    points, tried = interior.points, Counter[str]()
+
+    def counted(*given: Any) -> Iterator[tuple[Floats, Floats, Floats]]:
+        tried["interior"] += 1
+        return points(*given)
+
+    monkeypatch.setattr(interior, "points", counted)
+    monkeypatch.setattr(rays, "STAIRS_SHARE", 0.0)
+    monkeypatch.setattr(rays, "RAYS_SHARE", 0.0)
+    hasty = rays.solve(problem)
+    assert tried
+    assert problem.value(hasty.matrix) == pytest.approx(problem.value(patient.matrix), rel=1e-7)
+    assert hasty.bound == pytest.approx(patient.bound, rel=1e-7)
+
+
+def test_no_interior_point_where_squares_of_ratios_overflow() -> None:
+    size = 2 * interior.FEWEST
+    steep = Cone(np.maximum(np.arange(size) - 2, 0), np.full(size - 1, 400.0))
+    assert not interior.applies(steep)
+    assert interior.applies(replace(steep, step=np.full(size - 1, 2.0)))
+
+
+def test_a_deadline_ends_the_steps() -> None:
+    (part, _), *_ = rays._parts(CASES[0])
+    found = list(
+        interior.points(part.loss, part.prior, False, part.cone, part.mirrored, np.arange(len(part.loss)), -np.inf)
+    )
+    assert len(found) == 1
