@@ -333,10 +333,10 @@ def test_an_optimality_that_is_no_number_is_refused(value, bound):
 # --- not a passport ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [0, 5, 99, "1", None, "2.0", True])
+@pytest.mark.parametrize("version", [0, 6, 99, "1", None, "2.0", True])
 def test_an_unknown_version_is_refused_as_such(version):
     content = passports.passport(ib.catalog.uniform(ib.count(2), 1))
-    with pytest.raises(ib.UnknownVersion, match="passport version must be 1 or 2 or 3 or 4, got"):
+    with pytest.raises(ib.UnknownVersion, match="passport version must be 1 or 2 or 3 or 4 or 5, got"):
         reading.read(signed({**content, "version": version}))
 
 
@@ -345,8 +345,8 @@ def test_a_version_that_does_not_fit_the_query_is_refused():
     plain = passports.passport(ib.catalog.uniform(ib.count(2), 1))
     spare = passports.passport(ib.catalog.uniform(ib.interval(0, 2, 1, 2), 1))
     assert (plain["version"], spare["version"]) == (1, 2)
-    for content, other in ((plain, 2), (spare, 1), (plain, 3), (spare, 4)):
-        with pytest.raises(ib.PassportError, match=r"the version must be 4 where .* else 1"):
+    for content, other in ((plain, 2), (spare, 1), (plain, 3), (spare, 4), (plain, 5)):
+        with pytest.raises(ib.PassportError, match=r"the version must be 5 where .* else 1"):
             reading.read(signed({**content, "version": other}))
 
 

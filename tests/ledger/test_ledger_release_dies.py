@@ -217,11 +217,11 @@ def test_all_draws_of_a_plan_take_as_many_bytes(folder, watched, plan):
 def test_of_two_draws_at_once_one_is_kept_and_both_tables_are_of_it(folder, monkeypatch, watched):
     own, inner = booking.Booking.keep_draw, []
 
-    def meanwhile(self, content):
+    def meanwhile(self, charge, content):
         monkeypatch.setattr(booking.Booking, "keep_draw", own)
         die_computing(monkeypatch, ALONE)
         inner.append(len(watched[0]))
-        return own(self, content)
+        return own(self, charge, content)
 
     monkeypatch.setattr(booking.Booking, "keep_draw", meanwhile)
     with pytest.warns(StoredTable):

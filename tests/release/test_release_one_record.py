@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inbounds.tables import SourceError, answer, as_plan, open_source
+from inbounds.tables import SourceError, as_plan, drawing, open_source
 from inbounds.tables.columns import Column
 from inbounds.tables.sources.source import quiet
 from inbounds.tables.statistics.numbers import step_number
@@ -413,7 +413,7 @@ def seen(command, tmp_path, monkeypatch):
     """Everything that a release through the command line shows, its draws replaced by the true answers."""
     handed = []
     monkeypatch.setattr(
-        answer, "report", lambda sampler, positions, draws: handed.append(positions.tolist()) or positions
+        drawing, "report", lambda sampler, positions, draws: handed.append(positions.tolist()) or positions
     )
 
     def from_records(made, truths, members, draws):
@@ -421,7 +421,7 @@ def seen(command, tmp_path, monkeypatch):
         handed.append(lengths.tolist())
         return lengths.argmin(axis=1)
 
-    monkeypatch.setattr(answer, "_drawn_from_records", from_records)
+    monkeypatch.setattr(drawing, "_reported_from_records", from_records)
 
     def run(name, table=""):
         (tmp_path / "plan.toml").write_text(PLAN.format(name=name, table=f'table = "{table}"' if table else ""))
