@@ -55,7 +55,7 @@ class Curator:
         self.settings, limits = settings, settings.limits
         settings.designs.mkdir(parents=True, exist_ok=True)
         self.designer = Designer(settings.designs, limits.design_seconds, limits.design_bytes, limits.designs)
-        self._connections, self._sources = Connections(settings.ledger, settings.database), Sources()
+        self._connections, self._sources = Connections(settings.ledger, settings.database), Sources(limits.threads)
         self._access = Access(self._connections, settings.datasets, clock)
         self._answering = Answering(self._connections, self._sources, self.designer, self._access, limits.rows, clock)
         try:

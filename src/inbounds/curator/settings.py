@@ -1,5 +1,6 @@
 """curator.toml: where things are kept, what is allowed, and the datasets."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
@@ -14,6 +15,9 @@ from inbounds.tables.plan.reading import known
 
 PARTS = ("ledger", "database", "designs", "limits", "datasets")
 
+PROCESSORS = min(4, max(2, os.cpu_count() or 2))
+"""Questions at once that finish soonest; more would only wait for each other."""
+
 
 @dataclass(frozen=True)
 class ServiceLimits:
@@ -21,8 +25,9 @@ class ServiceLimits:
 
     body: bytes of a request. seconds: that a request may take; past them the answer is that it is not available now.
     tick: answers leave at multiples of it, in seconds. rate, burst: requests of one account each second, and at once.
-    threads: questions at once. designs: processes that design. design_seconds, design_bytes: of one design. rows: that
-    one account may hold, of the tables it was given and one for each of its keys.
+    threads: questions at once, by default one for each processor, 2 to 4. designs: processes that design.
+    design_seconds, design_bytes: of one design. rows: that one account may hold, of the tables it was given and one
+    for each of its keys.
     """
 
     body: int = 65_536
@@ -30,7 +35,7 @@ class ServiceLimits:
     tick: float = 0.02
     rate: float = 20.0
     burst: int = 100
-    threads: int = 4
+    threads: int = PROCESSORS
     designs: int = 1
     design_seconds: float = 20.0
     design_bytes: int = 2 << 30

@@ -15,10 +15,13 @@ FILES = ("csv", "parquet")
 class Sources(threading.local):
     """What a thread has open. A file that was replaced is opened anew; whether one is, changes no answer.
 
+    at_once: how many questions are answered at the same time; the processors are shared among them, because an engine
+    that takes them all for each question spends more time on handing out work than on small tables.
     As a context: when what is done inside fails, everything is let go, because an engine may not survive its failure.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int = 1) -> None:
+        self._threads = max(1, (os.cpu_count() or 1) // at_once)
         self._open: dict[str, tuple[tuple[int, ...], Opened, Statements]] = {}
 
     def open(self, plan: Plan) -> Opened:
@@ -31,7 +34,7 @@ class Sources(threading.local):
             self._open.pop(name)[1].close()
         if name not in self._open:
             opened = open_source(plan)
-            self._open[name] = now, opened, Statements(opened.table)
+            self._open[name] = now, opened, Statements(opened.table, self._threads)
         return open_source(plan, self._open[name][2])
 
     def __enter__(self) -> None:

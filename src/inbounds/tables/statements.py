@@ -71,14 +71,19 @@ class WrittenStatements:
 
 @dataclass
 class Statements:
-    """What is written for one table that stays open in DuckDB, on a connection that one thread uses at a time."""
+    """What is written for one table that stays open in DuckDB, on a connection that one thread uses at a time.
+
+    threads: that the engine may take for one statement.
+    """
 
     table: Any
+    threads: int = 1
     _written: dict[Any, WrittenStatements] = field(default_factory=dict, repr=False)
     _keys: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self._engine = self.table.get_backend()
+        self._engine.con.execute(f"SET threads = {self.threads}")
 
     def columns(self, plan: Plan, expressed: Callable[[Plan], Expressions]) -> dict[str, dict[str, Ints]]:
         """What every statement of a plan finds, whole numbers by column.
