@@ -113,6 +113,7 @@ def large() -> list[str]:
         ("20 × 20, epsilon 0.3, all cells alike", side, 0.3, "euclidean", None, 60),
         ("20 × 20, straight-line privacy, epsilon 1, all cells alike", straight, 1.0, "distance", None, 60),
         ("20 × 20, straight-line privacy, epsilon 0.3, all cells alike", straight, 0.3, "distance", None, 150),
+        ("20 × 20, straight-line privacy, epsilon 1", straight, 1.0, "distance", "skewed", 150),
         ("a tree of 400 nodes, epsilon 1", tree, 1.0, "distance", weights, 60),
         ("50 × 50, epsilon 1", ib.grid(50, 50, metric="manhattan"), 1.0, "euclidean", "skewed", 60),
         ("100 × 100, epsilon 1", ib.grid(100, 100, metric="manhattan"), 1.0, "euclidean", "skewed", 100),

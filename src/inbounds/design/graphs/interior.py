@@ -21,7 +21,7 @@ from inbounds.design.graphs.factors import EdgePairs, FilledFactor, factors_of
 from inbounds.design.problem import Floats
 
 #: relative gap to stop at, most steps, how far steps stay inside, what is added to diagonals, rounds of refinement
-GAP, STEPS, INSIDE, RIDGE, REFINED = 1e-9, 150, 0.995, 1e-14, 2
+GAP, STEPS, INSIDE, RIDGE, REFINED = 1e-9, 150, 0.97, 1e-14, 2
 #: share of the right-hand side that a direction may be off without another round
 EXACT = 1e-9
 #: a gap below which steps that do not lessen it by this factor are not waited for longer than so many
