@@ -129,11 +129,8 @@ class Turns:
     def give(self, transaction: Transaction) -> Transaction:
         """The transaction, if nobody is in the middle of another."""
         self.owner.check(self.place)
-        try:
+        with transaction.failed:
             left = self._is_open()
-        except Exception as reason:  # whoever closed the connection
-            transaction.failed.check(reason)
-            raise
         if left and self._last() is not None:
             raise LedgerError(f"{self.place} is in the middle of a transaction; ask again when it has ended")
         if left:
