@@ -88,6 +88,14 @@ def test_a_refused_charge_leaves_no_trace(ledger):
     assert (ledger.head(), ledger.people(), ledger.find("too much")) == (*before, None)
 
 
+def test_a_ledger_has_a_key_once_something_was_charged_under_it(ledger):
+    ledger.create_people("pupils", epsilon=1)
+    assert not ledger.has(ledger.id)
+    ledger.charge("pupils", "0.1", key="a")
+    assert (ledger.has("a"), ledger.has("b")) == (True, False)
+    assert not ledger.has(ledger.id)
+
+
 def test_the_last_unit_can_be_spent_and_not_one_more(ledger):
     ledger.charge("pupils", Fraction(2 * 10**9 - 1, 10**9), key="nearly")
     with pytest.raises(ib.OverBudget):
