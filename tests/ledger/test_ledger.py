@@ -89,7 +89,6 @@ def test_a_refused_charge_leaves_no_trace(ledger):
 
 
 def test_a_ledger_has_a_key_once_something_was_charged_under_it(ledger):
-    ledger.create_people("pupils", epsilon=1)
     assert not ledger.has(ledger.id)
     ledger.charge("pupils", "0.1", key="a")
     assert (ledger.has("a"), ledger.has("b")) == (True, False)
