@@ -16,8 +16,9 @@ def largest_ratio(highs: Ints, lows: Ints) -> float:
     if (low == 0).any():
         return math.inf
     ratios = high / low
-    near = np.flatnonzero(ratios >= ratios.max(initial=0.0) * (1 - 1e-12))
-    return float_above(max(Fraction(int(high[k]), int(low[k])) for k in near.tolist()))
+    near = ratios >= ratios.max(initial=0.0) * (1 - 1e-12)
+    pairs = np.unique(np.stack([high[near], low[near]]), axis=1)  # many cells, few different ones
+    return float_above(max(Fraction(*pair) for pair in pairs.T.tolist()))
 
 
 def ratio_in_matrix(weights: Ints, answers: Scale, steps: int) -> float:

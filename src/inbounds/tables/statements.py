@@ -164,8 +164,9 @@ def _shape(plan: Plan) -> tuple[Any, ...]:
         for one in plan.statistics
     )
     own = None if plan.condition is None else _open(plan.condition)
-    columns = tuple(sorted(plan.columns.items()))
-    return _groups(plan), plan.groups.public, columns, statistics, own, plan.people.id, plan.contribution
+    columns, source = tuple(sorted(plan.columns.items())), plan.source
+    read = source.kind, source.engine, source.decimal
+    return read, _groups(plan), plan.groups.public, columns, statistics, own, plan.people.id, plan.contribution
 
 
 def _groups(plan: Plan) -> tuple[Any, ...]:
