@@ -258,3 +258,21 @@ def test_sets_may_be_as_many_as_the_units_of_a_draw():
     with pytest.raises(ib.PrivacyViolation) as caught:
         check_blocks(4, 2, TOTAL // 8 * 7, Fraction(1))
     assert (caught.value.output, caught.value.answers, caught.value.ratio) == (0, (0, 1), 7)
+
+
+def test_edges_that_end_beyond_the_last_answer_are_refused():
+    weights = np.full((2, 2), TOTAL // 2, dtype=np.int64)
+    for ends in ((2, 0), (0, 2), (-1, 0)):
+        with pytest.raises(ib.NotADistribution, match="edges must join two of the 2 answers"):
+            check_edges(weights, [Edge(*ends, Fraction(1))], Fraction(1))
+
+
+def test_the_lightest_set_is_possible_and_a_refusal_names_the_ratio_that_is_allowed():
+    check_blocks(2, 1, 1, Fraction(64))
+    for refused in (
+        lambda: check_response(2, TOTAL // 8, Fraction(1)),
+        lambda: check_blocks(4, 2, TOTAL // 8 * 7, Fraction(1)),
+    ):
+        with pytest.raises(ib.PrivacyViolation) as found:
+            refused()
+        assert math.isclose(float(found.value.allowed), math.e, rel_tol=1e-12)

@@ -242,6 +242,13 @@ def test_large_whole_numbers_stay_within_the_reach_of_an_interval():
     assert query.index(values).tolist() == [1, 0]
 
 
+def test_whole_numbers_in_a_list_never_become_floats():
+    query = ib.interval(0, 2**55, 2**53, 4)
+    values = [2**54 - 1, 2**53 - 1, 2**54, 2**53]
+    assert float(values[0]) == values[2]
+    assert query.index(values).tolist() == [query.index(value) for value in values]
+
+
 def test_long_doubles_stay_within_the_reach_of_an_interval():
     if np.finfo(np.longdouble).nmant <= 52:
         pytest.skip("long doubles are doubles here")

@@ -21,7 +21,7 @@ from inbounds.files import canonical, sha256
 from inbounds.ledger import Head, Ledger, sqlite
 from inbounds.ledger.amounts import cost
 from inbounds.ledger.charges import ChargeRequest, Price
-from inbounds.ledger.checking import exported, load_export, verified
+from inbounds.ledger.checking import Verified, exported, load_export, verified
 from inbounds.ledger.entries import Entry
 from inbounds.ledger.ledger import verify_ledger
 from inbounds.ledger.migrations import POSTGRES, SQLITE
@@ -86,6 +86,26 @@ def test_a_refused_charge_leaves_no_trace(ledger):
     with pytest.raises(ib.OverBudget):
         ledger.charge("pupils", 3, key="too much")
     assert (ledger.head(), ledger.people(), ledger.find("too much")) == (*before, None)
+
+
+def test_a_chain_goes_on_from_every_head_that_it_had_and_from_no_other(ledger):
+    heads = [ledger.head()]
+    for key in ("a", "b"):
+        ledger.charge("pupils", "0.1", key=key)
+        heads.append(ledger.head())
+    for head in heads:
+        ledger.check_continues(head)
+    for head in (replace(heads[0], sha256=heads[1].sha256), replace(heads[-1], entries=heads[-1].entries + 1)):
+        with pytest.raises(ib.LedgerError):
+            ledger.check_continues(head)
+
+
+def test_draws_that_wait_are_counted_in_words(ledger):
+    assert Verified(ledger.head(), (), 0, 0).waiting == 0
+    for waiting, words in enumerate(("", "1 draw waits for its answer", "2 draws wait for their answers")):
+        said = [line for line in ledger.verify().sentences() if "wait" in line]
+        assert [line.partition(":")[0] for line in said] == [words] * bool(waiting)
+        ledger.store_draw(ledger.charge("pupils", "0.1", key=f"question {waiting}"), b"drawn")
 
 
 def test_a_ledger_has_a_key_once_something_was_charged_under_it(ledger):
