@@ -382,6 +382,23 @@ Proof.
   rewrite Ei, <- Eq. nia.
 Qed.
 
+(** The largest step is one that no weight of the table falls by more than. *)
+Lemma table_steps table by_ : (2 <= length table)%nat -> falling table = true ->
+  (TOTAL <= largest_step table by_)%Z /\
+  forall i, (1 <= i)%nat -> chances table i <= IZR (largest_step table by_) / IZR TOTAL * chances table (i + by_).
+Proof.
+  intros L F. destruct (falling_spec table F) as [P _].
+  pose proof (largest_spec table by_ L P) as S. pose proof T_pos' as HT. split.
+  - specialize (S (length table) ltac:(lia)). unfold table_at in S.
+    replace (Nat.min (length table + by_) (length table - 1)) with (Nat.min (length table) (length table - 1)) in S by lia.
+    pose proof (P (Nat.min (length table) (length table - 1)) ltac:(lia)). assert (0 < TOTAL)%Z by reflexivity. nia.
+  - intros i Hi. specialize (S i Hi). apply IZR_le in S. rewrite !mult_IZR in S. unfold chances.
+    apply Rmult_le_reg_r with (IZR TOTAL * IZR TOTAL); [nra|].
+    replace (IZR (table_at table i) / IZR TOTAL * (IZR TOTAL * IZR TOTAL)) with (IZR (table_at table i) * IZR TOTAL) by (field; lra).
+    replace (IZR (largest_step table by_) / IZR TOTAL * (IZR (table_at table (i + by_)) / IZR TOTAL) * (IZR TOTAL * IZR TOTAL))
+      with (IZR (largest_step table by_) * IZR (table_at table (i + by_))) by (field; lra). exact S.
+Qed.
+
 Section Accepted.
   Variables (table : list Z) (stride : nat) (deeper : list nat) (width en ed : Z).
   Hypothesis accepted : check_scores table stride deeper width en ed = true.
@@ -420,18 +437,7 @@ Section Accepted.
 
   Lemma steps_of by_ : (TOTAL <= largest_step table by_)%Z /\
     steps_by T by_ (IZR (largest_step table by_) / IZR TOTAL).
-  Proof.
-    destruct facts as (_ & _ & L & _ & _ & F & _). destruct (falling_spec table F) as [P _].
-    pose proof (largest_spec table by_ L P) as S. pose proof T_pos' as HT. split.
-    - specialize (S (length table) ltac:(lia)). unfold table_at in S.
-      replace (Nat.min (length table + by_) (length table - 1)) with (Nat.min (length table) (length table - 1)) in S by lia.
-      pose proof (P (Nat.min (length table) (length table - 1)) ltac:(lia)). assert (0 < TOTAL)%Z by reflexivity. nia.
-    - intros i Hi. specialize (S i Hi). apply IZR_le in S. rewrite !mult_IZR in S. unfold T, chances.
-      apply Rmult_le_reg_r with (IZR TOTAL * IZR TOTAL); [nra|].
-      replace (IZR (table_at table i) / IZR TOTAL * (IZR TOTAL * IZR TOTAL)) with (IZR (table_at table i) * IZR TOTAL) by (field; lra).
-      replace (IZR (largest_step table by_) / IZR TOTAL * (IZR (table_at table (i + by_)) / IZR TOTAL) * (IZR TOTAL * IZR TOTAL))
-        with (IZR (largest_step table by_) * IZR (table_at table (i + by_))) by (field; lra). exact S.
-  Qed.
+  Proof. destruct facts as (_ & _ & L & _ & _ & F & _). exact (table_steps table by_ L F). Qed.
 
   Lemma T_zero : T 0 = 1.
   Proof.

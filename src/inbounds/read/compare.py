@@ -1,7 +1,5 @@
 """Mechanisms for one question side by side: losses, worst cases, Bayesian users, properties, tight epsilons."""
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +14,7 @@ from inbounds.mechanism import Mechanism
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Graph, Query, as_query
-from inbounds.read.latex import latex_table
+from inbounds.read.written import csv_table, latex_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -139,11 +137,7 @@ class Comparison:
 
     def to_csv(self) -> str:
         """CSV with a line of column names; floats keep every digit, what was not computed stays empty."""
-        text, rows = io.StringIO(), self.records()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
+        return csv_table(self.records())
 
     def to_latex(self) -> str:
         """The table that is printed, as a LaTeX tabular; the best of each column marked with a star."""

@@ -1,7 +1,5 @@
 """compare_quantiles: mechanisms for one quantile side by side, when records are drawn independently from a prior."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +14,7 @@ from inbounds.mechanism.quantiles.expected import UNLIKELY
 from inbounds.numbers import decimal
 from inbounds.query import Quantile
 from inbounds.read.compare import TIE, shown
-from inbounds.read.latex import latex_table
+from inbounds.read.written import csv_table, latex_table
 
 USUAL = ("absolute", "squared", "zero-one")
 """The losses that quantiles are judged by unless others are named."""
@@ -81,11 +79,7 @@ class QuantileComparison:
 
     def to_csv(self) -> str:
         """CSV with a line of column names; floats keep every digit."""
-        text, rows = io.StringIO(), self.records()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
+        return csv_table(self.records())
 
     def to_latex(self) -> str:
         """The table that is printed, as a LaTeX tabular; the best of each column marked with a star."""

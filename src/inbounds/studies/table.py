@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from inbounds.numbers import Floats, Number, exact
-from inbounds.read.latex import latex_table
+from inbounds.read.written import latex_table
 
 Value = str | int | float | bool | None
 Row = tuple[Value, ...]

@@ -1,4 +1,4 @@
-r"""Tables for papers: plain LaTeX, no package needed.
+r"""Tables of results as text: CSV with every digit, and plain LaTeX for papers, no package needed.
 
 >>> print(latex_table(["mechanism", "loss"], [["explicit_fair", "0.5"]]))
 \begin{tabular}{lr}
@@ -10,7 +10,10 @@ explicit\_fair & 0.5 \\
 \end{tabular}
 """
 
-from collections.abc import Iterable, Sequence
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 _SPECIAL = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -21,6 +24,15 @@ _SPECIAL = {
     "α": r"$\alpha$",
     "ε": r"$\varepsilon$",
 }
+
+
+def csv_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A line of column names, those of the first row, and a line for each row."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
