@@ -44,6 +44,13 @@ def test_a_process_with_too_little_memory_is_refused(opened):
     assert curator.people(curator.settings.datasets["pupils"]).spent == 0
 
 
+def test_a_design_that_needs_too_much_memory_is_too_much_and_no_wrong_question(opened, monkeypatch):
+    curator = opened(limits={"designs": 1})
+    monkeypatch.setattr("inbounds.curator.designing._Worker.ask", lambda worker, plan, seconds: TOO_MUCH)
+    with pytest.raises(TooMuch):
+        curator.preview(account(curator, "ana"), "pupils", MISSING)
+
+
 def test_starting_a_process_is_not_the_questions_time(tmp_path, monkeypatch):
     waited = []
 
