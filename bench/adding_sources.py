@@ -93,6 +93,22 @@ SOURCES = [
     Source("Sums of values 0 to 5, the prior holds", balanced(from_the_prior, VALUES), VALUES, 12, holds=True),
 ]
 
+
+def deep(rng: Generator) -> tuple[Tree, Any]:
+    """Seven levels of three children each, twelve people in a group; log odds walk at random from the top down."""
+    odds = np.array([-1.5])
+    for _ in range(6):
+        odds = np.repeat(odds, 3) + rng.normal(0, 0.5, 3 * len(odds))
+    branches = [np.repeat(np.arange(3**k), 3) for k in range(5, -1, -1)]
+    return Tree.over(np.full(3**6, 12), *branches), rng.binomial(12, 1 / (1 + np.exp(-odds)))
+
+
+def many_small_parents(rng: Generator) -> tuple[Tree, Any]:
+    """300 parents of three groups of twelve, under a total."""
+    rate = np.repeat(1 / (1 + np.exp(-rng.normal(-1.2, 0.5, 300))), 3)
+    return Tree.over(np.full(900, 12), np.repeat(np.arange(300), 3), np.zeros(300, np.int64)), rng.binomial(12, rate)
+
+
 OTHER_SHAPES = [
     Source("three kinds of groups", balanced(lambda rng: rng.choice([0.05, 0.5, 0.8], 1000, p=[0.5, 0.3, 0.2]))),
     Source(
@@ -120,6 +136,8 @@ OTHER_SHAPES = [
         VALUES,
         8,
     ),
+    Source("seven levels of three children", deep),
+    Source("300 parents of three groups", many_small_parents),
 ]
 
 
@@ -154,13 +172,21 @@ def men_by_age(rng: Generator) -> tuple[Tree, Any]:
     return in_order(np.clip(data.age, 17, 79), np.asarray(data.male), 30)
 
 
-def deep(rng: Generator) -> tuple[Tree, Any]:
-    """Seven levels of three children each, twelve people in a group; log odds walk at random from the top down."""
-    odds = np.array([-1.5])
-    for _ in range(6):
-        odds = np.repeat(odds, 3) + rng.normal(0, 0.5, 3 * len(odds))
-    branches = [np.repeat(np.arange(3**k), 3) for k in range(5, -1, -1)]
-    return Tree.over(np.full(3**6, 12), *branches), rng.binomial(12, 1 / (1 + np.exp(-odds)))
+def deep_and_uneven(rng: Generator) -> tuple[Tree, Any]:
+    """Six levels of two to five children each, groups of 5 to 30; log odds walk at random from the top down."""
+    odds, parents = np.array([-0.5]), []
+    for _ in range(5):
+        many = rng.integers(2, 6, len(odds))
+        parents.insert(0, np.repeat(np.arange(len(odds)), many))
+        odds = np.repeat(odds, many) + rng.normal(0, 0.7, many.sum())
+    sizes = rng.integers(5, 31, len(odds))
+    return Tree.over(sizes, *parents), rng.binomial(sizes, 1 / (1 + np.exp(-odds)))
+
+
+def alike_by_branch(rng: Generator) -> tuple[Tree, Any]:
+    """Five levels of six children each, groups of ten; one rate for all groups of a branch below the total."""
+    branches = [np.repeat(np.arange(6**k), 6) for k in range(3, -1, -1)]
+    return Tree.over(np.full(6**4, 10), *branches), rng.binomial(10, np.repeat(rng.beta(1, 4, 6), 6**3))
 
 
 def of_all_sizes(rng: Generator) -> tuple[Tree, Any]:
@@ -189,7 +215,8 @@ def parents_of_two_kinds(rng: Generator) -> tuple[Tree, Any]:
 HELD_OUT = [
     Source("households of five or more, by age in towns (real)", households),
     Source("men by single years of age in decades (real)", men_by_age),
-    Source("seven levels of three children", deep),
+    Source("six levels of two to five children, groups of 5 to 30", deep_and_uneven),
+    Source("five levels of six children, whole branches alike", alike_by_branch),
     Source("groups of 3 to 60, parents of 1 to 40 groups", of_all_sizes),
     Source("most groups are empty", mostly_empty),
     Source("parents of two kinds", parents_of_two_kinds),

@@ -15,7 +15,8 @@ from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import NodeCost, PosteriorCost
 from inbounds.tables.adding.form import LEAST_SQUARES, POSTERIOR
 from inbounds.tables.adding.learned import RATES, learning, local_rates
-from inbounds.tables.adding.posterior import Marginals, OutOfWindow, posterior, window_of
+from inbounds.tables.adding.margins import branchwise
+from inbounds.tables.adding.posterior import Marginals, OutOfWindow, window_of
 from inbounds.tables.adding.prior import Prior
 from inbounds.tables.adding.reports import Known, Reports
 from inbounds.tables.adding.squares import least_squares, nearest_whole, variances_up
@@ -73,7 +74,7 @@ def adjusted_tree(
     top = reports[-1].y if isinstance(reports[-1], Known) else None
     if feasible(tree, reports):
         try:
-            found = posterior(tree, reports, local_rates(tree, reports) if prior is None else prior())
+            found = branchwise(tree, reports, local_rates(tree, reports) if prior is None else prior())
         except OutOfWindow:
             pass
         else:

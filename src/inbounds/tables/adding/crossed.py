@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inbounds.numbers import Floats, Ints
+from inbounds.tables.adding.margins import branchwise
 from inbounds.tables.adding.posterior import Marginals, posterior
 from inbounds.tables.adding.prior import Prior, TablePrior
 from inbounds.tables.adding.reports import Reports, Unreported
@@ -63,7 +64,7 @@ def crossed(one: Side, other: Side, order: Ints, prior: Prior) -> tuple[list[Mar
     leaves = one.reports[0]
     silent = Unreported(leaves.y[order], leaves.variance, leaves.steepness)
     flat = np.ones((len(other.tree.sizes[1]), 1))
-    first = posterior(one.tree, one.reports, prior)
+    first = branchwise(one.tree, one.reports, prior)
     for _ in range(ROUNDS):
         mine = _full(first[0], width)
         cavity = _divided(mine, message)[order]
@@ -72,7 +73,7 @@ def crossed(one: Side, other: Side, order: Ints, prior: Prior) -> tuple[list[Mar
         if np.abs(theirs[back] - mine).max() < SETTLED:
             break
         message = DAMPING * message + (1 - DAMPING) * np.maximum(_divided(theirs, cavity)[back], FAINTEST)
-        first = posterior(one.tree, one.reports, _Weighed(prior, message))
+        first = branchwise(one.tree, one.reports, _Weighed(prior, message))
     return first, second
 
 

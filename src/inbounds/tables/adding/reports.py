@@ -31,6 +31,10 @@ class Reports(Protocol):
         """Of a report about a value far from the ends."""
         ...
 
+    def unbiased(self, sizes: Ints) -> Floats:
+        """Readings whose mean is the true value, for nodes of these sizes; the reports where none are known."""
+        ...
+
     def log_likelihood(self, nodes: Ints | slice, low: Ints, width: int) -> Floats:
         """log Pr[y | x] + constant for the values low .. low + width - 1 of each node."""
         ...
@@ -54,6 +58,11 @@ class GeometricReports:
     def variance(self) -> float:
         return geometric_variance(self.rate)
 
+    def unbiased(self, sizes: Ints) -> Floats:
+        """A report at an end is read as far beyond it as the noise went in the mean, α/(1 - α)."""
+        beyond = float(1 / np.expm1(min(self.rate, STEEPEST)))
+        return np.where(self.y <= 0, -beyond, np.where(self.y >= sizes, sizes + beyond, self.y.astype(np.float64)))
+
     def log_likelihood(self, nodes: Ints | slice, low: Ints, width: int) -> Floats:
         return np.asarray(-self.rate * np.abs(_values(low, width) - self.y[nodes][:, None]))
 
@@ -67,6 +76,9 @@ class Known:
     steepness = STEEPEST
     variance = 0.0
 
+    def unbiased(self, sizes: Ints) -> Floats:
+        return self.y.astype(np.float64)
+
     def log_likelihood(self, nodes: Ints | slice, low: Ints, width: int) -> Floats:
         return np.where(_values(low, width) == self.y[nodes][:, None], 0.0, -np.inf)
 
@@ -78,6 +90,9 @@ class Unreported:
     y: Ints
     variance: float = 1e12
     steepness: float = 0.0
+
+    def unbiased(self, sizes: Ints) -> Floats:
+        return self.y.astype(np.float64)
 
     def log_likelihood(self, nodes: Ints | slice, low: Ints, width: int) -> Floats:
         return np.zeros((len(low), width))
@@ -102,6 +117,9 @@ class Columns:
         own = self.columns[int(self.which[0])]
         y, middle = np.arange(len(own)), own[:, own.shape[1] // 2]
         return float(middle @ y**2 - (middle @ y) ** 2)
+
+    def unbiased(self, sizes: Ints) -> Floats:
+        return self.y.astype(np.float64)
 
     def log_likelihood(self, nodes: Ints | slice, low: Ints, width: int) -> Floats:
         out = np.full((len(low), width), -np.inf)
