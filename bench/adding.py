@@ -287,17 +287,17 @@ groups, as above; *largest t above* is that of the level above the groups, or of
 
 HELD = """## Held-out tables
 
-Data, shapes, depths and sizes that nothing was chosen on. A tree of seven levels was one of them; it showed that margins
-of deep trees were wrong, which is mended, and stands above now. The trees of five and six levels here were measured
-after that, once. Columns as above."""
+Data, shapes, depths and sizes that nothing was chosen on. A tree of seven levels was one of them; it showed that
+margins of deep trees were wrong, which is mended, and stands above now. The trees of five and six levels here were
+measured after that, once. Columns as above."""
 
 TOGETHER = "## All margins together"
 
 LIMITS = """**What this does not say.** The prior learns from the reports how groups of one parent differ. At epsilon
 0.5 a quarter of it tells little of that: intervals of groups that scatter much hold the truth less often than they
-say, and of groups that are all alike more often; over all that the prior has they are right. Intervals of parents of a few
-small groups in deep trees are too short as well, where epsilon is shared by many levels. Higher margins rest on reports
-alone. Other shares would move errors between levels for every method."""
+say, and of groups that are all alike more often; over all that the prior has they are right. Intervals of parents of a
+few small groups in deep trees are too short as well, where epsilon is shared by many levels. Higher margins rest on
+reports alone. Other shares would move errors between levels for every method."""
 
 SAID = (
     "How often 90 % intervals hold the truth (and the posterior mass that they contain ± the standard error of the "
