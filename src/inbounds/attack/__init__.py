@@ -1,8 +1,8 @@
 """What repeated, colluding and better-informed questioners learn.
 
-collude       posterior and estimates from k answers to one question
-repeated      expected loss against k
-limits        closed approximations, the loss that stays, and how fast the rest goes
+    collude       posterior and estimates from k answers to one question
+    repeated      expected loss against k
+    limits        closed approximations, the loss that stays, and how fast the rest goes
 
 What the answers promise together, and the remedy, is in `inbounds.accounting`; its names are here as well.
 """

@@ -72,7 +72,7 @@ class Holding:
         return f"within {self.units} units of 2^-62" if self else "no"
 
     def __repr__(self) -> str:
-        """<yes, exactly>, <almost, within 5 units of 2^-62>, or <no, off by 0.141>."""
+        """`<yes, exactly>`, `<almost, within 5 units of 2^-62>`, or `<no, off by 0.141>`."""
         return f"<{self.verdict}, {self if self else f'off by {self.units / TOTAL:.3g}'}>"
 
     def _repr_html_(self) -> str:
