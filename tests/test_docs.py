@@ -6,6 +6,7 @@ what that block prints; an ellipsis in it stands for anything.
 """
 
 import contextlib
+import importlib
 import io
 import re
 import socket
@@ -236,3 +237,18 @@ def test_links_to_missing_files_headings_and_places_outside_are_found():
         "proof.md#gone",
         "../../x.md",
     ]
+
+
+def test_what_a_docstring_says_of_arguments_becomes_a_list(monkeypatch):
+    pytest.importorskip("griffe")
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    listed = importlib.import_module("docstrings").listed
+    said = "The best. query: what is asked. low, high: its\nends; not: a name. loss: how bad."
+    assert listed(said, frozenset({"query", "low", "high", "loss"})).splitlines() == [
+        "The best.",
+        "",
+        "- `query`: what is asked.",
+        "- `low`, `high`: its ends; not: a name.",
+        "- `loss`: how bad.",
+    ]
+    assert listed(said, frozenset()) == said
