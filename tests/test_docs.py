@@ -10,6 +10,7 @@ import importlib
 import io
 import re
 import socket
+import sys
 import textwrap
 import threading
 import unicodedata
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -240,7 +242,8 @@ def test_links_to_missing_files_headings_and_places_outside_are_found():
 
 
 def test_what_a_docstring_says_of_arguments_becomes_a_list(monkeypatch):
-    pytest.importorskip("griffe")
+    library = dict.fromkeys(("Class", "Extension", "Function", "Object"), object)
+    monkeypatch.setitem(sys.modules, "griffe", SimpleNamespace(**library))  # of the site's own extra
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     listed = importlib.import_module("docstrings").listed
     said = "The best. query: what is asked. low, high: its\nends; not: a name. loss: how bad."
