@@ -77,6 +77,10 @@ def test_readings_at_the_ends_are_right_in_the_mean():
     assert chances @ readings == pytest.approx(np.arange(size + 1), abs=1e-9)
 
 
+def test_a_node_that_can_only_be_empty_is_read_as_empty():
+    assert GeometricReports(np.array([0, 0]), 0.4).unbiased(np.array([0, 3])).tolist()[0] == 0
+
+
 def test_a_tree_of_one_branch_has_its_exact_leaves_and_parents():
     rng = np.random.default_rng(2)
     tree = branching(2, 4, 9)

@@ -60,7 +60,7 @@ class GeometricReports:
 
     def unbiased(self, sizes: Ints) -> Floats:
         """A report at an end is read as far beyond it as the noise went in the mean, α/(1 - α)."""
-        beyond = float(1 / np.expm1(min(self.rate, STEEPEST)))
+        beyond = np.where(sizes > 0, 1 / np.expm1(min(self.rate, STEEPEST)), 0.0)
         return np.where(self.y <= 0, -beyond, np.where(self.y >= sizes, sizes + beyond, self.y.astype(np.float64)))
 
     def log_likelihood(self, nodes: Ints | slice, low: Ints, width: int) -> Floats:
