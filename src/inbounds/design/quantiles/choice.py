@@ -49,14 +49,13 @@ class QuantileChoice:
 
 
 def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> QuantileChoice:
-    """Path scores, the oblivious optimum or the central records: what has the least expected error when records are
-    independent.
+    """Path scores, the oblivious optimum or the central records: what has the least expected error.
 
-    prior: of the values, one weight each. With a prior that is all; where there are few values the best law over the
-    central records is then considered too. Without one the values count as equally likely, which nobody claims of real
-    records; the oblivious optimum is then chosen only if it also loses at most 1.02 times as much on records that lie
-    together, wherever and however closely: there path scores lose least. A law over a few central records cannot do
-    that, for it does not see how many agree.
+    prior: of the values of independent records, one weight each. With a prior that is all; where there are few values
+    the best law over the central records is then considered too. Without one the shares of the values are unknown, and
+    the oblivious optimum is chosen only if it also loses at most 1.02 times as much on records that lie together,
+    wherever and however closely: there path scores lose least. A law over a few central records cannot do that, for it
+    does not see how many agree.
 
     >>> from inbounds import median
     >>> str(choose(median(0, 20, size=300), 4)).partition(":")[0]
@@ -142,6 +141,6 @@ def _other(loss: float, *, at_least: bool = False) -> str:
 
 def _not_everywhere(name: str, own: float, loss: float, *, at_least: bool = False) -> str:
     return (
-        f"{name}: expected error {own:.3g} where values are equally likely, {_other(loss, at_least=at_least)}, "
+        f"{name}: expected error {own:.3g} where shares are unknown, {_other(loss, at_least=at_least)}, "
         "which loses more where records lie together; give a prior of the values if they do not"
     )

@@ -11,7 +11,7 @@ from inbounds.loss import LossLike, Prior, as_prior
 from inbounds.mechanism.bayes import CredibleSet
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import passport
-from inbounds.mechanism.quantiles.expected import ExpectedReports, expected
+from inbounds.mechanism.quantiles.expected import ExpectedReports, expected, expected_unknown
 from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, ScoreTable, SidedTable
 from inbounds.numbers import Floats, Ints, as_epsilon, decimal, whole
 from inbounds.query import Quantile
@@ -86,15 +86,17 @@ class QuantileMechanism:
         most = min(int(np.iinfo(found.dtype).max), 1 << 62)  # nobody has so many records, and int64 holds them
         return np.asarray(np.minimum(found, found.dtype.type(most)), dtype=np.int64)
 
-    # --- usefulness, when records are drawn independently from a prior ------------------------------------
+    # --- usefulness, of records of unknown shares or drawn independently from a prior ---------------------
 
     def expecting(self, prior: Prior = None, size: int | None = None) -> ExpectedReports:
-        """What to expect of reports when `size` records are drawn independently from a prior of the values.
+        """What to expect of reports of `size` records.
 
-        prior: one weight for each value, flat by default. size: the declared one by default.
+        prior: one weight for each value, of records that are drawn independently from it. By default nothing is known:
+        every value is as likely to be the quantile, and given it every histogram as likely as every other. size: the
+        declared one by default.
         """
         records = self.query.size if size is None else whole(size, "size", 1)
-        return _expected(self, tuple(as_prior(prior, self.query.answer).tolist()), records)
+        return _expected(self, None if prior is None else tuple(as_prior(prior, self.query.answer).tolist()), records)
 
     def expected_error(self, loss: LossLike = "absolute", prior: Prior = None, size: int | None = None) -> float:
         """The expected loss of a report; see `expecting`."""
@@ -121,5 +123,7 @@ class QuantileMechanism:
 
 
 @lru_cache(maxsize=64)
-def _expected(mechanism: QuantileMechanism, values: tuple[float, ...], size: int) -> ExpectedReports:
+def _expected(mechanism: QuantileMechanism, values: tuple[float, ...] | None, size: int) -> ExpectedReports:
+    if values is None:
+        return expected_unknown(mechanism.query, mechanism.law, size)
     return expected(mechanism.query, mechanism.law, np.array(values), size)
