@@ -11,7 +11,7 @@ from inbounds.design.quantiles.central import central_records, longest_window
 from inbounds.design.quantiles.sided import path_scores
 from inbounds.loss import Prior, as_prior
 from inbounds.mechanism.law import Matrix
-from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism, ScoreTable
+from inbounds.mechanism.quantiles import CountedTable, Oblivious, QuantileMechanism, SidedTable
 from inbounds.mechanism.quantiles.expected import true_answers
 from inbounds.numbers import Floats, Ints, Number, as_epsilon
 from inbounds.query import Quantile
@@ -77,7 +77,7 @@ def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> QuantileCho
 def _choose(query: Quantile, bound: Fraction, prior: Prior) -> QuantileChoice:
     """Path scores or the oblivious optimum."""
     scores = path_scores(query, bound)
-    name = "path scores" if isinstance(scores.law, ScoreTable) else "sided path scores"
+    name = {SidedTable: "sided path scores", CountedTable: "counted path scores"}.get(type(scores.law), "path scores")
     expected = scores.expecting(prior)
     own = expected.loss()
     # Pr[i | t] >= exp(-epsilon) Pr[i | t'] for any two answers: no oblivious report is better than a constant so often

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from inbounds.design.quantiles.counted import counted_scores, counting_helps
 from inbounds.design.quantiles.table import REFERENCE, SLACKS, permute_and_flip, rounded_up
 from inbounds.errors import InboundsError, Infeasible
 from inbounds.mechanism.origin import Origin
@@ -69,11 +70,11 @@ def sided_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
 
 
 def path_scores(query: Quantile, epsilon: Fraction) -> QuantileMechanism:
-    """Permute-and-flip over path lengths: sided where that is worth while, as steep as can be otherwise."""
+    """Permute-and-flip over path lengths: sided or counted where that is worth while, as steep as can be otherwise."""
     alike = (LEVELS // 2, LEVELS // 2, 0)
-    if not (query.public and query.records == 1) or sides_of(query, epsilon) == (alike, alike):
-        return permute_and_flip(query, epsilon)
-    return sided_scores(query, epsilon)
+    if query.public and query.records == 1 and sides_of(query, epsilon) != (alike, alike):
+        return sided_scores(query, epsilon)
+    return (counted_scores if counting_helps(query, float(epsilon)) else permute_and_flip)(query, epsilon)
 
 
 def sides_of(query: Quantile, epsilon: Fraction) -> tuple[Side, Side]:

@@ -12,13 +12,17 @@ from inbounds.mechanism.bayes import CredibleSet
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import passport
 from inbounds.mechanism.quantiles.expected import ExpectedReports, expected, expected_unknown
-from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, ScoreTable, SidedTable
+from inbounds.mechanism.quantiles.laws import Central, CountedTable, Oblivious, QuantileLaw, ScoreTable, SidedTable
 from inbounds.numbers import Floats, Ints, as_epsilon, decimal, whole
 from inbounds.query import Quantile
 from inbounds.trusted.sample import Draws, entropy, simulated
 
 if TYPE_CHECKING:
     from os import PathLike
+
+
+LAWS = (ScoreTable, SidedTable, CountedTable, Oblivious, Central)
+"""All kinds of laws there are; no other class may say that it was checked."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class QuantileMechanism:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
-        if type(self.query) is not Quantile or type(self.law) not in (ScoreTable, SidedTable, Oblivious, Central):
+        if type(self.query) is not Quantile or type(self.law) not in LAWS:
             raise TypeError("a quantile's mechanism is made of a Quantile and a law for one")
         self.law.check(self.query, self.epsilon)
 
