@@ -21,8 +21,8 @@ from inbounds.trusted.sides import Side
 LEVELS = 40
 """Levels of a table that make epsilon together, so that paces are fortieths of it."""
 
-SMALL_EPSILON = 1.0
-"""Up to which the pace of an end is lowered wherever the answer weighs little."""
+SMALL_EPSILON, MIDDLE_EPSILON = 1.0, 2.5
+"""Up to which the pace of an end is lowered wherever the answer weighs little; up to which, by less, of an extreme."""
 
 WIDE, NARROW, HUGE = 30.0, 8.0, 60.0
 """Outputs of weight exp(-epsilon/2) beside the answer's one: from which on it is little, noticeable, and nothing."""
@@ -102,8 +102,11 @@ def _pace(query: Quantile, epsilon: float) -> Pace:
         return alike
     if epsilon <= SMALL_EPSILON and others >= WIDE:
         return Pace(12, 6) if place == 1 else Pace(16, 14)
-    noticed = epsilon <= SMALL_EPSILON and others >= NARROW
-    return Pace(16, 24) if place == 1 and (noticed or _is_sparse(query, epsilon)) else alike
+    if place > 1:
+        return alike
+    if (epsilon <= SMALL_EPSILON and others >= NARROW) or _is_sparse(query, epsilon):
+        return Pace(16, 24)
+    return Pace(16, 15) if SMALL_EPSILON < epsilon <= MIDDLE_EPSILON and others >= WIDE else alike
 
 
 def _is_sparse(query: Quantile, epsilon: float) -> bool:
