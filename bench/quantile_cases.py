@@ -14,8 +14,8 @@ from inbounds.query import Quantile
 
 SIZES, VALUES, EPSILONS = (10, 30, 100, 300, 1000, 3000), (5, 21, 101, 500), ("0.2", "1", "4")
 QUANTILES = {"minimum": "0", "median": "0.5", "90 %": "0.9", "maximum": "1"}
-GROUPS, AGAIN = 100, 2000
-"""Groups drawn from every shape, one for each equal part of the places that its quantile may have; at a second look.
+GROUPS, AGAIN = 100, (2000, 20_000)
+"""Groups drawn from every shape, one for each equal part of the places that its quantile may have; at further looks.
 
 Whether a quantile lies at the edge of what equal records make certain decides its error, and few groups do.
 """
@@ -45,9 +45,29 @@ HELD_OUT: Shapes = {
     "long tail": lambda m: 1 / (1 + np.arange(m)) ** 1.5,
     "any": lambda m: np.random.default_rng(m).dirichlet(np.full(m, 0.3)),
 }
-"""Shapes on which no pace was chosen, with sizes, ranges and epsilons of their own."""
+"""Shapes on which no pace was chosen, with sizes, ranges and epsilons of their own; spreads and counts were looked at
+on them too."""
 
 HELD_SIZES, HELD_VALUES, HELD_EPSILONS = (20, 200, 2000), (11, 51, 201), ("0.5", "2")
+
+
+def _ages(values: int) -> Floats:
+    """The ages of the Adult table in so many equal classes from 17 to 90."""
+    from inbounds.data import adult
+
+    place = (np.asarray(adult().age, dtype=np.int64) - 17) * values // 74
+    return np.bincount(place, minlength=values) + 1e-9
+
+
+FRESH: Shapes = {
+    "ages": _ages,
+    "triangle": lambda m: 1.0 + np.minimum(np.arange(m), m - 1 - np.arange(m)),
+    "lognormal": lambda m: np.exp(-0.5 * ((np.log((np.arange(m) + 0.5) / m) + 1.5) / 0.5) ** 2) / (np.arange(m) + 0.5),
+    "any other": lambda m: np.random.default_rng(m + 1).dirichlet(np.ones(m)),
+}
+"""Shapes on which nothing at all was chosen or looked at before they were measured, and facts of their own."""
+
+FRESH_SIZES, FRESH_VALUES, FRESH_EPSILONS = (50, 150, 700), (5, 7, 9, 31, 150), ("0.25", "0.8", "3")
 
 
 @dataclass(frozen=True)
@@ -65,11 +85,11 @@ class Case:
     def query(self) -> Quantile:
         return ib.quantile(QUANTILES[self.quantile], 0, self.values - 1, size=self.size)
 
-    def again(self, seed: int) -> "Case":
+    def again(self, groups: int, seed: int) -> "Case":
         """The same with more groups, others."""
-        weights = {**SHAPES, **HELD_OUT}[self.shape](self.values)
-        at, rng = Fraction(QUANTILES[self.quantile]), np.random.default_rng([14, seed])
-        return replace(self, groups=groups_of(weights / weights.sum(), at, self.size, AGAIN, rng))
+        weights = {**SHAPES, **HELD_OUT, **FRESH}[self.shape](self.values)
+        at, rng = Fraction(QUANTILES[self.quantile]), np.random.default_rng([14, groups, seed])
+        return replace(self, groups=groups_of(weights / weights.sum(), at, self.size, groups, rng))
 
     @property
     def distances(self) -> Ints:
@@ -88,6 +108,10 @@ def sweep(quick: bool) -> Iterator[Case]:
 
 def held_out() -> Iterator[Case]:
     return cases_of(HELD_SIZES, HELD_VALUES, HELD_EPSILONS, HELD_OUT, np.random.default_rng(12))
+
+
+def fresh() -> Iterator[Case]:
+    return cases_of(FRESH_SIZES, FRESH_VALUES, FRESH_EPSILONS, FRESH, np.random.default_rng(15))
 
 
 def cases_of(

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from harness import machine, one_thread
 from pages import WIDE, machine_line
-from quantile_cases import AGAIN, EPSILONS, GROUPS, HELD_OUT, SHAPES, SIZES, VALUES, Case, held_out, sweep
+from quantile_cases import AGAIN, EPSILONS, FRESH, GROUPS, HELD_OUT, SHAPES, SIZES, VALUES, Case, fresh, held_out, sweep
+from quantile_intervals import LEVEL, Held, all_held
 from quantile_peers import OpenDP, exponential
 
 import inbounds as ib
@@ -66,13 +67,23 @@ class Sweep:
         """Cases that may be above what is allowed are drawn anew: a few groups at an edge decide a small error."""
         peers = {"exponential": exponential, "OpenDP": OpenDP(cases)}
         once = cls._measured(cases, peers)
-        near = [once.ratios[name] + LOOK_AGAIN * once.doubts[name] > ALLOWED for name in peers]
-        chosen = np.flatnonzero(np.any(near, axis=0)).tolist()
-        again = cls._measured([cases[k].again(k) for k in chosen], peers)
-        for part in ("errors", "ratios", "doubts"):
-            for name, found in getattr(once, part).items():
-                found[chosen] = getattr(again, part)[name]
+        for groups, chosen in zip(AGAIN, (once._may_be_above, once._are_unclear), strict=True):
+            places = chosen()
+            again = cls._measured([cases[k].again(groups, k) for k in places], peers)
+            for part in ("errors", "ratios", "doubts"):
+                for name, found in getattr(once, part).items():
+                    found[places] = getattr(again, part)[name]
         return once
+
+    def _may_be_above(self) -> list[int]:
+        """Cases that are not clearly within what is allowed."""
+        near = [found + LOOK_AGAIN * self.doubts[name] > ALLOWED for name, found in self.ratios.items()]
+        return np.flatnonzero(np.any(near, axis=0)).tolist()
+
+    def _are_unclear(self) -> list[int]:
+        """Cases whose standard error does not tell on which side of what is allowed they are."""
+        near = [np.abs(found - ALLOWED) < LOOK_AGAIN * self.doubts[name] for name, found in self.ratios.items()]
+        return np.flatnonzero(np.any(near, axis=0)).tolist()
 
     @classmethod
     def _measured(cls, cases: list[Case], peers: dict[str, Callable[[Case], Floats]]) -> "Sweep":
@@ -163,7 +174,7 @@ def likert() -> dict[str, float]:
     case = Case(25, 5, "1", "median", "agree", groups_of(prior, Fraction(1, 2), 25, 2000, rng))
     made = {
         "path scores": ib.permute_and_flip(query, 1),
-        "11 central records, every value equally likely": ib.central_records(query, 1, length=11),
+        "11 central records, shares unknown": ib.central_records(query, 1, length=11),
         "what is chosen with the prior of the answers": ib.choose(query, 1, prior=prior).mechanism,
     }
     return {
@@ -205,7 +216,8 @@ ABOUT = """Expected absolute errors of quantiles of groups of public size, given
 of sizes {sizes}, ranges of {values} values, epsilon {epsilons}, minimum, median, 90 % quantile and
 maximum, and {shapes} shapes ({names}), {groups} groups drawn for each, evenly over the places
 that the quantile may have. Every error is computed, not drawn, and all sides get the same groups. A case whose ratio is
-not at least three standard errors below 1.02 is measured again, on {again} other groups, and that result counts.
+not at least three standard errors below 1.02 is measured again, on {again} other groups, and that result counts; where
+it does not tell either, on {once_more}.
 `inbounds` is what `ib.choose` takes before any record is seen. Its peers get the same records and the same epsilon:
 
 - *exponential*: the exponential mechanism in floats, with exp(-epsilon/2) for every record that must change;
@@ -225,6 +237,12 @@ column). No table over path lengths has both.
 *What lies beyond the largest record.* At a large epsilon OpenDP reports every value there as readily as the maximum,
 and those below it seldom: right if the records reach far up, wrong if they do not. Path scores that are as good for
 both would have to fall faster than epsilon allows (Theorem 4 of [the theory](../theory/quantiles.md) is tight)."""
+
+HOLDING = f"""{100 * LEVEL:.0f} % intervals of published medians (`credible_set`, `intervals` of a plan), of 74 ages or
+101 values, without a prior: the share of draws in which the interval holds the median, over 400 groups of each
+shape, and in brackets the mean number of values in it. After the stroke: the share if the reader takes records for
+independent and every value for equally likely, which leans to the middle of the range. A gap just at the median (two
+bells, both ends) is not what the prior expects, and intervals are too short for it."""
 
 LIMITS = """**What this does not say.** How the errors compare with a mechanism that knows more about the records, or
 that interpolates between them; and nothing about sizes that are not public, for which OpenDP takes other scores. A
@@ -260,10 +278,13 @@ def _median_and_worst(ratios: Floats) -> list[str]:
     return [f"{np.median(known):.3f}", f"{known.max():.3f}"] if len(known) else ["–", "–"]
 
 
-def page(swept: Sweep, held: Sweep, shares: dict[float, Floats], errors: dict[str, float], big: dict[str, Any]) -> str:
+def page(
+    swept: Sweep, held: Sweep, new: Sweep, shares: dict[float, Floats], errors: dict[str, float], big: dict[str, Any]
+) -> str:
     about = ABOUT.format(
         count=len(swept.cases), sizes=", ".join(map(str, SIZES)), values=", ".join(map(str, VALUES)),
-        epsilons=", ".join(EPSILONS), shapes=len(SHAPES), names=", ".join(SHAPES), groups=GROUPS, again=AGAIN,
+        epsilons=", ".join(EPSILONS), shapes=len(SHAPES), names=", ".join(SHAPES),
+        groups=GROUPS, again=AGAIN[0], once_more=AGAIN[1],
     )  # fmt: skip
     kinds = {name: swept.laws.count(name) for name in sorted(set(swept.laws))}
     by_kind = "; ".join(f"{count} cases are answered by the law *{name}*" for name, count in kinds.items())
@@ -280,12 +301,19 @@ def page(swept: Sweep, held: Sweep, shares: dict[float, Floats], errors: dict[st
         *(f"By {fact}:\n\n{by(swept.cases, swept.ratios, fact)}" for fact in FACTS),
         "## Other shapes",
         f"{len(held.cases)} cases with other shapes ({', '.join(HELD_OUT)}), sizes, ranges and epsilons. "
-        "No pace was chosen on them; how wide a spread may be was looked at here too.",
+        "No pace was chosen on them; how wide a spread may be, and what counted tables count, was looked at here too.",
         held.summary,
         held.above,
+        f"{len(new.cases)} cases with shapes ({', '.join(FRESH)}), sizes, ranges and epsilons on which nothing was "
+        "chosen, measured for this page alone:",
+        new.summary,
+        new.above,
         "Tables alike on both sides have one constant that theory does not give: where between two proved tables their "
         "step lies. Over the exponential mechanism, with other choices of it:",
         _shares(held, shares),
+        "## How often intervals hold the truth",
+        HOLDING,
+        _held(all_held()),
         "## Some errors",
         _examples(swept.cases, swept.errors),
         "The median of 25 answers 1 to 5 (5, 10, 20, 40 and 25 % likely), epsilon 1:",
@@ -311,6 +339,16 @@ def _shares(held: Sweep, shares: dict[float, Floats]) -> str:
     return table(["share", "10 %", "median", "90 %", "worst"], rows)
 
 
+def _held(found: list[Held]) -> str:
+    shapes = list(dict.fromkeys(one.shape for one in found))
+    head = dict.fromkeys((one.size, one.epsilon) for one in found)
+    cells = {
+        (one.shape, one.size, one.epsilon): f"{one.unknown:.3f} ({one.width:.1f}) / {one.even:.3f}" for one in found
+    }
+    rows = [[shape, *(cells[shape, *facts] for facts in head)] for shape in shapes]
+    return table(["records", *(f"{size}, epsilon {epsilon}" for size, epsilon in head)], rows)
+
+
 def _large(big: dict[str, Any]) -> str:
     counts, medians = big["counts"], big["medians"]
     return (
@@ -334,7 +372,7 @@ def main(quick: bool) -> None:
     one_thread()
     swept, held = Sweep.of(list(sweep(quick))), Sweep.of(list(held_out()))
     big = {what: in_a_process(what) for what in ("counts", "medians")}
-    text = page(swept, held, by_share(held.cases), likert(), big)
+    text = page(swept, held, Sweep.of(list(fresh())), by_share(held.cases), likert(), big)
     if quick:
         print(text)
     else:

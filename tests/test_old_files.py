@@ -19,7 +19,7 @@ from inbounds.attack import load_multilevel, load_record
 from inbounds.cli import main
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Matrix, Noise
-from inbounds.mechanism.quantiles import Central, Oblivious, ScoreTable, SidedTable
+from inbounds.mechanism.quantiles import Central, CountedTable, Oblivious, ScoreTable, SidedTable
 from inbounds.tables import groups, read_plan
 from inbounds.tables.reopen import check, read, together
 
@@ -301,6 +301,7 @@ QUANTILE_PASSPORTS = {
     ),
     "scores_wide": (ib.median(0, 5000, maximum=4), Fraction(2), ScoreTable),
     "sides": (ib.quantile(1, 0, 100, size=30), Fraction(1), SidedTable),
+    "counted": (ib.median(0, 4, size=300), Fraction(1, 5), CountedTable),
     "central": (ib.median(0, 2, size=5), Fraction(1), Central),
     "oblivious": (ib.median(0, 2, size=5), Fraction(1), Oblivious),
 }

@@ -145,8 +145,12 @@ let quantile_law value =
       let fields = fields_of "sides" value in
       let part name = whole_numbers name (field fields name) in
       Checker.SidedTable (part "table", part "below", part "above", one_number "deeper" (field fields "deeper"))
+  | [ ("counted", value) ] ->
+      let fields = fields_of "counted" value in
+      let one name = one_number name (field fields name) in
+      Checker.CountedTable (whole_numbers "table" (field fields "table"), one "low", one "most")
   | [ ("central", _) ] -> raise (Sys_error "a matrix over central records is not judged by this checker")
-  | _ -> refuse "the law of a quantile must be scores, sides, a matrix, or central records"
+  | _ -> refuse "the law of a quantile must be scores, sides, counted, a matrix, or central records"
 
 let quantile fields =
   let part = fields_of "quantile" (field fields "quantile") in

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from inbounds.curator.client import connect
     from inbounds.design.derive import closer, derivable, refines
     from inbounds.design.optimal import optimal
-    from inbounds.design.quantiles import central_records, choose, permute_and_flip, sided_scores
+    from inbounds.design.quantiles import central_records, choose, counted_scores, permute_and_flip, sided_scores
     from inbounds.ledger import Ledger
     from inbounds.local import distance
     from inbounds.local.collector import Collector
@@ -89,6 +89,7 @@ _LOADED_ON_USE = {
     "compare_quantiles": "inbounds.read.quantiles",
     "compose": "inbounds.accounting.compose",
     "connect": "inbounds.curator.client",
+    "counted_scores": "inbounds.design.quantiles",
     "derivable": "inbounds.design.derive",
     "load_quantile": "inbounds.mechanism.quantiles.reading",
     "multilevel": "inbounds.accounting.multilevel",
@@ -168,6 +169,7 @@ __all__ = [
     "compose",
     "connect",
     "count",
+    "counted_scores",
     "derivable",
     "distance",
     "epsilon_for",

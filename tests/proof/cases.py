@@ -24,6 +24,7 @@ from inbounds.mechanism.spelling import law_json, query_json
 from inbounds.numbers import Ints
 from inbounds.query import Query, Scale, with_neighbours
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, ratio_below
+from inbounds.trusted.counted import ALIKE
 from inbounds.trusted.scores import ratio_bounds
 from inbounds.trusted.sides import sided_bounds
 
@@ -234,6 +235,21 @@ def sided_passports(number: int, seed: int) -> Iterator[Json]:
         if rng.random() < 0.8:
             asked["quantile"].update(public=True, records="1")
         law = {"sides": {"table": _line(table), **sides}}
+        yield passports.QUANTILE_PASSPORT.sealed({**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
+
+
+def counted_passports(number: int, seed: int) -> Iterator[Json]:
+    """Counted score tables at their bound or a hair beside it, counts that are none, and quantiles they are not for."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        table, *_, width = score_table(rng)
+        worst = Fraction(max(sided_bounds(table, ALIKE, ALIKE, 0)), TOTAL * TOTAL)
+        epsilon = logarithm(worst * Fraction(TOTAL + width + 1, TOTAL - width - 1), rng)
+        low, most = (rng.choice((0, 1, 7, 2**40, *((-1, 2**40 + 1) if rng.random() < 0.1 else ()))) for _ in range(2))
+        asked = _quantile(width, rng)
+        if rng.random() < 0.8:
+            asked["quantile"].update(public=True, records="1")
+        law = {"counted": {"table": _line(table), "low": str(low), "most": str(most)}}
         yield passports.QUANTILE_PASSPORT.sealed({**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 

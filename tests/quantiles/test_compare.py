@@ -63,7 +63,7 @@ def test_the_command_compares_passports(passports, monkeypatch, capsys):
     code, said, _ = run(monkeypatch, capsys, "compare", *files, "--json", "--loss", "absolute", "--sort", "truth")
     found = json.loads(said)
     assert [row["mechanism"] for row in found["mechanisms"]] == ["one", "half"]
-    assert found["mechanisms"][0]["absolute"] == made["one"].expected_error()
+    assert found["mechanisms"][0]["absolute"] == pytest.approx(made["one"].expected_error(), rel=1e-12)
     code, _, _ = run(monkeypatch, capsys, "compare", *files, "--out", folder / "c.csv")
     with (folder / "c.csv").open(encoding="utf-8") as text:
         assert [row["law"] for row in csv.DictReader(text)] == ["score table", "score table"]

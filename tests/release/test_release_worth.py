@@ -49,7 +49,7 @@ def test_a_dry_run_names_what_is_no_better_than_a_constant_and_what_would_help(t
 
 def test_what_would_help_does_help(tmp_path):
     """The epsilon, the size and the step that are named are tried again: the error is what was said, at most half."""
-    content = plan([{"min": "x"}], epsilon="0.05")
+    content = plan([{"median": "x"}], epsilon="0.05")
     (idle,) = preview(content, FRAME, cache=tmp_path).no_better
     ways = " / ".join(idle.helps)
     epsilon = re.search(r"epsilon (\S+) for the plan \(error at most (\S+), constant (\S+)\)", ways)

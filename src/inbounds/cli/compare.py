@@ -126,8 +126,8 @@ def _show_quantiles(found: "QuantileComparison", to: Path | None, as_json: bool)
 
     out.print(f"[bold]{quantile_subject(found.query)}[/]\n")
     out.print(terminal.quantile_comparison(found))
-    out.print("[dim]* best of the column. Expected for independent records; bayes: after the best guess.[/]")
-    out.print(f"[dim]{quantile_page.constants(found)}[/]")
+    out.print("[dim]* best of the column; bayes: after the best guess.[/]")
+    out.print(f"[dim]{quantile_page.legend(found)}[/]")
     if to is not None:
         out.print(f"report: [bold]{to}[/]")
 

@@ -1,4 +1,4 @@
-"""compare_quantiles: mechanisms for one quantile side by side, when records are drawn independently from a prior."""
+"""compare_quantiles: mechanisms for one quantile side by side, on records of unknown shares or of a prior."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class QuantileRow:
 
 @dataclass(frozen=True)
 class QuantileComparison:
-    """Mechanisms for the same quantile, measured alike on independent records.
+    """Mechanisms for the same quantile, measured alike on records of unknown shares, or of a prior.
 
     columns: for each loss its average, "worst …" (the true quantile served worst, of those that occur) and "bayes …"
     (after the best guess for every report); "truth", how often the truth is reported. constant: what the best constant
@@ -121,7 +121,10 @@ class QuantileComparison:
 def compare_quantiles(
     mechanisms: Mapping[str, QuantileMechanism], *, losses: Sequence[LossLike] | None = None, prior: Prior = None
 ) -> QuantileComparison:
-    """Mechanisms for one quantile side by side, by name. prior: of the values of independent records, flat by default.
+    """Mechanisms for one quantile side by side, by name.
+
+    prior: of the values of independent records; without one their shares are unknown, as in
+    `QuantileMechanism.expecting`.
 
     >>> from inbounds import median, permute_and_flip
     >>> query = median(1, 5, size=25)

@@ -21,7 +21,8 @@ from inbounds.report.html import MOST_HEATMAPS, MOST_ROWS, RARE, bands, notes, r
 from inbounds.report.layout import Cell, rendered, thinned
 from inbounds.report.quantiles import quantile_promise, quantile_subject
 
-INDEPENDENT = "records are drawn independently"
+UNKNOWN = "every value is as likely to be the answer, and given it every histogram of the records as likely"
+INDEPENDENT = "records are drawn independently, by the given prior"
 
 
 def page(what: QuantileMechanism | QuantileComparison, prior: Prior = None, level: float = 0.9) -> str:
@@ -40,16 +41,16 @@ def save(
 
 def _mechanism(m: QuantileMechanism, prior: Prior, level: float) -> dict[str, Any]:
     expected = m.expecting(prior)
-    drawn = "every value equally likely" if prior is None else "by the given prior"
+    before = UNKNOWN if prior is None else INDEPENDENT
     return {
         "title": f"A private {quantile_subject(m.query)}",
         "origin": str(m.origin),
         "epsilon": decimal(m.epsilon),
         "promise": f"{_sentence(quantile_promise(m))}.",
         "relation": _relation(m.query),
-        "accuracy": _accuracy(expected, drawn),
+        "accuracy": _accuracy(expected, before),
         "measures": _measures(expected),
-        "pictures": _pictures(expected, f"{INDEPENDENT}, {drawn}", level),
+        "pictures": _pictures(expected, before, level),
         "proof": m.law.proof_steps(m.query),
         "passport": [
             *(["construction", str(m.origin)], ["written up in", m.origin.reference or "–"]),
@@ -58,12 +59,12 @@ def _mechanism(m: QuantileMechanism, prior: Prior, level: float) -> dict[str, An
     }
 
 
-def _accuracy(expected: ExpectedReports, drawn: str) -> str:
+def _accuracy(expected: ExpectedReports, before: str) -> str:
     truth = float(np.diag(expected.matrix) @ expected.prior)
     return (
-        f"When {INDEPENDENT}, {drawn}: the expected absolute error is {expected.loss():.4g}, where the best constant "
+        f"When {before}: the expected absolute error is {expected.loss():.4g}, where the best constant "
         f"has {expected.constant_loss():.4g}; the truth is reported with probability {percent(truth)}. Records that "
-        "lie together make it smaller."
+        "lie together around the answer make the error smaller, a gap there makes it larger."
     )
 
 
@@ -120,16 +121,17 @@ def _comparison(c: QuantileComparison) -> dict[str, Any]:
         "best": ", ".join(c.best()),
         "losses": _starred(c, c.columns[:split]),
         "rest": _starred(c, c.columns[split:]),
-        "legend": f"Expected when {INDEPENDENT}. {constants(c)}",
+        "legend": legend(c),
         "pictures": _compared(c),
         "digests": [[row.name, row.mechanism.sha256] for row in c.rows],
         "left_out": [],
     }
 
 
-def constants(c: QuantileComparison) -> str:
-    """What the best constant loses, which needs no data."""
-    return "The best constant loses " + ", ".join(f"{shown(loss)} ({name})" for name, loss in c.constant.items()) + "."
+def legend(c: QuantileComparison) -> str:
+    """What the numbers suppose, and what the best constant loses, which needs no data."""
+    losses = ", ".join(f"{shown(loss)} ({name})" for name, loss in c.constant.items())
+    return f"Expected when {UNKNOWN}; or when {INDEPENDENT}. The best constant loses {losses}."
 
 
 def _starred(c: QuantileComparison, columns: tuple[str, ...]) -> tuple[list[str], list[list[str | Cell]]]:

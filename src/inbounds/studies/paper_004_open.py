@@ -153,13 +153,13 @@ def beyond(
 def _beyond(job: tuple[int, Number, int, int]) -> list[tuple[Any, ...]]:
     size, epsilon, top, length = job
     query = median(0, top, size=size)
-    flip = permute_and_flip(query, epsilon)
-    prior = flip.expecting().prior
+    flip, flat = permute_and_flip(query, epsilon), np.ones(top + 1)
+    prior = flip.expecting(flat).prior
     found = {
         OBLIVIOUS: optimal(extreme(0, top), epsilon, "absolute", prior).loss("absolute", prior),
-        FLIP: flip.expected_error(),
-        CENTRAL: central_records(query, epsilon, length=length).expected_error(),
-        CONSTANT_GUESS: flip.expecting().constant_loss(),
+        FLIP: flip.expected_error(prior=flat),
+        CENTRAL: central_records(query, epsilon, length=length, prior=flat).expected_error(prior=flat),
+        CONSTANT_GUESS: flip.expecting(flat).constant_loss(),
     }
     return [(size, decimal(epsilon), name, value) for name, value in found.items()]
 

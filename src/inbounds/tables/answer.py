@@ -135,11 +135,8 @@ def _made(request: Request, folder: Path) -> Design:
 def expected_of(made: AnyMechanism, request: Request, loss: str, derived: Derived | None) -> ExpectedError:
     """The mean loss over the prior, to six digits, and that of the best constant: the same for all groups of a size."""
     if isinstance(made, QuantileMechanism):
-        prior = prior_of(request.wishes, made.query.answer)
-        reports = made.expecting(prior)
-        # nobody claims of real records that all values are equally likely; the best constant is not given that much
-        constant = constant_loss(reports.query, loss, None if prior is None else reports.prior)
-        found = ExpectedError(reports.loss(loss), constant)
+        reports = made.expecting(prior_of(request.wishes, made.query.answer))
+        found = ExpectedError(reports.loss(loss), reports.constant_loss(loss))
     elif derived is None:
         prior = prior_of(request.wishes, made.query)
         found = ExpectedError(made.loss(loss, prior), constant_loss(made.query, loss, prior))

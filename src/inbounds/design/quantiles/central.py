@@ -32,7 +32,7 @@ def central_records(
 
     min sum_s prior(s) sum_i P[i, s] |i - quantile(s)| over all private P[output, multiset]: a linear program over the
     multisets of `length` values. length: odd for a median, by default as many as make 1,500 multisets. prior: of the
-    values of independent records, flat by default.
+    values of independent records; without one their shares are unknown, as in `QuantileMechanism.expecting`.
 
     >>> from inbounds import median
     >>> central_records(median(0, 2, size=25), 1, length=3)
@@ -50,7 +50,10 @@ def central_records(
     central_columns(query, count)
     multisets, groups = all_multisets(count, query.width), neighbouring(count, query.width)
     truths = (np.cumsum(multisets, axis=1) <= query.rank - first).sum(axis=1)
-    chances = window_chances(multisets, as_prior(prior, query.answer), first, query.size)
+    if prior is None:
+        chances = unknown_chances(multisets, truths, first, query.size)
+    else:
+        chances = window_chances(multisets, as_prior(prior, query.answer), first, query.size)
     costs = np.abs(np.arange(query.width + 1)[:, None] - truths) * chances
     proposal = _solved(costs, groups, math.exp(float(bound)))
     origin = Origin("central_records", {"length": str(count)}, REFERENCE)
@@ -72,6 +75,30 @@ def longest_window(query: Quantile, most: int) -> int:
 # --- how likely the central records are -------------------------------------------------------------------
 
 
+def unknown_chances(multisets: Ints, truths: Ints, first: int, size: int) -> Floats:
+    """The same where every value is as likely to be the quantile, and given it every histogram as likely.
+
+    Of a window from lo to hi, the records before it are any multiset of 0..lo and those after it any of hi..w:
+    C(first-1+lo, lo) · C(after+w-hi, w-hi) histograms have it.
+    """
+    from scipy.special import gammaln
+
+    def log_multisets(records: int, values: Ints) -> Floats:
+        return np.asarray(gammaln(records + values + 1.0) - gammaln(values + 1.0) - gammaln(records + 1.0))
+
+    width, after = multisets.shape[1] - 1, size - first - int(multisets[0].sum()) + 1
+    lows, highs = _ends(multisets)
+    logs = log_multisets(first - 1, lows) + log_multisets(after, width - highs)
+    found = np.exp(logs - logs.max())
+    return np.asarray(found / np.bincount(truths, found, width + 1)[truths] / (width + 1))
+
+
+def _ends(multisets: Ints) -> tuple[Ints, Ints]:
+    """The least and the largest value of each."""
+    there = multisets > 0
+    return there.argmax(axis=1), multisets.shape[1] - 1 - there[:, ::-1].argmax(axis=1)
+
+
 def window_chances(multisets: Ints, values: Floats, first: int, size: int) -> Floats:
     """Pr[the records of rank first, … in order are each multiset], of `size` independent records.
 
@@ -81,7 +108,7 @@ def window_chances(multisets: Ints, values: Floats, first: int, size: int) -> Fl
     """
     length = int(multisets[0].sum())
     before, after = first - 1, size - first - length + 1
-    lows, highs = (multisets > 0).argmax(axis=1), multisets.shape[1] - 1 - (multisets[:, ::-1] > 0).argmax(axis=1)
+    lows, highs = _ends(multisets)
     with np.errstate(divide="ignore"):
         logs = np.log(values)
         less, more = np.log(np.cumsum(values) - values), np.log(np.cumsum(values[::-1])[::-1] - values)

@@ -11,7 +11,7 @@ from inbounds.design.quantiles.central import central_records, longest_window
 from inbounds.design.quantiles.sided import path_scores
 from inbounds.loss import Prior, as_prior
 from inbounds.mechanism.law import Matrix
-from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism, ScoreTable
+from inbounds.mechanism.quantiles import CountedTable, Oblivious, QuantileMechanism, SidedTable
 from inbounds.mechanism.quantiles.expected import true_answers
 from inbounds.numbers import Floats, Ints, Number, as_epsilon
 from inbounds.query import Quantile
@@ -49,14 +49,13 @@ class QuantileChoice:
 
 
 def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> QuantileChoice:
-    """Path scores, the oblivious optimum or the central records: what has the least expected error when records are
-    independent.
+    """Path scores, the oblivious optimum or the central records: what has the least expected error.
 
-    prior: of the values, one weight each. With a prior that is all; where there are few values the best law over the
-    central records is then considered too. Without one the values count as equally likely, which nobody claims of real
-    records; the oblivious optimum is then chosen only if it also loses at most 1.02 times as much on records that lie
-    together, wherever and however closely: there path scores lose least. A law over a few central records cannot do
-    that, for it does not see how many agree.
+    prior: of the values of independent records, one weight each. With a prior that is all; where there are few values
+    the best law over the central records is then considered too. Without one the shares of the values are unknown, and
+    the oblivious optimum is chosen only if it also loses at most 1.02 times as much on records that lie together,
+    wherever and however closely: there path scores lose least. A law over a few central records cannot do that, for it
+    does not see how many agree.
 
     >>> from inbounds import median
     >>> str(choose(median(0, 20, size=300), 4)).partition(":")[0]
@@ -78,7 +77,7 @@ def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> QuantileCho
 def _choose(query: Quantile, bound: Fraction, prior: Prior) -> QuantileChoice:
     """Path scores or the oblivious optimum."""
     scores = path_scores(query, bound)
-    name = "path scores" if isinstance(scores.law, ScoreTable) else "sided path scores"
+    name = {SidedTable: "sided path scores", CountedTable: "counted path scores"}.get(type(scores.law), "path scores")
     expected = scores.expecting(prior)
     own = expected.loss()
     # Pr[i | t] >= exp(-epsilon) Pr[i | t'] for any two answers: no oblivious report is better than a constant so often
@@ -142,6 +141,6 @@ def _other(loss: float, *, at_least: bool = False) -> str:
 
 def _not_everywhere(name: str, own: float, loss: float, *, at_least: bool = False) -> str:
     return (
-        f"{name}: expected error {own:.3g} where values are equally likely, {_other(loss, at_least=at_least)}, "
+        f"{name}: expected error {own:.3g} where shares are unknown, {_other(loss, at_least=at_least)}, "
         "which loses more where records lie together; give a prior of the values if they do not"
     )

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from inbounds.design.quantiles.counted import counted_scores, counting_helps
 from inbounds.design.quantiles.table import REFERENCE, SLACKS, permute_and_flip, rounded_up
 from inbounds.errors import InboundsError, Infeasible
 from inbounds.mechanism.origin import Origin
@@ -20,8 +21,8 @@ from inbounds.trusted.sides import Side
 LEVELS = 40
 """Levels of a table that make epsilon together, so that paces are fortieths of it."""
 
-SMALL_EPSILON = 1.0
-"""Up to which the pace of an end is lowered wherever the answer weighs little."""
+SMALL_EPSILON, MIDDLE_EPSILON = 1.0, 2.5
+"""Up to which the pace of an end is lowered wherever the answer weighs little; up to which, by less, of an extreme."""
 
 WIDE, NARROW, HUGE = 30.0, 8.0, 60.0
 """Outputs of weight exp(-epsilon/2) beside the answer's one: from which on it is little, noticeable, and nothing."""
@@ -69,11 +70,11 @@ def sided_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
 
 
 def path_scores(query: Quantile, epsilon: Fraction) -> QuantileMechanism:
-    """Permute-and-flip over path lengths: sided where that is worth while, as steep as can be otherwise."""
+    """Permute-and-flip over path lengths: sided or counted where that is worth while, as steep as can be otherwise."""
     alike = (LEVELS // 2, LEVELS // 2, 0)
-    if not (query.public and query.records == 1) or sides_of(query, epsilon) == (alike, alike):
-        return permute_and_flip(query, epsilon)
-    return sided_scores(query, epsilon)
+    if query.public and query.records == 1 and sides_of(query, epsilon) != (alike, alike):
+        return sided_scores(query, epsilon)
+    return (counted_scores if counting_helps(query, float(epsilon)) else permute_and_flip)(query, epsilon)
 
 
 def sides_of(query: Quantile, epsilon: Fraction) -> tuple[Side, Side]:
@@ -101,8 +102,11 @@ def _pace(query: Quantile, epsilon: float) -> Pace:
         return alike
     if epsilon <= SMALL_EPSILON and others >= WIDE:
         return Pace(12, 6) if place == 1 else Pace(16, 14)
-    noticed = epsilon <= SMALL_EPSILON and others >= NARROW
-    return Pace(16, 24) if place == 1 and (noticed or _is_sparse(query, epsilon)) else alike
+    if place > 1:
+        return alike
+    if (epsilon <= SMALL_EPSILON and others >= NARROW) or _is_sparse(query, epsilon):
+        return Pace(16, 24)
+    return Pace(16, 15) if SMALL_EPSILON < epsilon <= MIDDLE_EPSILON and others >= WIDE else alike
 
 
 def _is_sparse(query: Quantile, epsilon: float) -> bool:

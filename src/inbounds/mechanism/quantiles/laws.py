@@ -1,5 +1,5 @@
-"""The ways to answer a quantile: by a score table, alike or not on both sides, by the true answer alone, or by the
-central records.
+"""The ways to answer a quantile: by a score table, alike or not on both sides or counting the records at a value, by
+the true answer alone, or by the central records.
 
 All know how to have themselves checked, how to report for the histograms of many groups, and how likely each output
 is for a histogram; none is a mechanism before `QuantileMechanism` has run its check.
@@ -20,6 +20,7 @@ from inbounds.numbers import Floats, Ints
 from inbounds.query import Quantile
 from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.certify import check_groups
+from inbounds.trusted.counted import check_counted, counted_levels
 from inbounds.trusted.multisets import how_many, neighbouring, positions, window
 from inbounds.trusted.sample import Draws, report
 from inbounds.trusted.scores import ScoreSampler, check_scores, levels, report_scores
@@ -135,6 +136,58 @@ class SidedTable:
 
 
 @dataclass(frozen=True)
+class CountedTable:
+    """Permute-and-flip as in a `ScoreTable`, over a score that also counts the records at a value.
+
+    low, most: from how many on they count, and how many at most. See `trusted.counted`.
+    """
+
+    table: tuple[int, ...]
+    low: int
+    most: int
+
+    name: ClassVar[str] = "counted score table"
+
+    def __post_init__(self) -> None:  # plain ints: the checker trusts no other arithmetic
+        object.__setattr__(self, "table", tuple(map(operator.index, self.table)))
+        for part in ("low", "most"):
+            object.__setattr__(self, part, operator.index(getattr(self, part)))
+
+    def check(self, query: Quantile, epsilon: Fraction) -> None:
+        if not (query.public and query.records == 1):
+            raise ValueError("a counted score table needs a public size and one record a person")
+        check_counted(self.table, self.low, self.most, query.width, epsilon)
+
+    def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
+        """The position that is reported for every group."""
+        return report_scores(self._sampler, self._levels(query, histograms), draws)
+
+    def probabilities(self, query: Quantile, histograms: Ints) -> Floats:
+        """Pr[output] for every group, to float precision: groups × outputs."""
+        return _probabilities(self.table, self._levels(query, histograms))
+
+    def _levels(self, query: Quantile, histograms: Ints) -> Ints:
+        return counted_levels(query.filled(histograms), query.rank, self.low, self.most)
+
+    def proof_steps(self, query: Quantile) -> list[str]:
+        """What `check` established, for a reader."""
+        return [
+            f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
+            f"until the answer is another, and the more than {self.low} records are at a value, {self.most} at most",
+            "when a record changes, no score moves by more than 1; the square of the table's largest step, as a "
+            "fraction of whole numbers, is at most p/2^128, the sampler's rounding included",
+            RATIO_BOUND,
+        ]
+
+    @cached_property
+    def _sampler(self) -> ScoreSampler:
+        return ScoreSampler.of(self.table)
+
+    def __reduce__(self) -> tuple[type["CountedTable"], tuple[Any, ...]]:
+        return CountedTable, (self.table, self.low, self.most)  # copies carry no sampler
+
+
+@dataclass(frozen=True)
 class Oblivious:
     """A matrix over the true answer: the quantile is computed, and reported as one record could move it anywhere."""
 
@@ -207,7 +260,7 @@ class Central:
         return positions(window(query.filled(histograms), self.first, self.length), self.length)
 
 
-QuantileLaw = ScoreTable | SidedTable | Oblivious | Central
+QuantileLaw = ScoreTable | SidedTable | CountedTable | Oblivious | Central
 
 
 def _refuse_other_laws(matrix: Matrix) -> None:

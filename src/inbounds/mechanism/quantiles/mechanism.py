@@ -11,14 +11,18 @@ from inbounds.loss import LossLike, Prior, as_prior
 from inbounds.mechanism.bayes import CredibleSet
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import passport
-from inbounds.mechanism.quantiles.expected import ExpectedReports, expected
-from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, ScoreTable, SidedTable
+from inbounds.mechanism.quantiles.expected import ExpectedReports, expected, expected_unknown
+from inbounds.mechanism.quantiles.laws import Central, CountedTable, Oblivious, QuantileLaw, ScoreTable, SidedTable
 from inbounds.numbers import Floats, Ints, as_epsilon, decimal, whole
 from inbounds.query import Quantile
 from inbounds.trusted.sample import Draws, entropy, simulated
 
 if TYPE_CHECKING:
     from os import PathLike
+
+
+LAWS = (ScoreTable, SidedTable, CountedTable, Oblivious, Central)
+"""All kinds of laws there are; no other class may say that it was checked."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class QuantileMechanism:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", as_epsilon(self.epsilon))
-        if type(self.query) is not Quantile or type(self.law) not in (ScoreTable, SidedTable, Oblivious, Central):
+        if type(self.query) is not Quantile or type(self.law) not in LAWS:
             raise TypeError("a quantile's mechanism is made of a Quantile and a law for one")
         self.law.check(self.query, self.epsilon)
 
@@ -86,15 +90,17 @@ class QuantileMechanism:
         most = min(int(np.iinfo(found.dtype).max), 1 << 62)  # nobody has so many records, and int64 holds them
         return np.asarray(np.minimum(found, found.dtype.type(most)), dtype=np.int64)
 
-    # --- usefulness, when records are drawn independently from a prior ------------------------------------
+    # --- usefulness, of records of unknown shares or drawn independently from a prior ---------------------
 
     def expecting(self, prior: Prior = None, size: int | None = None) -> ExpectedReports:
-        """What to expect of reports when `size` records are drawn independently from a prior of the values.
+        """What to expect of reports of `size` records.
 
-        prior: one weight for each value, flat by default. size: the declared one by default.
+        prior: one weight for each value, of records that are drawn independently from it. By default nothing is known:
+        every value is as likely to be the quantile, and given it every histogram as likely as every other. size: the
+        declared one by default.
         """
         records = self.query.size if size is None else whole(size, "size", 1)
-        return _expected(self, tuple(as_prior(prior, self.query.answer).tolist()), records)
+        return _expected(self, None if prior is None else tuple(as_prior(prior, self.query.answer).tolist()), records)
 
     def expected_error(self, loss: LossLike = "absolute", prior: Prior = None, size: int | None = None) -> float:
         """The expected loss of a report; see `expecting`."""
@@ -121,5 +127,7 @@ class QuantileMechanism:
 
 
 @lru_cache(maxsize=64)
-def _expected(mechanism: QuantileMechanism, values: tuple[float, ...], size: int) -> ExpectedReports:
+def _expected(mechanism: QuantileMechanism, values: tuple[float, ...] | None, size: int) -> ExpectedReports:
+    if values is None:
+        return expected_unknown(mechanism.query, mechanism.law, size)
     return expected(mechanism.query, mechanism.law, np.array(values), size)

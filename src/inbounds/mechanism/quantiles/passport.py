@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from inbounds.files import Json, write
 from inbounds.mechanism.passport import QUANTILE_PASSPORT
-from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, ScoreTable, SidedTable
+from inbounds.mechanism.quantiles.laws import Central, CountedTable, Oblivious, QuantileLaw, ScoreTable, SidedTable
 from inbounds.mechanism.spelling import law_json, numbers_text, scale_json
 from inbounds.query import Quantile
 
@@ -57,6 +57,8 @@ def quantile_law_json(law: QuantileLaw) -> Json:
         case SidedTable(table, below, above, deeper):
             sides = {"below": numbers_text(below), "above": numbers_text(above), "deeper": str(deeper)}
             return {"sides": {"table": numbers_text(table), **sides}}
+        case CountedTable(table, low, most):
+            return {"counted": {"table": numbers_text(table), "low": str(low), "most": str(most)}}
         case Oblivious(matrix):
             return law_json(matrix)
         case Central(first, length, matrix):

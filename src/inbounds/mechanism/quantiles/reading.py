@@ -8,7 +8,7 @@ from inbounds.files import Json, content_of
 from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.passport import QUANTILE_PASSPORT
-from inbounds.mechanism.quantiles.laws import Central, Oblivious, QuantileLaw, ScoreTable, SidedTable
+from inbounds.mechanism.quantiles.laws import Central, CountedTable, Oblivious, QuantileLaw, ScoreTable, SidedTable
 from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
 from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_scale, whole_numbers
 from inbounds.query import Quantile
@@ -47,7 +47,7 @@ def read_quantile(part: Json) -> Quantile:
 
 def read_quantile_law(part: Json) -> QuantileLaw:
     if len(part) != 1:
-        raise ValueError("the law of a quantile must be scores, sides, a matrix, or central records")
+        raise ValueError("the law of a quantile must be scores, sides, counted, a matrix, or central records")
     if "scores" in part:
         scores = part["scores"]
         (stride,), deeper = whole_numbers(scores["stride"]), scores["deeper"]
@@ -57,6 +57,10 @@ def read_quantile_law(part: Json) -> QuantileLaw:
         below, above = (_side(sides[key]) for key in ("below", "above"))
         (more,) = whole_numbers(sides["deeper"])
         return SidedTable(tuple(whole_numbers(sides["table"])), below, above, more)
+    if "counted" in part:
+        counted = part["counted"]
+        (low,), (most,) = (whole_numbers(counted[key]) for key in ("low", "most"))
+        return CountedTable(tuple(whole_numbers(counted["table"])), low, most)
     if "central" not in part:
         return Oblivious(_matrix(part))
     central = part["central"]
@@ -72,5 +76,5 @@ def _side(part: Any) -> Side:
 def _matrix(part: Json) -> Matrix:
     found = read_law(part)
     if not isinstance(found, Matrix):
-        raise ValueError("the law of a quantile must be scores, sides, a matrix, or central records")
+        raise ValueError("the law of a quantile must be scores, sides, counted, a matrix, or central records")
     return found

@@ -1,0 +1,144 @@
+"""Counted score tables: neighbours are within epsilon, what is not private is refused, and when they are used."""
+
+import json
+import math
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import inbounds as ib
+from inbounds.errors import NotADistribution, PassportError, TooSteep
+from inbounds.files import digest
+from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.quantiles import CountedTable, QuantileMechanism
+from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below
+from inbounds.trusted.counted import MOST_COUNTED, check_counted, counted_levels
+
+from .small import changed, exact_law, histograms
+from .test_sides import geometric, of_rank
+
+
+def laws_of(query, law, groups):
+    levels = counted_levels(query.filled(np.array(groups)), query.rank, law.low, law.most)
+    last = len(law.table) - 1
+    chances = [[Fraction(law.table[min(level, last)], TOTAL) for level in row] for row in levels.tolist()]
+    return dict(zip(groups, map(exact_law, chances), strict=True))
+
+
+def largest_ratio(laws, pairs):
+    return max(high / low for own, other in pairs for high, low in zip(laws[own], laws[other], strict=True))
+
+
+@pytest.mark.parametrize("epsilon", ["1/5", "1", "4"])
+@pytest.mark.parametrize(("low", "most"), [(0, 0), (0, 9), (1, 2), (2, 1)])
+def test_neighbours_are_within_epsilon_at_every_rank(epsilon, low, most):
+    size, width, p = 4, 3, exp_below(Fraction(epsilon))
+    law, groups = CountedTable(geometric(epsilon, 2), low, most), histograms(4, 3)
+    for rank in range(size + 1):
+        query = of_rank(width, rank, size)
+        QuantileMechanism(query, Fraction(epsilon), law, Origin("by hand"))
+        pairs = ((group, near) for group in groups for near in changed(group))
+        assert largest_ratio(laws_of(query, law, groups), pairs) * 2**EXP_BITS <= p
+
+
+def test_a_surplus_record_is_covered_too():
+    query, law = of_rank(2, 3, 4), CountedTable(geometric(1, 2), 1, 2)
+    groups = [group for size in range(7) for group in histograms(size, 2)]
+    laws, p = laws_of(query, law, groups), exp_below(Fraction(1))
+    for group, t in product(histograms(4, 2) + histograms(5, 2), range(3)):
+        more = tuple(count + (t == place) for place, count in enumerate(group))
+        assert largest_ratio(laws, [(group, more), (more, group)]) * 2**EXP_BITS <= p
+
+
+def test_epsilon_is_attained_where_many_values_move_together():
+    """The others are many, all one record away, and go to two when the maximum rises."""
+    width, law = 400, CountedTable(geometric(1, 2), 2, 3)
+    mechanism = QuantileMechanism(of_rank(width, 3, 3), Fraction(1), law, Origin("by hand"))
+    group, near = np.zeros((2, width + 1), dtype=np.int64)
+    group[[0, width - 1]], near[[0, width - 1, width]] = [2, 1], [1, 1, 1]
+    own, other = mechanism.probabilities(np.array([group, near]))
+    assert 0.98 < math.log(other[width] / own[width]) <= 1
+
+
+@given(st.lists(st.integers(1, 100), min_size=2, max_size=12), st.integers(0, 4), st.integers(0, 4), st.integers(0, 3))
+def test_the_square_of_the_largest_step_bounds_every_ratio(falls, low, most, rank):
+    table = [TOTAL]
+    for fall in falls:
+        table.append(max(1, table[-1] - table[-1] * fall // 101 - (len(table) == 1)))
+    query, groups = of_rank(2, rank, 3), histograms(3, 2)
+    laws = laws_of(query, CountedTable(tuple(table), low, most), groups)
+    step = max(Fraction(a, b) for a, b in pairwise(table))
+    assert largest_ratio(laws, ((group, near) for group in groups for near in changed(group))) <= step**2
+
+
+def test_a_table_that_is_too_steep_is_refused():
+    table = geometric(1, 2)
+    check_counted(table, 3, 5, 4, Fraction(1))
+    with pytest.raises(TooSteep):
+        check_counted(table, 3, 5, 4, Fraction(99, 100))
+    steeper_at_once = (TOTAL, table[1] - table[1] // 50, *table[2:])
+    with pytest.raises(TooSteep):
+        check_counted(steeper_at_once, 3, 5, 4, Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("low", "most"), [(-1, 2), (2, -1), (MOST_COUNTED + 1, 2), (2, MOST_COUNTED + 1), (1.0, 2), (1, True)]
+)
+def test_what_counts_no_records_is_refused(low, most):
+    with pytest.raises(NotADistribution, match="must count"):
+        check_counted(geometric(1, 2), low, most, 4, Fraction(1))
+
+
+@pytest.mark.parametrize("query", [ib.median(0, 4, maximum=5), ib.median(0, 4, size=5, records=2)])
+def test_secret_sizes_and_persons_with_several_records_are_refused(query):
+    with pytest.raises(ValueError, match="public size"):
+        QuantileMechanism(query, Fraction(1), CountedTable(geometric(1, 2), 3, 5), Origin("by hand"))
+    with pytest.raises(ValueError, match="public size"):
+        ib.counted_scores(query, 1)
+
+
+def test_reports_have_the_probabilities_that_are_told():
+    mechanism = ib.counted_scores(ib.median(0, 3, size=9), 1)
+    group = np.array([[1, 5, 2, 1]])
+    exact = laws_of(mechanism.query, mechanism.law, [(1, 5, 2, 1)])[1, 5, 2, 1]
+    told = mechanism.probabilities(group)[0]
+    assert np.allclose(told, [float(p) for p in exact], atol=1e-12)
+    drawn = mechanism.simulate_histograms(np.repeat(group, 40_000, axis=0), np.random.default_rng(1))
+    assert np.allclose(np.bincount(drawn, minlength=4) / 40_000, told, atol=0.02)  # 8 sigma
+
+
+CHANGES = [{"low": "-1"}, {"most": "x"}, {"table": "4611686018427387904 1"}, {"low": str(2**41)}]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_passport_is_read_as_it_was_written_or_refused(change, tmp_path):
+    path, mechanism = tmp_path / "q.json", ib.counted_scores(ib.median(0, 4, size=100), "1/5")
+    mechanism.save(path)
+    assert ib.load_quantile(path) == mechanism
+    assert ib.verify(path)
+    content = json.loads(path.read_text("utf-8"))
+    content["law"]["counted"].update(change)
+    content["sha256"] = digest(content)
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(PassportError):
+        ib.load_quantile(path)
+
+
+def test_medians_of_few_values_with_some_records_each_are_answered_by_counting_them():
+    assert isinstance(ib.choose(ib.median(0, 4, size=300), "1/5").mechanism.law, CountedTable)
+    few, wide, largest = ib.median(0, 4, size=30), ib.median(0, 100, size=300), ib.quantile(1, 0, 4, size=300)
+    for query in (few, wide, largest, ib.median(0, 4, maximum=300)):
+        assert not isinstance(ib.choose(query, "1/5").mechanism.law, CountedTable)
+
+
+def test_counting_is_better_than_lengths_where_records_lie_evenly():
+    query, epsilon = ib.median(0, 4, size=300), "1/5"
+    counted, lengths = ib.counted_scores(query, epsilon), ib.permute_and_flip(query, epsilon)
+    even = np.random.default_rng(3).multinomial(300, np.full(5, 0.2), size=400)
+    distances = np.abs(np.arange(5) - query.truths(even)[:, None])
+    errors = [(one.probabilities(even) * distances).sum(axis=1).mean() for one in (counted, lengths)]
+    assert errors[0] < 0.8 * errors[1]
