@@ -13,7 +13,7 @@ import inbounds as ib
 from inbounds.design.optimal import problem_of
 from inbounds.design.problem import Floats, Problem
 from inbounds.design.routes import interior, rays
-from inbounds.design.solver.bands import CHUNK, Factors, factored, windows
+from inbounds.design.solver.bands import CHUNK, Factors, windows
 from inbounds.design.solver.pricing import Cone
 from inbounds.loss import as_loss
 
@@ -29,7 +29,7 @@ def banded(cone: Cone, outputs: int = 3) -> tuple[Factors, list[Floats]]:
     x = 1 + 0.1 * rng.random((cone.size, outputs))
     full = [A.T @ np.diag(w[:, i]) @ A for i in range(outputs)]
     product = np.array([full[i] @ x[:, i] for i in range(outputs)]).T
-    return factored(limits, w, x, product), full
+    return limits.factored(w, x, product), full
 
 
 @pytest.mark.parametrize("cone", [REGULAR, RAGGED, CHAIN])
@@ -61,7 +61,7 @@ def test_pivots_survive_weights_of_very_different_sizes() -> None:
     limits = windows(Cone(np.array([0, 0, 1]), np.full(2, np.log(2.0))))
     w, x = np.array([[1e17], [1.0], [1.0], [1.0]]), np.array([[2.0], [1.0], [1.0]])
     product = limits.transpose @ (w * (limits.limits @ x))
-    solved = factored(limits, w, x, product).solve(product)
+    solved = limits.factored(w, x, product).solve(product)
     assert solved == pytest.approx(x, rel=1e-12)
 
 
@@ -87,7 +87,7 @@ def test_interior_points_meet_the_optimum_of_rays(problem: Problem) -> None:
     assert not others
     everything = np.arange(len(part.loss))
     found = list(interior.points(part.loss, part.prior, part.worst, part.cone, part.mirrored, everything))
-    P, v, weights = found[-1]
+    P, v, weights = found[-1].matrix, found[-1].v, found[-1].weights
     assert np.abs(P.sum(axis=0) - 1).max() < 1e-8
     assert problem.value(P / P.sum(axis=0)) == pytest.approx(problem.value(best.matrix), rel=1e-7)
     assert rays._bound(part, v, weights) == pytest.approx(best.bound, rel=1e-7)
@@ -101,7 +101,7 @@ def test_a_design_that_is_slow_to_prove_is_closed_by_an_interior_point(
     patient = rays.solve(problem)
     points, tried = interior.points, Counter[str]()
 
-    def counted(*given: Any) -> Iterator[tuple[Floats, Floats, Floats]]:
+    def counted(*given: Any) -> Iterator[interior.BandSolution]:
         tried["interior"] += 1
         return points(*given)
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -16,9 +17,17 @@ from inbounds.mechanism.law import Law
 from inbounds.query import Query
 
 Propose = Callable[[Problem, float], Proposal]
+LawOf = Callable[[Floats], Law]
+Breach = Callable[[Law, Restriction], float]
 
 TIED = 1e-9
 """Share of the first aim's value that a second aim may give up: the solver's own accuracy."""
+
+MIXED = 1e-9
+"""Of what is mixed in to keep a limit, what is added for rounding."""
+
+REMIXED, MOMENT = 3, 5.0
+"""How often more is mixed in for rounding, and the seconds that finding what keeps the limits best may take then."""
 
 FIXED = 1e-9
 """Probability by which the reports of a fixed point may be distributed otherwise."""
@@ -64,20 +73,39 @@ def propose_within(problem: Problem, limits: Sequence[Restriction], seconds: flo
     if all((limit.values(free.matrix, problem.prior) <= limit.inside).all() for limit in problem.limits):
         return free  # the best of all keeps them
     seconds -= time.monotonic() - start
+    explain = partial(_explain, problem, limits, seconds=seconds, propose=propose)
+    low = free.bound
     try:
         if problem.edges is not None or not limited.applies(problem):
             return program.solve(problem, seconds)
-        found = limited.solve(problem, seconds)
+        found = limited.solve(problem, seconds, explain)
+        if found.matrix is not None:
+            return Proposal(found.matrix, max(found.bound, low), "cone rays with limits")
+        low = max(low, found.bound)
+        explain(found.needed)
     except NotConverged:
-        _explain(problem, limits, 0.0, seconds, propose)
-        raise
-    if found.excess > limited.BOUGHT:
-        _explain(problem, limits, found.needed, seconds, propose)
-        raise NotConverged("no mechanism within the limits was found in time; allow more, or more seconds")
-    return Proposal(found.matrix, found.bound, "cone rays with limits")
+        explain()
+    return Proposal(_mixed(problem, free.matrix, seconds, propose), low, "a mix that keeps the limits")
 
 
-def _explain(problem: Problem, limits: Sequence[Restriction], needed: float, seconds: float, propose: Propose) -> None:
+def _mixed(problem: Problem, free: Floats, seconds: float, propose: Propose) -> Floats:
+    """The free optimum with as little as will do of what keeps the limits best."""
+    alone = [replace(problem, loss=limit.table, worst=limit.each, limits=()) for limit in problem.limits]
+    strict: Floats = np.mean([propose(each, seconds / len(alone)).matrix for each in alone], axis=0)
+    share = 0.0
+    for limit in problem.limits:
+        has, least = (limit.values(P, problem.prior) for P in (free, strict))
+        if (least > limit.inside).any():
+            raise NotConverged("no mechanism within the limits was found in time; allow more, or more seconds")
+        over = has > limit.inside
+        share = max(share, ((has - limit.inside)[over] / (has - least)[over]).max(initial=0.0))
+    share = min(1.0, share * (1 + MIXED))
+    return (1 - share) * free + share * strict
+
+
+def _explain(
+    problem: Problem, limits: Sequence[Restriction], needed: float = 0.0, *, seconds: float, propose: Propose
+) -> None:
     """Raise `Infeasible` if a limit alone, or all together, ask for too much."""
     for asked, limit in zip(limits, problem.limits, strict=False):
         if isinstance(asked, FixedPoint):
@@ -98,21 +126,39 @@ def _explain(problem: Problem, limits: Sequence[Restriction], needed: float, sec
         )
 
 
-def refuse_broken(law: Law, query: Query, prior: Prior, limits: Sequence[Restriction]) -> None:
-    """`NotConverged` if the whole weights break a limit after all."""
+def within(
+    matrix: Floats, problem: Problem, limits: Sequence[Restriction], law_of: LawOf, breach: Breach, propose: Propose
+) -> Law:
+    """A proposal in whole weights that keep the limits, or `NotConverged`.
+
+    Rounding moves a loss by very little, which can still be more than a proposal spares; then a little more of what
+    keeps the limits best is mixed in, by what was missing and as much again.
+    """
+    law = law_of(matrix)
+    for _ in range(0 if any(isinstance(limit, FixedPoint) for limit in limits) else REMIXED):
+        missing = [breach(law, limit) for limit in limits]
+        if not any(missing):
+            return law
+        tighter = (replace(x, bound=x.bound - 2 * by) for x, by in zip(problem.limits, missing, strict=True))
+        problem = replace(problem, limits=tuple(tighter))
+        matrix = _mixed(problem, matrix, MOMENT, propose)
+        law = law_of(matrix)
     for limit in limits:
-        if isinstance(limit, FixedPoint):
-            off = float(np.abs(law.probabilities(query) @ limit.weights - limit.weights).max())
-            if not off <= FIXED:
-                raise NotConverged(f"the distribution is kept only up to {off:.2g}; allow more seconds")
-            continue
-        losses = law.losses(query, limit.loss)
-        value = float(losses.max() if limit.aim == "worst" else losses @ as_prior(prior, query))
-        if not value <= float(limit.bound) * (1 - CHECKED) + CHECKED * (limit.bound == 0):
-            raise NotConverged(
-                f"rounding to whole weights breaks the limit {limit} by {value - float(limit.bound):.2g}; allow a "
-                "little more"
-            )
+        if by := breach(law, limit):
+            way = "allow more seconds" if isinstance(limit, FixedPoint) else "allow a little more"
+            raise NotConverged(f"rounding to whole weights breaks the limit {limit} by {by:.2g}; {way}")
+    return law
+
+
+def breach_of(law: Law, limit: Restriction, query: Query, prior: Prior) -> float:
+    """By how much whole weights break a limit."""
+    if isinstance(limit, FixedPoint):
+        off = float(np.abs(law.probabilities(query) @ limit.weights - limit.weights).max())
+        return 0.0 if off <= FIXED else off
+    losses = law.losses(query, limit.loss)
+    value = float(losses.max() if limit.aim == "worst" else losses @ as_prior(prior, query))
+    kept = value <= float(limit.bound) * (1 - CHECKED) + CHECKED * (limit.bound == 0)
+    return 0.0 if kept else max(value - float(limit.bound), CHECKED * abs(value))
 
 
 def reached(loss: Loss, value: float, aim: Literal["average", "worst"]) -> AtMost:

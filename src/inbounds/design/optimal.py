@@ -5,13 +5,14 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from inbounds.design.graphs import maps
 from inbounds.design.graphs import route as on_graphs
-from inbounds.design.limits import checked, propose_within, reached, refuse_broken, tables_of
+from inbounds.design.limits import breach_of, checked, propose_within, reached, tables_of, within
 from inbounds.design.problem import Edges, Problem, Proposal
 from inbounds.design.rounding import rounded
 from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
@@ -158,15 +159,21 @@ def _designed(query: Query, epsilon: Fraction, wish: Wish, max_seconds: float) -
     problem = problem_of(query, epsilon, wish.loss, wish.prior, wish.properties, wish.aim)
     problem = replace(problem, limits=tuple(t for limit in wish.limits for t in tables_of(limit, query, _evened)))
     seconds = max(max_seconds - FINISHING * problem.loss.size, max_seconds / 2)
+    law_of = partial(_law, problem=problem, query=query, epsilon=epsilon)
     with np.errstate(all="ignore"), one_thread():  # large ratios overflow where they lose anyway
         if wish.limits:
             proposal = propose_within(problem, wish.limits, seconds, propose)
+            breach = partial(breach_of, query=query, prior=wish.prior)
+            law = within(proposal.matrix, problem, wish.limits, law_of, breach, propose)
         else:
             proposal = propose(problem, seconds)
+            law = law_of(proposal.matrix)
     low = proposal.bound - _evening(problem, wish.loss.table(query), as_prior(wish.prior, query))
-    law = Matrix(rounded(proposal.matrix, problem, query, epsilon))
-    refuse_broken(law, query, wish.prior, wish.limits)
     return Mechanism(query, epsilon, law, wish.origin(proposal.route), wish.optimality(law, query, low))
+
+
+def _law(matrix: Floats, problem: Problem, query: Query, epsilon: Fraction) -> Law:
+    return Matrix(rounded(matrix, problem, query, epsilon))
 
 
 def problem_of(

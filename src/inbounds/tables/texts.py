@@ -17,7 +17,7 @@ TRUTHS = ("true", "false")
 FLOATS = 'pandas makes whole numbers with gaps floats; convert them with .astype("Int64")'
 
 _ABSENT = ("NoneType", "NAType", "NaTType")
-_WHOLE, _FLOAT = re.compile(r"-?[0-9]+"), re.compile(r"-?[0-9]+\.0")
+_WHOLE, _FLOAT = re.compile(r"-?[0-9]+(\.0)?"), re.compile(r"-?[0-9]+\.0")
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T]00:00(?::00(?:\.0+)?)?)?")
 
 
@@ -59,9 +59,9 @@ def folded(text: str) -> str:
     >>> folded("TRUE"), folded("3.0"), folded("v3.0")
     ('true', '3', 'v3.0')
     """
-    if looks_like_float(text):
-        return text.removesuffix(".0")
-    return text.lower() if is_truth(text) else text
+    if len(text) <= len("false") and text.lower() in TRUTHS:
+        return text.lower()
+    return text.removesuffix(".0") if text.endswith(".0") and looks_like_float(text) else text
 
 
 def is_truth(text: str) -> bool:
@@ -70,6 +70,8 @@ def is_truth(text: str) -> bool:
 
 def fitted(text: str, kind: Any) -> str:
     """The text as a column of this Ibis type writes it, or a `ValueError` that says what the column holds."""
+    if kind.is_string():
+        return folded(text)
     if kind.is_boolean():
         return _checked(folded(text.strip()), is_truth(text.strip()), "true or false", text)
     if kind.is_integer():
@@ -93,11 +95,11 @@ def is_whole(text: str) -> bool:
 
 def says_whole(text: str) -> bool:
     """3, or 3.0: how pandas writes a whole number whose column has gaps. The two match each other."""
-    return _WHOLE.fullmatch(folded(text)) is not None
+    return _WHOLE.fullmatch(text) is not None
 
 
 def looks_like_float(text: str) -> bool:
-    return text.endswith(".0") and _FLOAT.fullmatch(text) is not None
+    return _FLOAT.fullmatch(text) is not None
 
 
 def _day(text: str) -> str:

@@ -10,7 +10,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -123,16 +123,26 @@ def encoded(table: Any, suffix: str) -> bytes:
         buffer.write(json.dumps(table.to_pylist(), ensure_ascii=False, indent=1).encode("utf-8") + b"\n")
     else:
         columns = zip(table.column_names, table.columns, strict=True)
-        fields = [[*map(_field, (name, *column.to_pylist()))] for name, column in columns]
+        fields = [[_field(name), *_fields(column)] for name, column in columns]
         buffer.write("".join(f"{','.join(row)}\n" for row in zip(*fields, strict=True)).encode("utf-8"))
     return buffer.getvalue()
+
+
+def _fields(column: Any) -> Iterator[str]:
+    """A column's fields; whole numbers, of which a table has most, are not asked one by one what they are."""
+    import pyarrow.types
+
+    values = column.to_pylist()
+    if column.null_count or not pyarrow.types.is_integer(column.type):
+        return map(_field, values)
+    return map(str, values)
 
 
 def _field(value: Any) -> str:
     """One field of a CSV file (RFC 4180). Python's own writer with these line ends leaves a carriage return bare."""
     if not isinstance(value, str):
         return "" if value is None else str(value)
-    text = str(neutral(value))
+    text = f"'{value}" if _is_formula(value) else value
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 

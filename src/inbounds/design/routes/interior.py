@@ -4,30 +4,33 @@ Where the best mechanism has fewer rays than answers, duals v are far from uniqu
 optimum and then takes long to prove it. An interior point does not care. With slack t = A x of the ratio limits
 (`bands`) and multipliers z the conditions are, for every output i,
 
-    sum_i x_i = 1,   A x_i = t_i,   A' z_i = r_i,   t z = 0,   r_ij = weight_j loss_ij - v_j.
+    sum_i x_i = 1,   A x_i = t_i,   A' z_i = r_i,   t z = 0,   r_ij = weight_j loss_ij - v_j,
 
-Newton steps (Mehrotra's predictor and corrector, and Gondzio's centrality corrections) eliminate every output by its
-band, and leave n equations for v (worst answer: 2n for v and the weights).
+with more terms of r for other losses that have limits (`band_form`). Newton steps (Mehrotra's predictor and corrector,
+and Gondzio's centrality corrections) eliminate every output by its band, and leave n equations for v (worst answer, or
+a limit for every answer: n more for its weights; a limit on average: one more).
 """
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve
 
-from inbounds.design.problem import Floats, Ints
-from inbounds.design.solver.bands import Factors, Windows, factored, windows
+from inbounds.design.problem import Floats, Ints, LossLimit
+from inbounds.design.routes.band_form import BandForm, band_form
+from inbounds.design.solver.bands import Factors
 from inbounds.design.solver.definite import definite_root
 from inbounds.design.solver.pricing import Cone
+from inbounds.design.solver.stars import Arrows
 
 #: relative gap from which points are handed out, and to stop at; steps stay this far inside; steps at most
 NEAR, GAP, INSIDE, STEPS = 1e-10, 3e-12, 0.995, 100
 #: added to the diagonal so that a flat optimum can be factored: the first that will do; what it costs is refined away
 RIDGES, REFINEMENTS = (1e-14, 1e-12, 1e-10), 2
-#: of the mean of all products, what a step aims at, at most
-AIM = 0.1
+#: of the mean of all products, what a step aims at, at most; what multipliers and room of limits begin with
+AIM, BEGUN = 0.1, 0.1
 #: the fewest answers that it is made for, and the log of the largest ratio between two neighbours
 FEWEST, LARGEST_STEP = 64, 30.0
 #: steps that it usually takes, and passes over the limits of an output in each
@@ -38,59 +41,9 @@ CORRECTIONS, LONGER, WORTH, AROUND = 3, 0.3, 0.1, 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class BandForm:
-    """r = base + sum_b tables[b] * y[b], arrays of (answers, outputs): average: tables = -1; worst: -1 and the loss.
-
-    mirrored: only the first half of the outputs is there; the others are their mirror images, so that what is asked
-    of an answer is asked of it and its mirror image together.
-    """
-
-    limits: Windows
-    base: Floats
-    tables: tuple[Floats, ...]
-    mirrored: bool
-
-    @property
-    def worst(self) -> bool:
-        return len(self.tables) > 1
-
-    @property
-    def half(self) -> int:
-        n = len(self.base)
-        return (n + 1) // 2 if self.mirrored else n
-
-    def fold(self, x: Floats) -> Floats:
-        """Sums over pairs of mirrored answers, along the last axis; the middle one stands alone."""
-        if not self.mirrored:
-            return x
-        n = x.shape[-1]
-        return np.concatenate([(x + x[..., ::-1])[..., : n // 2], x[..., n // 2 : (n + 1) // 2]], axis=-1)
-
-    def unfold(self, y: Floats) -> Floats:
-        """The same number for both answers of a pair: the transpose of `fold`."""
-        n = len(self.base)
-        return np.concatenate([y, y[..., : n // 2][..., ::-1]], axis=-1) if self.mirrored else y
-
-    @property
-    def total(self) -> Floats:
-        """What the outputs of an answer (and its mirror image) sum to."""
-        ones = self.fold(np.ones(len(self.base)))
-        return ones / 2 if self.mirrored else ones
-
-    def turned(self, y: Floats) -> Floats:
-        """sum_b tables[b] * y[b], for y of the folded answers."""
-        r: Floats = -np.repeat(self.unfold(y[0])[:, None], self.base.shape[1], axis=1)
-        return r + self.tables[1] * self.unfold(y[1])[:, None] if self.worst else r
-
-    def sums(self, x: Floats) -> Floats:
-        """sum over outputs of tables[b] * x, folded, for every b."""
-        return np.array([self.fold((table * x).sum(axis=1)) for table in self.tables])
-
-
-@dataclass(frozen=True, eq=False)
 class BandPoint:
-    """x, t, z: per answer or limit, and output; y: duals per folded answer, v and (worst) the weights; top, slack:
-    the worst loss and each answer's distance from it. Directions have the same parts."""
+    """x, t, z: per answer or ratio limit, and output; y: duals, v and then those of capped losses; top: the worst loss;
+    slack: how far capped losses are below their caps. Directions have the same parts."""
 
     x: Floats
     t: Floats
@@ -100,8 +53,13 @@ class BandPoint:
     slack: Floats
 
     @property
+    def multipliers(self) -> Floats:
+        """The duals of capped losses."""
+        return self.y[len(self.y) - len(self.slack) :]
+
+    @property
     def gap(self) -> float:
-        return float(np.vdot(self.t, self.z) + (self.slack * self.y[1:]).sum())
+        return float(np.vdot(self.t, self.z) + self.slack @ self.multipliers)
 
     def moved(self, d: "BandPoint", primal: float, dual: float) -> "BandPoint":
         return BandPoint(
@@ -116,14 +74,14 @@ class BandPoint:
     def gap_after(self, d: "BandPoint", primal: float, dual: float) -> float:
         """The gap of `moved`."""
         first = primal * np.vdot(d.t, self.z) + dual * np.vdot(self.t, d.z) + primal * dual * np.vdot(d.t, d.z)
-        others = ((self.slack + primal * d.slack) * (self.y[1:] + dual * d.y[1:])).sum()
+        others = (self.slack + primal * d.slack) @ (self.multipliers + dual * d.multipliers)
         return float(np.vdot(self.t, self.z) + first + others)
 
     def room(self, d: "BandPoint", inside: float = 1.0) -> tuple[float, float]:
-        """The longest primal and dual steps along d, at most one, that keep t, slack, z and the weights positive;
+        """The longest primal and dual steps along d, at most one, that keep t, slack, z and multipliers positive;
         `inside` of the way to zero."""
         primal = max(_fall(self.t, d.t), _fall(self.slack, d.slack))
-        dual = max(_fall(self.z, d.z), _fall(self.y[1:], d.y[1:]))
+        dual = max(_fall(self.z, d.z), _fall(self.multipliers, d.multipliers))
         return min(1.0, inside / max(primal, 1e-300)), min(1.0, inside / max(dual, 1e-300))
 
 
@@ -131,29 +89,47 @@ def _fall(x: Floats, d: Floats) -> float:
     return -float((d / x).min()) if x.size else 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class BandSolution:
+    """A near-optimal P, with duals: v, the weights of the answers' losses, and for each limit its multipliers, one for
+    every answer or one."""
+
+    matrix: Floats
+    v: Floats
+    weights: Floats
+    multipliers: tuple[Floats, ...] = ()
+
+
 def points(
-    loss: Floats, prior: Floats, worst: bool, cone: Cone, mirrored: bool, outputs: Ints, deadline: float = np.inf
-) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """P, v and answer weights, ever nearer to the optimum among mechanisms that use only `outputs`.
+    loss: Floats,
+    prior: Floats,
+    worst: bool,
+    cone: Cone,
+    mirrored: bool,
+    outputs: Ints,
+    deadline: float = np.inf,
+    limits: Sequence[LossLimit] = (),
+) -> Iterator[BandSolution]:
+    """Solutions ever nearer to the optimum among mechanisms that use only `outputs` and keep the limits.
 
     From a relative gap of NEAR on, and the last point in any case; the last steps can break down in rounding, so
-    whoever asks keeps the best P and the best v. mirrored: loss, prior and cone read the same from both ends.
+    whoever asks keeps the best P and the best v. mirrored: loss, prior, cone and limits read the same from both ends.
     Cost: some 20 to 40 steps of O(outputs * answers² * window), half as many outputs if mirrored.
     """
     m = len(loss)
     kept = np.unique(np.minimum(outputs, m - 1 - outputs)) if mirrored else np.unique(outputs)
-    table = np.ascontiguousarray(loss[kept].T)
-    scale = float(table.mean() if worst else (prior[:, None] * table).sum() / len(kept))
-    table = table / scale
-    minus = -np.ones_like(table)
-    base = np.zeros_like(table) if worst else prior[:, None] * table
-    form = BandForm(windows(cone), base, (minus, table) if worst else (minus,), mirrored)
+    form, units = band_form(loss, prior, worst, cone, mirrored, kept, limits)
     with np.errstate(all="ignore"):
         for point in _late(form, _steps(form, deadline)):
             P = np.zeros((m, cone.size))
-            P[kept] = point.x.T
-            v, weights = form.unfold(point.y[0]), form.unfold(point.y[1]) if worst else prior
-            yield P + P[::-1, ::-1] if mirrored else P, scale * v, weights
+            P[kept] = point.x[: cone.size].T
+            own, whole = form.parts(units[0] * point.y)
+            each, average = iter(form.unfold(own)[:, : cone.size]), iter(whole[:, None])
+            v, weights = next(each), next(each) / units[0] if worst else prior
+            multipliers = tuple(
+                next(each if limit.each else average) / unit for limit, unit in zip(limits, units[1:], strict=True)
+            )
+            yield BandSolution(P + P[::-1, ::-1] if mirrored else P, v, weights, multipliers)
 
 
 def applies(cone: Cone) -> bool:
@@ -163,7 +139,7 @@ def applies(cone: Cone) -> bool:
 
 def work(cone: Cone, outputs: int) -> float:
     """About how many numbers are touched: a usual count of steps, each with inverses, limits and their solutions."""
-    n, width = cone.size, int((np.arange(cone.size) - cone.reach).max())
+    n, width = cone.size, 1 if cone.everyone else int((np.arange(cone.size) - cone.reach).max())
     return USUAL * outputs * n * (n * (width + 1) / 2 + VECTORS * width)
 
 
@@ -184,18 +160,21 @@ def _late(form: BandForm, reached: Iterator[BandPoint]) -> Iterator[BandPoint]:
 
 def _start(form: BandForm) -> BandPoint:
     """All outputs alike, all multipliers of an output alike."""
-    n, m = form.base.shape
-    x = np.full((n, m), (0.5 if form.mirrored else 1.0) / m)
-    y = np.zeros((len(form.tables), form.half))
-    y[1:] = 1 / form.total.sum()
-    least = (form.base + form.turned(y)).min(axis=1)
-    y[0] = (np.minimum(least, least[::-1]) if form.mirrored else least)[: form.half] - 1 / n
+    n, m = form.answers, form.base.shape[1]
+    x = form.limits.begun(np.full((n, m), (0.5 if form.mirrored else 1.0) / m))
+    y, h = np.zeros(form.rows), form.half
+    y[h:] = BEGUN * form.of_rows([1 / form.total.sum()] * (len(form.tables) - 1), [1.0] * len(form.wholes))
+    if form.worst:
+        y[h : 2 * h] = 1 / form.total.sum()
+    least = (form.base + form.turned(y))[:n].min(axis=1)
+    y[:h] = (np.minimum(least, least[::-1]) if form.mirrored else least)[:h] - 1 / n
     t = form.limits.limits @ x
     lengths = form.limits.transpose @ np.ones_like(t)
     z = np.repeat(((form.base + form.turned(y)).sum(axis=0) / lengths.sum(axis=0))[None], len(t), axis=0)
-    losses = form.sums(x)[1:]
-    top = float((losses / form.total).max()) + 1.0 if form.worst else 0.0
-    return BandPoint(x, t, z, y, top, top * form.total - losses)
+    losses = form.sums(x)[h:]
+    top = float((losses[:h] / form.total).max()) + 1.0 if form.worst else 0.0
+    room = form.of_rows([BEGUN] * (len(form.tables) - 1), [BEGUN] * len(form.wholes))
+    return BandPoint(x, t, z, y, top, np.maximum(form.caps + top * form.tops - losses, room))
 
 
 def _steps(form: BandForm, deadline: float) -> Iterator[BandPoint]:
@@ -219,7 +198,7 @@ class BandSystem:
     form: BandForm
     point: BandPoint
     ratio: Floats
-    bands: Factors
+    bands: Factors | Arrows
     K: Floats
     root: tuple[Floats, bool]
     border: Floats
@@ -238,51 +217,46 @@ class BandSystem:
         lack, sums = _lacks(form, p) if residual else (0.0, np.zeros_like(p.y))
         free = self.bands.solve(form.limits.transpose @ products - lack)
         right = form.sums(free) - sums
-        right[1:] += others / p.y[1:]
-        dy, top = self.duals(right.ravel()), 0.0
+        right[form.half :] += others / p.multipliers
+        dy, top = self.duals(right), 0.0
         if form.worst:
-            off = 1 - form.total @ p.y[1] if residual else 0.0
-            ones = np.concatenate([np.zeros(form.half), form.total])
-            top = float((ones @ dy - off) / (ones @ self.border))
+            off = 1 - form.tops @ p.multipliers if residual else 0.0
+            top = float((form.tops @ dy[form.half :] - off) / (form.tops @ self.border[form.half :]))
             dy = dy - top * self.border
-        dy = dy.reshape(p.y.shape)
         dx = free - self.bands.solve(form.turned(dy))
         dt = form.limits.limits @ dx
         dz = self.ratio * dt
         np.subtract(products, dz, out=dz)
-        return BandPoint(dx, dt, dz, dy, top, (others - p.slack * dy[1:]) / p.y[1:])
+        return BandPoint(dx, dt, dz, dy, top, (others - p.slack * dy[form.half :]) / p.multipliers)
 
 
 def _lacks(form: BandForm, p: BandPoint) -> tuple[Floats, Floats]:
     """r - A' z, and what is missing in the sums over outputs: those of probability (negated) and of loss."""
-    wanted = np.zeros_like(p.y)
-    wanted[0], wanted[1:] = -form.total, p.top * form.total - p.slack
+    wanted = np.concatenate([-form.total, form.caps + p.top * form.tops - p.slack])
     lack = form.base + form.turned(p.y) - form.limits.transpose @ p.z
     return lack, wanted - form.sums(p.x)
 
 
 def _newton(form: BandForm, p: BandPoint) -> BandSystem:
     ratio = p.z / p.t
-    bands = factored(form.limits, ratio, p.x, form.limits.transpose @ p.z)
-    S, h = bands.inverse_sums(form.tables), form.half
-    K = np.block([[form.fold(form.fold(block).T).T for block in row] for row in S])
-    if form.worst:
-        K[h:, h:][np.diag_indices(h)] += p.slack[0] / p.y[1]
+    bands = form.limits.factored(ratio, p.x, form.limits.transpose @ p.z)
+    K, h = form.inverse(bands), form.half
+    K[h:, h:][np.diag_indices(form.rows - h)] += p.slack / p.multipliers
     newton = BandSystem(form, p, ratio, bands, K, definite_root(K, RIDGES), np.empty(0))
-    ones = np.concatenate([np.zeros(h), form.total])
-    return BandSystem(form, p, ratio, bands, K, newton.root, newton.duals(ones)) if form.worst else newton
+    ones = np.concatenate([np.zeros(h), form.tops])
+    return replace(newton, border=newton.duals(ones)) if form.worst else newton
 
 
 def _step(form: BandForm, p: BandPoint) -> BandPoint:
     newton = _newton(form, p)
-    others, mean = p.slack * p.y[1:], p.gap / (p.t.size + p.slack.size)
+    others, mean = p.slack * p.multipliers, p.gap / (p.t.size + p.slack.size)
     guess = newton.direction(-p.z, -others)
     aim = mean * min((max(p.gap_after(guess, *p.room(guess)), 0.0) / p.gap) ** 3, AIM)
     bent = guess.t * guess.z
     np.subtract(aim, bent, out=bent)
     bent /= p.t
     bent -= p.z
-    d = newton.direction(bent, aim - others - guess.slack * guess.y[1:])
+    d = newton.direction(bent, aim - others - guess.slack * guess.multipliers)
     d = _centred(newton, d, aim)
     return p.moved(d, *p.room(d, INSIDE))
 
@@ -298,7 +272,7 @@ def _centred(newton: BandSystem, d: BandPoint, aim: float) -> BandPoint:
         primal, dual = (min(1.0, step + LONGER) for step in steps)
         stray = _stray((p.t + primal * d.t) * (p.z + dual * d.z), aim)
         stray /= p.t
-        others = _stray((p.slack + primal * d.slack) * (p.y[1:] + dual * d.y[1:]), aim)
+        others = _stray((p.slack + primal * d.slack) * (p.multipliers + dual * d.multipliers), aim)
         better = d.moved(newton.direction(stray, others, residual=False), 1.0, 1.0)
         if sum(p.room(better)) < sum(steps) + WORTH * LONGER:
             return d

@@ -8,10 +8,12 @@ multiplier is one more cost in the pricing: with multipliers q >= 0 of rows g . 
 
 if `loss + q g - v` is non-negative on the cone, which `bound` decides with every rounding counted. A column that buys
 excess over the limits at a high price keeps the program solvable; where the optimum buys some, nothing keeps them.
+Where the proof takes longer than an interior point would, one is tried, as in `rays`.
 """
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import highspy
@@ -20,6 +22,8 @@ from scipy.sparse import csc_array
 
 from inbounds.design.bounds import bound
 from inbounds.design.problem import Floats, Ints, LossLimit, Problem, folded, settled, unfolded
+from inbounds.design.routes import interior
+from inbounds.design.routes.rays import ENOUGH, PRICING, RAYS_SHARE, SOUND
 from inbounds.design.routes.stairs import stairs
 from inbounds.design.solver import highs, pricing
 from inbounds.design.solver.pricing import Cone
@@ -29,6 +33,8 @@ CLOSED, WORTH = 1e-10, 1e-13
 #: prices of excess, in units of the largest losses: the next where it is still bought; less of it is rounding
 PRICES, BOUGHT = (1e2, 1e5, 1e8), 1e-9
 ROUNDS = 2000
+#: the most limits that an interior point is tried with: each is a table of its own
+FEW = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +60,11 @@ class LimitedSetting:
         """Tables that have rows beside the sums: the loss itself for the worst answer, then the limits."""
         worst: list[tuple[Floats, LossLimit | None]] = [(self.cost, None)] if self.problem.worst else []
         return worst + [(limit.table, limit) for limit in self.problem.limits]
+
+    def value(self, P: Floats) -> float:
+        """What is minimized, in units of `scale`."""
+        losses = (self.cost * P).sum(axis=0)
+        return float(losses.max() if self.problem.worst else losses @ self.problem.prior)
 
     def folded(self, x: Floats) -> Floats:
         return folded(x, self.size) if self.fold else x
@@ -104,6 +115,7 @@ class LimitedMaster:
         self.outputs: Ints = np.empty(0, np.int64)
         self.seen: set[bytes] = set()
         self.value, self.mix = math.inf, np.zeros(1 + self.worst)  # of the last program that was solved
+        self.work = 0.0  # about how many numbers were touched
         self.solver = highs.solver(
             presolve="off", simplex_strategy=highs.PRIMAL_SIMPLEX, primal_feasibility_tolerance=1e-10,
             dual_feasibility_tolerance=1e-10,
@@ -155,7 +167,9 @@ class LimitedMaster:
 
     def solve(self, deadline: float) -> LimitDuals | None:
         """The duals of the best mix, or None if there is none in time."""
-        if not highs.run(self.solver, deadline):
+        solved = highs.run(self.solver, deadline)
+        self.work += float(self.rays.size) * self.solver.getInfo().simplex_iteration_count
+        if not solved:
             return None
         s, y = self.setting, highs.duals(self.solver)
         self.value = float(self.solver.getInfo().objective_function_value)
@@ -186,12 +200,11 @@ class LimitedMaster:
 
 @dataclass(frozen=True, eq=False)
 class LimitedMix:
-    """The best mix, and a proved bound on any that keeps the limits; by how much, in shares of their largest losses,
-    the mix exceeds them, and any mechanism must."""
+    """The best matrix that keeps the limits, if any was found, and a proved bound on any that does; needed: by how much
+    any mechanism exceeds one of them, in shares of its largest loss."""
 
-    matrix: Floats
+    matrix: Floats | None
     bound: float
-    excess: float
     needed: float
 
 
@@ -215,26 +228,88 @@ def _of_size_one(limit: LossLimit) -> LossLimit:
     return replace(limit, table=limit.table / unit, bound=limit.bound / unit)
 
 
-def solve(problem: Problem, max_seconds: float) -> LimitedMix:
-    """The best private mechanism that keeps the limits, for a problem that `applies`; where none does, one that
-    exceeds them."""
+def solve(problem: Problem, max_seconds: float, doubted: Callable[[], None] = lambda: None) -> LimitedMix:
+    """The best private mechanism that keeps the limits, for a problem that `applies`.
+
+    doubted: called when none was found soon, before the search goes on; it raises where it knows that there is none.
+    """
     deadline = time.monotonic() + max_seconds
     s, floor = setting(problem)
+    found = _search(s, deadline, doubted)
+    off = float(floor[0] if problem.worst else problem.prior @ floor)
+    rounding = 2.0**-50 * len(floor) * float(np.abs(floor).max() + abs(off))
+    return replace(found, bound=found.bound * s.scale + off - rounding)
+
+
+def _search(s: LimitedSetting, deadline: float, doubted: Callable[[], None]) -> LimitedMix:
+    """Rays as long as they take less than an interior point; that; and rays again if it fails."""
     master = LimitedMaster(s)
     _begin(s, master)
+    best = LimitedMix(None, -math.inf, 0.0)
+    hasty = interior.applies(s.cone) and len(s.problem.limits) <= FEW
+    for impatient in (hasty, False):
+        share = RAYS_SHARE * interior.work(s.cone, s.size) if impatient else math.inf
+        best = _better(s, best, _generated(s, master, share, deadline))
+        if not impatient or _closed(s, best) or time.monotonic() > deadline:
+            break
+        if best.matrix is None:
+            doubted()
+        best = _better(s, best, _interior(s, deadline))
+        if _closed(s, best) or time.monotonic() > deadline:
+            break
+    return best
+
+
+def _better(s: LimitedSetting, one: LimitedMix, other: LimitedMix) -> LimitedMix:
+    """The better matrix, bound and need of two."""
+    found = [each.matrix for each in (one, other) if each.matrix is not None]
+    return LimitedMix(min(found, key=s.value, default=None), max(one.bound, other.bound), max(one.needed, other.needed))
+
+
+def _closed(s: LimitedSetting, found: LimitedMix) -> bool:
+    return found.matrix is not None and s.value(found.matrix) - found.bound <= ENOUGH * abs(found.bound)
+
+
+def _generated(s: LimitedSetting, master: LimitedMaster, share: float, deadline: float) -> LimitedMix:
+    """Column generation at one price of excess after the other, until none is bought; each may do this much work."""
     low, needed = -math.inf, 0.0
     for price in PRICES:
         master.price(price)
-        low = max(low, _generate(s, master, deadline))
+        low = max(low, _generate(s, master, master.work + share, deadline))
         needed = max(needed, (low - 1) / price)  # no loss is above one, so what is above it was paid for excess
         if master.excess <= BOUGHT or time.monotonic() > deadline:
             break
-    off = float(floor[0] if problem.worst else problem.prior @ floor)
-    rounding = 2.0**-50 * len(floor) * float(np.abs(floor).max() + abs(off))
     P = master.matrix()
     sums = P.sum(axis=0)
-    P = P / sums if (sums > 0).all() else np.full(problem.shape, 1.0 / problem.shape[0])
-    return LimitedMix(settled_if(s, P), low * s.scale + off - rounding, master.excess, needed)
+    sound = master.excess <= BOUGHT and (sums > 0).all()
+    return LimitedMix(settled_if(s, P / sums) if sound else None, low, needed)
+
+
+def _interior(s: LimitedSetting, deadline: float) -> LimitedMix:
+    """Near-optimal by `interior`, and its bound; with all outputs, because few are known before the limits are met."""
+    problem, best = s.problem, LimitedMix(None, -math.inf, 0.0)
+    given = s.cost, problem.prior, problem.worst, s.cone, s.fold, np.arange(len(s.cost)), deadline, problem.limits
+    for found in interior.points(*given):
+        best = _better(s, best, LimitedMix(_kept(s, found.matrix), _bound(s, _duals_of(s, found)), 0.0))
+    return best
+
+
+def _duals_of(s: LimitedSetting, found: interior.BandSolution) -> LimitDuals:
+    limits, paid = [], 0.0
+    for limit, own in zip(s.problem.limits, found.multipliers, strict=True):
+        own = np.maximum(own, 0.0)
+        limits.append(limit.weights(s.problem.prior, own))
+        paid += limit.bound * math.fsum(own)
+    return LimitDuals(found.v, np.maximum(found.weights, 0.0), tuple(limits), paid)
+
+
+def _kept(s: LimitedSetting, P: Floats) -> Floats | None:
+    """P with columns that sum to one, if they nearly did and it keeps the limits."""
+    sums = P.sum(axis=0)
+    if not np.abs(sums - 1).max() < SOUND:
+        return None
+    P = settled_if(s, P / sums)
+    return P if all((x.values(P, s.problem.prior) <= x.inside).all() for x in s.problem.limits) else None
 
 
 def settled_if(s: LimitedSetting, P: Floats) -> Floats:
@@ -252,8 +327,9 @@ def _begin(s: LimitedSetting, master: LimitedMaster) -> None:
         master.add(log_x, (s.problem.prior * table @ x).argmin(axis=0))
 
 
-def _generate(s: LimitedSetting, master: LimitedMaster, deadline: float) -> float:
-    """Column generation, priced halfway between the program's duals and the best so far; the bound that they prove."""
+def _generate(s: LimitedSetting, master: LimitedMaster, allowed: float, deadline: float) -> float:
+    """Column generation, priced halfway between the program's duals and the best so far; the bound that they prove.
+    allowed: work after which it ends."""
     best, low = None, -math.inf
     for _ in range(ROUNDS):
         duals = master.solve(deadline)
@@ -265,9 +341,11 @@ def _generate(s: LimitedSetting, master: LimitedMaster, deadline: float) -> floa
             if found.bound > low:
                 best, low = found.lowered, found.bound
             fresh = master.add(found.log_rays, found.outputs)
+            master.work += PRICING * s.cost.size
             if fresh:
                 break
-        if not fresh or master.value - low <= CLOSED * abs(master.value) or time.monotonic() > deadline:
+        over = master.work > allowed or time.monotonic() > deadline
+        if not fresh or over or master.value - low <= CLOSED * abs(master.value):
             break
     return -math.inf if best is None else _bound(s, best)
 

@@ -198,9 +198,10 @@ def _among_outputs(part: Part, outputs: Ints, deadline: float) -> tuple[Floats, 
     P, low = _constant(part), 0.0
     for _ in range(TRIES):
         v, mu = np.zeros(part.cone.size), part.prior
-        for Q, v, mu in interior.points(part.loss, part.prior, part.worst, part.cone, part.mirrored, outputs, deadline):
-            sums = Q.sum(axis=0)
-            Q = Q / sums if np.abs(sums - 1).max() < SOUND else P
+        given = part.loss, part.prior, part.worst, part.cone, part.mirrored, outputs, deadline
+        for found in interior.points(*given):
+            v, mu, sums = found.v, found.weights, found.matrix.sum(axis=0)
+            Q = found.matrix / sums if np.abs(sums - 1).max() < SOUND else P
             P, low = _better(part, (P, low), (Q, _bound(part, v, mu)))
         if _closed(part, P, low) or time.monotonic() > deadline:
             break

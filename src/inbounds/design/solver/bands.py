@@ -20,12 +20,35 @@ CHUNK = 24
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """A, its transpose, and the band of A' diag(w) A as a linear map of w; width: how far neighbours are apart."""
+    """A, its transpose, and the band of A' diag(w) A as a linear map of w; width: how far neighbours are apart; hubs:
+    variables of an output that are no answers."""
 
     limits: csr_array
     transpose: csr_array
     band: csr_array
     width: int
+    hubs: int = 0
+
+    def begun(self, x: Floats) -> Floats:
+        """Rows that are constant: all ratios have room."""
+        return x
+
+    def factored(self, w: Floats, x: Floats, product: Floats) -> "Factors":
+        """Factors of A' diag(w) A; x > 0 and product = A' diag(w) A x give the pivots without cancellation."""
+        n, m, width = len(x), x.shape[1], self.width
+        band = np.concatenate([(self.band @ w).reshape(n, width + 1, m), np.zeros((width, width + 1, m))])
+        x, left = (np.concatenate([each, np.zeros((width, m))]) for each in (x, product))
+        for j in range(n):
+            row = band[j]
+            row[0] = (left[j] - (row[1:] * x[j + 1 : j + 1 + width]).sum(axis=0)) / x[j]
+            lower = row[1:] / row[0]
+            left[j + 1 : j + 1 + width] -= lower * left[j]
+            for d in range(width):
+                band[j + 1 + d, : width - d] -= lower[d] * row[1 + d :]
+            row[1:] = lower
+        if not band[:n, 0].min() > 0:
+            raise np.linalg.LinAlgError("a pivot is not positive")
+        return Factors(band[:n, 1:].copy(), band[:n, 0].copy())
 
 
 def windows(cone: Cone) -> Windows:
@@ -110,21 +133,3 @@ class Factors:
             Z[j, j] = 1 / self.pivots[start + j] - (lower * Z[j, near]).sum(axis=0)
             Z[j + 1 :, j] = Z[j, j + 1 :]
         return Z[:count, :count]
-
-
-def factored(limits: Windows, w: Floats, x: Floats, product: Floats) -> Factors:
-    """Factors of A' diag(w) A; x > 0 and product = A' diag(w) A x give the pivots without cancellation."""
-    n, m, width = len(x), x.shape[1], limits.width
-    band = np.concatenate([(limits.band @ w).reshape(n, width + 1, m), np.zeros((width, width + 1, m))])
-    x, left = (np.concatenate([each, np.zeros((width, m))]) for each in (x, product))
-    for j in range(n):
-        row = band[j]
-        row[0] = (left[j] - (row[1:] * x[j + 1 : j + 1 + width]).sum(axis=0)) / x[j]
-        lower = row[1:] / row[0]
-        left[j + 1 : j + 1 + width] -= lower * left[j]
-        for d in range(width):
-            band[j + 1 + d, : width - d] -= lower[d] * row[1 + d :]
-        row[1:] = lower
-    if not band[:n, 0].min() > 0:
-        raise np.linalg.LinAlgError("a pivot is not positive")
-    return Factors(band[:n, 1:].copy(), band[:n, 0].copy())

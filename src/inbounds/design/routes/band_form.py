@@ -1,0 +1,141 @@
+"""The linear program that `interior` solves: one banded row for each output, sums of one, and losses with a cap.
+
+    minimize sum base * x   subject to   sum_i x_i = 1,   A x_i >= 0,   losses <= caps,
+
+arrays of (answers, outputs). Its duals are y: v of the sums, then a multiplier of every capped loss, and what the
+pricing sees is r = base + sum_b tables[b] y[b].
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from inbounds.design.problem import Floats, Ints, LossLimit
+from inbounds.design.solver.bands import Factors, Windows, windows
+from inbounds.design.solver.pricing import Cone
+from inbounds.design.solver.stars import Arrows, Star, star
+
+TIGHTER = 1e-10
+"""Share of a cap that is given up, so that points near the optimum keep it."""
+
+
+@dataclass(frozen=True, eq=False)
+class BandForm:
+    """tables: with a row for each answer: -1 for the sums, then losses that are capped answer by answer. wholes: losses
+    that are capped in sum. caps: of each of those rows. worst: the first capped loss is the aim, its cap is minimized.
+
+    mirrored: only the first half of the outputs is there; the others are their mirror images, so that what is asked
+    of an answer is asked of it and its mirror image together.
+    """
+
+    limits: Windows | Star
+    base: Floats
+    tables: tuple[Floats, ...]
+    wholes: tuple[Floats, ...]
+    caps: Floats
+    worst: bool
+    mirrored: bool
+
+    @property
+    def answers(self) -> int:
+        return len(self.base) - self.limits.hubs
+
+    @property
+    def half(self) -> int:
+        return (self.answers + 1) // 2 if self.mirrored else self.answers
+
+    @property
+    def rows(self) -> int:
+        return len(self.tables) * self.half + len(self.wholes)
+
+    def fold(self, x: Floats) -> Floats:
+        """Sums over pairs of mirrored answers, along the last axis; the middle one stands alone."""
+        n = self.answers
+        x = x[..., :n]
+        if not self.mirrored:
+            return x
+        return np.concatenate([(x + x[..., ::-1])[..., : n // 2], x[..., n // 2 : (n + 1) // 2]], axis=-1)
+
+    def unfold(self, y: Floats) -> Floats:
+        """The same number for both answers of a pair: the transpose of `fold`."""
+        pairs = y[..., : self.answers // 2][..., ::-1] if self.mirrored else y[..., :0]
+        return np.concatenate([y, pairs, np.zeros((*y.shape[:-1], self.limits.hubs))], axis=-1)
+
+    @property
+    def total(self) -> Floats:
+        """What the outputs of an answer (and its mirror image) sum to."""
+        ones = self.fold(np.ones(self.answers))
+        return ones / 2 if self.mirrored else ones
+
+    @property
+    def tops(self) -> Floats:
+        """What each capped row has of the worst loss."""
+        return (
+            np.concatenate([self.total, np.zeros(self.rows - 2 * self.half)])
+            if self.worst
+            else np.zeros(self.rows - self.half)
+        )
+
+    def of_rows(self, per_table: Sequence[float], per_whole: Sequence[float]) -> Floats:
+        """One number for every table and whole as a number for each capped row, per unit of probability."""
+        wholes = np.asarray(per_whole, float) / (2 if self.mirrored else 1)
+        return np.concatenate([*(each * self.total for each in per_table), wholes])
+
+    def parts(self, y: Floats) -> tuple[Floats, Floats]:
+        """Duals of all rows as those of the tables, (tables, folded answers), and of the wholes."""
+        split = len(self.tables) * self.half
+        return y[:split].reshape(len(self.tables), self.half), y[split:]
+
+    def turned(self, y: Floats) -> Floats:
+        """sum_b tables[b] * y[b]."""
+        own, whole = self.parts(y)
+        r: Floats = -np.repeat(self.unfold(own[0])[:, None], self.base.shape[1], axis=1)
+        for table, part in zip(self.tables[1:], own[1:], strict=True):
+            r += table * self.unfold(part)[:, None]
+        for table, part in zip(self.wholes, whole, strict=True):
+            r += table * part
+        return r
+
+    def sums(self, x: Floats) -> Floats:
+        """The sums over outputs of tables[b] * x, folded, for every b; then those of the wholes over answers too."""
+        own = [self.fold((table * x).sum(axis=1)) for table in self.tables]
+        return np.concatenate([*own, [np.vdot(table, x) for table in self.wholes]])
+
+    def inverse(self, bands: Factors | Arrows) -> Floats:
+        """What `sums` finds where all bands are solved for `turned`: a matrix with a row for each dual."""
+        blocks, h, split = bands.inverse_sums(self.tables), self.half, len(self.tables) * self.half
+        K = np.empty((self.rows, self.rows))
+        for a, row in enumerate(blocks):
+            for b, block in enumerate(row):
+                K[a * h : (a + 1) * h, b * h : (b + 1) * h] = self.fold(self.fold(block).T).T
+        for k, table in enumerate(self.wholes, start=split):
+            K[:, k] = self.sums(bands.solve(table))
+            K[k, :split] = K[:split, k]
+        return K
+
+
+def band_form(
+    loss: Floats, prior: Floats, worst: bool, cone: Cone, mirrored: bool, kept: Ints, limits: Sequence[LossLimit]
+) -> tuple[BandForm, list[float]]:
+    """The program with these outputs alone; and the units of the loss and of every limit, whose mean in it is one."""
+    ratios = star(cone) if cone.everyone else windows(cone)
+    even = np.full(len(prior), 1 / len(prior))
+
+    def table_of(whole: Floats, weights: Floats) -> tuple[Floats, float]:
+        table = np.vstack([whole[kept].T, np.zeros((ratios.hubs, len(kept)))])
+        unit = float((weights @ table[: cone.size]).mean()) or 1.0
+        return table / unit, unit
+
+    def weighted(weights: Floats, table: Floats) -> Floats:
+        return np.append(weights, np.zeros(ratios.hubs))[:, None] * table
+
+    table, unit = table_of(loss, even if worst else prior)
+    capped = [(each, *table_of(each.table, even if each.each else each.prior(prior))) for each in limits]
+    own = [table] * worst + [one for limit, one, _ in capped if limit.each]
+    wholes = [weighted(limit.prior(prior), one) for limit, one, _ in capped if not limit.each]
+    base = np.zeros_like(table) if worst else weighted(prior, table)
+    form = BandForm(ratios, base, (-np.ones_like(table), *own), tuple(wholes), np.empty(0), worst, mirrored)
+    tops = [(limit.each, limit.inside * (1 - TIGHTER) / size) for limit, _, size in capped]
+    caps = form.of_rows([0.0] * worst + [top for each, top in tops if each], [top for each, top in tops if not each])
+    return replace(form, caps=caps), [unit, *(size for _, _, size in capped)]
