@@ -174,10 +174,10 @@ def page(part: float) -> str:
             "## Numbers",
             "Numbers 0..100 under geometric reports with ratio 2 within radius 10: single values above 10 / reports, "
             "ranges, the mean, and quantiles. Atoms are six numbers alone, on which some of the ranges end. Shares, "
-            "ranges and means are read without bias and assume nothing; where their noise is wider than 0..1 itself "
-            "the intervals keep within it, and cover a little more often than they say. With `smooth=True`, and for "
-            "quantiles, it is taken as known that numbers are not heaped: intervals are far narrower, and wrong for "
-            "single numbers if they are heaped, since reports cannot tell which of two neighbours a heap is on.",
+            "ranges and means are read without bias and assume nothing; intervals of shares keep within 0..1 and cover "
+            "as they say even where the noise is wider than that. With `smooth=True`, and for quantiles, it is taken "
+            "as known that numbers are not heaped: intervals are far narrower, and wrong for single numbers if they "
+            "are heaped, since reports cannot tell which of two neighbours a heap is on.",
             table(
                 [
                     *("values", "reports", "shares", "ranges", "mean"),

@@ -1,6 +1,5 @@
 """People with labels, what peers estimate of them, and errors: for bench/local.py."""
 
-import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -32,19 +31,26 @@ DATA: dict[str, Shape] = {
     "bimodal": lambda labels, rng: bell(labels, 0.3, 0.07) + 0.7 * bell(labels, 0.7, 0.1),
     "atoms": atoms,
 }
-HELD_OUT: dict[str, Shape] = {
+LOOKED_AT: dict[str, Shape] = {
     "ramp": lambda labels, rng: np.arange(1.0, labels + 1),
     "sawtooth": lambda labels, rng: 1.0 + np.arange(labels) % max(2, labels // 7),
-    "half atoms": lambda labels, rng: atoms(labels, rng) + np.full(labels, 1 / labels),
-    "random walk": lambda labels, rng: np.exp(np.cumsum(rng.normal(size=labels)) * 2 / math.sqrt(labels)),
 }
-RANDOM = ("atoms", "half atoms", "random walk")
+"""Held out once; the estimate was mended after they had been seen."""
+HELD_OUT: dict[str, Shape] = {
+    "triangle": lambda labels, rng: np.minimum(np.arange(1.0, labels + 1), np.arange(labels, 0.0, -1)),
+    "waves": lambda labels, rng: 1 + 0.8 * np.sin(6 * np.pi * np.arange(labels) / labels),
+    "blocks": lambda labels, rng: rng.exponential(size=6)[
+        np.searchsorted(np.sort(rng.random(5)), np.arange(labels) / labels)
+    ],
+    "log-normal": lambda labels, rng: np.exp(rng.normal(size=labels)),
+}
+RANDOM = ("atoms", "blocks", "log-normal")
 """Kinds of which every collection is another one."""
 
 
 def shares(data: str, labels: int, rng: np.random.Generator) -> Floats:
     """The true distribution of a kind."""
-    p = (DATA | HELD_OUT)[data](labels, rng)
+    p = (DATA | LOOKED_AT | HELD_OUT)[data](labels, rng)
     return p / p.sum()
 
 

@@ -569,9 +569,9 @@ def test_reports_of_a_plain_matrix_are_positions():
 
 
 def test_an_iteration_that_cannot_reach_its_tolerance_says_so(monkeypatch):
-    from inbounds.local.reconstruct import reconstruction
+    from inbounds.local.reconstruct import methods
 
-    monkeypatch.setattr(reconstruction, "LIMIT", 10)
+    monkeypatch.setattr(methods, "LIMIT", 10)
     with pytest.raises(ib.NotConverged, match=r"residual must be at most 1e-12, and after 11 steps.*give iterations"):
         reconstruct([50, 1, 30, 2, 80], geometric(4), acceleration="none", tolerance=1e-12)
 

@@ -54,7 +54,7 @@ def mechanisms(incomplete: str) -> list[str]:
 
 def methods(incomplete: str) -> list[str]:
     """Ways to reconstruct a distribution."""
-    from inbounds.local.reconstruct.reconstruction import Method
+    from inbounds.local.reconstruct.methods import Method
 
     return started(get_args(Method), incomplete)
 

@@ -168,7 +168,7 @@ def reconstruct_(
     Example: [bold]inbounds local reconstruct reports.csv --column age -m m.json --out ages.csv[/]
     """
     from inbounds.local.reconstruct import reconstruct
-    from inbounds.local.reconstruct.reconstruction import Method
+    from inbounds.local.reconstruct.methods import Method
     from inbounds.local.reports import load
 
     if method is not None and method not in get_args(Method):

@@ -14,9 +14,9 @@ from inbounds.local.labels import compare_labels, hadamard_response, projective_
 from inbounds.local.reconstruct.affine import even
 from inbounds.local.reconstruct.batches import updated
 from inbounds.local.reconstruct.channel import Channel, Geometric, ResponseChannel, Slack
+from inbounds.local.reconstruct.methods import best_method, maximum
 from inbounds.local.reconstruct.multiscale import multiscale
 from inbounds.local.reconstruct.problem import ReconstructionProblem
-from inbounds.local.reconstruct.reconstruction import best_method, maximum
 from inbounds.local.reconstruct.shapes import channel_of
 from inbounds.local.reconstruct.stopping import held_out_steps
 from inbounds.local.reports import LocalMechanism

@@ -24,6 +24,14 @@ class AffineReading:
     def shares(self) -> Floats:
         return np.asarray((self.seen - self.base) / self.lift)
 
+    def centred(self) -> "AffineReading":
+        """The same, moved alike for all labels until the shares sum to one, as they must.
+
+        Sets over more labels than there are leave their sum open, which says nothing of one label rather than another.
+        """
+        missing = (1 - self.shares.sum()) / len(self.seen)
+        return AffineReading(self.seen + self.lift * missing, self.base, self.lift)
+
     def deviations(self, shares: Floats, reports: float) -> Floats:
         """Standard deviations of the readings if these were the shares: supporting reports are binomial."""
         seen = np.clip(self.base + self.lift * shares, 0.0, 1.0)

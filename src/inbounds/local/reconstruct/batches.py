@@ -1,27 +1,39 @@
 """Many collections by one channel, estimated together: what resampling and plans take most of their time for."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from inbounds.local.reconstruct import ibu
-from inbounds.local.reconstruct.channel import Channel, Geometric
+from inbounds.local.reconstruct.channel import Channel, Dense, Geometric
 from inbounds.numbers import Floats
+
+Map = Callable[[Floats], Floats]
 
 
 def updated(channel: Channel, draws: Floats, start: Floats, steps: int) -> Floats:
-    """The distributions after so many plain updates, for every row of counts; all rows at once for geometric noise."""
+    """The distributions after so many plain updates, for every row of counts; all rows at once where it can."""
     q = draws / draws.sum(axis=1, keepdims=True)
+    if isinstance(channel, Dense):
+        matrix = channel.matrix
+        return _side_by_side(lambda p: matrix @ p, lambda x: matrix.T @ x, q.T, start, steps)
     if isinstance(channel, Geometric):
-        return _side_by_side(channel, q.T, start, steps)
+        rows, columns = channel.rows[:, None], channel.columns[:, None]
+        forward, backward = (_through(channel.kernel, *factors) for factors in ((rows, columns), (columns, rows)))
+        return _side_by_side(forward, backward, q.T, start, steps)
     return np.stack([_alone(channel, row, start, steps) for row in q])
 
 
-def _side_by_side(channel: Geometric, q: Floats, start: Floats, steps: int) -> Floats:
-    """p <- p · P^T (q / P p) with a column for each collection: the recursions of the kernel take many at a time."""
-    rows, columns = channel.rows[:, None], channel.columns[:, None]
+def _through(kernel: Map, after: Floats, before: Floats) -> Map:
+    return lambda x: after * kernel(before * x)
+
+
+def _side_by_side(forward: Map, backward: Map, q: Floats, start: Floats, steps: int) -> Floats:
+    """p <- p · P^T (q / P p) with a column for each collection."""
     p = np.repeat(start[:, None], q.shape[1], axis=1)
     for _ in range(steps):
-        y = np.maximum(rows * channel.kernel(columns * p), ibu.LEAST)
-        p = np.maximum(p * (columns * channel.kernel(rows * (q / y))), ibu.LEAST)
+        y = np.maximum(forward(p), ibu.LEAST)
+        p = np.maximum(p * backward(q / y), ibu.LEAST)
     return np.asarray((p / p.sum(axis=0)).T)
 
 

@@ -16,6 +16,7 @@ from inbounds.mechanism.audit import COLUMN_SLACK
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.numbers import Floats
 from inbounds.query import Query
+from inbounds.query.neighbours import Graph
 
 Given = Literal["counts", "reports"]
 
@@ -52,6 +53,17 @@ class ReconstructionProblem:
         if (channel.forward(start)[counts > 0] == 0).any():
             raise ValueError("reports must be possible; one has probability 0 under every answer")
         return cls(channel, counts / total, total, start, query)
+
+    @property
+    def about_labels(self) -> bool:
+        """Whether the answers are known to have no order."""
+        return self.query is not None and not self.query.ordered
+
+    @property
+    def about_distances(self) -> bool:
+        """Whether the answers are known to lie at distances from each other: numbers, places, vertices of a graph."""
+        query = self.query
+        return query is not None and (query.ordered or query.places is not None or isinstance(query.neighbours, Graph))
 
     def residual(self, p: Floats) -> float:
         """An upper bound on max_j r_j - 1 for any matrix within the channel's slack. Costs one step.

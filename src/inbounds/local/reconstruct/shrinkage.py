@@ -7,6 +7,8 @@ Jiang and Zhang 2009). Where reports are few it makes undetected labels alike in
 many it is the unbiased estimate.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from inbounds.local.reconstruct.affine import AffineReading
@@ -34,35 +36,70 @@ DISTINCT = 4096
 """Counts that are told apart; more are put together by a fraction of their standard deviation."""
 
 
+GRAIN = 1 / 8
+"""Sums over blocks of labels are told apart by this part of their standard deviation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Shares drawn towards each other; they sum to one.
+
+    followed: how much of a small change of its reading each one follows, 0..1: the variance of what the reading leaves
+    open, over that of the reading. gain: how much likelier all readings are, as a logarithm, than if all shares were
+    the same.
+    """
+
+    shares: Floats
+    followed: Floats
+    gain: float
+
+
 def shrunk(law: AffineReading, reports: float) -> Floats:
     """The estimated distribution over labels. Between the mean share and the unbiased estimate's projection."""
     trust = len(law.seen) / (len(law.seen) + FEW)
-    return np.asarray(trust * mean_shares(law, reports)[0] + (1 - trust) * onto_simplex(law.shares))
+    return np.asarray(trust * mean_shares(law.centred(), reports).shares + (1 - trust) * onto_simplex(law.shares))
 
 
-def mean_shares(law: AffineReading, reports: float) -> tuple[Floats, Floats]:
-    """The mean of each share given its own count, where counts do not tell it well; they sum to one.
+def mean_shares(law: AffineReading, reports: float) -> Drawn:
+    """The mean of each share given its own count, where counts do not tell it well.
 
-    Also how much of a small change of its reading each one follows, 0..1: the variance of what the count leaves open,
-    over that of the reading. O(labels + distinct counts · points).
+    O(labels + distinct counts · points).
     """
-    held, raw, chance, lift = law.seen * reports, law.shares, float(law.base.mean()), float(law.lift.mean())
-    counts, places, times = np.unique(_told_apart(held, reports, chance), return_inverse=True, return_counts=True)
+    raw, chance, lift = law.shares, float(law.base.mean()), float(law.lift.mean())
+    counts, places, times = np.unique(
+        _told_apart(law.seen * reports, reports, chance), return_inverse=True, return_counts=True
+    )
     spread = float(np.sqrt(chance * (1 - chance) / reports)) / lift
     points = _points(raw, spread)
     seen = np.clip(chance + lift * points, 1e-300, 1 - 1e-16)
     logs = counts[:, None] * np.log(seen) + (reports - counts)[:, None] * np.log1p(-seen)
+    return _drawn(raw, spread, points, (logs, places, times))
+
+
+def mean_sums(sums: Floats, spread: float) -> Drawn:
+    """The same for sums over blocks of labels, whose readings are normal with the standard deviation `spread`."""
+    step = GRAIN * spread
+    seen, places, times = np.unique(np.rint(sums / step) * step, return_inverse=True, return_counts=True)
+    points = _points(sums, spread)
+    return _drawn(sums, spread, points, (-(((seen[:, None] - points) / spread) ** 2) / 2, places, times))
+
+
+def _drawn(raw: Floats, spread: float, points: Floats, readings: tuple[Floats, Ints, Ints]) -> Drawn:
+    """readings: the log-likelihood of each distinct one at every point, which one each label has, and how many do."""
+    logs, places, times = readings
     likely = np.exp(logs - logs.max(axis=1, keepdims=True))
     weights = _mixture(likely, times)
-    means, squares = (likely @ (weights * power) / (likely @ weights) for power in (points, points**2))
+    mixed = likely @ weights
+    means, squares = (likely @ (weights * power) / mixed for power in (points, points**2))
+    alike = logs[:, np.searchsorted(points, 1 / len(raw))] - logs.max(axis=1)
     open_ = np.clip((squares - means**2) / spread**2, 0.0, 1.0)
     known = raw > BULK * spread
     shares = _summing_to_one(np.where(known, raw, means[places]), spread)
-    return shares, np.where(known, 1.0, open_[places])
+    return Drawn(shares, np.where(known, 1.0, open_[places]), float(times @ (np.log(mixed) - alike)))
 
 
 def _told_apart(held: Floats, reports: float, chance: float) -> Floats:
-    counts = np.rint(held)
+    counts = np.round(held, 6)
     if len(np.unique(counts)) <= DISTINCT:
         return counts
     step = max(1.0, np.sqrt(reports * chance * (1 - chance)) / 16)

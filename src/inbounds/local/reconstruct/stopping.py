@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from inbounds.local.reconstruct import ibu
+from inbounds.local.reconstruct.channel import Channel, Dense
 from inbounds.local.reconstruct.problem import ReconstructionProblem
 from inbounds.numbers import Floats, Ints
 
@@ -18,6 +19,9 @@ HALVES = 4
 
 WORK = 1 << 26
 """Answers times updates that are spent on a half at most."""
+
+ENTRIES = 16
+"""Entries of a plain matrix that cost as much as an answer of the other channels."""
 
 PATIENCE = 4.0
 """An update count that no longer gains by the time it is so many times the best is not raised further."""
@@ -40,7 +44,7 @@ def held_out_steps(problem: ReconstructionProblem, maximum: Callable[[Reconstruc
     counts = whole_counts(problem)
     if counts is None or counts.sum() < FEWEST:
         return None
-    rng, steps = np.random.default_rng(0), _steps_tried(problem.channel.shape[1])
+    rng, steps = np.random.default_rng(0), _steps_tried(_work_of(problem.channel))
     stopped, at_maximum = np.zeros(len(steps)), 0.0
     for _ in range(HALVES):
         half = rng.binomial(counts, 0.5)
@@ -58,10 +62,16 @@ def whole_counts(problem: ReconstructionProblem) -> Ints | None:
     return near.astype(np.int64) if (np.abs(counts - near) <= WHOLE * np.maximum(near, 1)).all() else None
 
 
-def _steps_tried(answers: int) -> list[int]:
+def _work_of(channel: Channel) -> int:
+    """What an update costs, in answers."""
+    outputs, answers = channel.shape
+    return max(answers, outputs * answers // ENTRIES) if isinstance(channel, Dense) else answers
+
+
+def _steps_tried(work: int) -> list[int]:
     """1, 2, 3, … then a third more each time, as far as the work allows."""
     tried = [1]
-    while tried[-1] * answers * 4 // 3 < WORK and tried[-1] < MOST_STEPS:
+    while tried[-1] * work * 4 // 3 < WORK and tried[-1] < MOST_STEPS:
         tried.append(max(tried[-1] + 1, tried[-1] * 4 // 3))
     return tried
 

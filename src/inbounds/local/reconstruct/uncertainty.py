@@ -1,6 +1,5 @@
 """How sure a reconstruction is: standard errors from the curvature, intervals from resampling."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,7 @@ from inbounds.local.reconstruct.channel import Channel
 from inbounds.numbers import Floats
 
 if TYPE_CHECKING:
-    from inbounds.local.reconstruct.reconstruction import Reconstruction
-
-Again = Callable[["Reconstruction", Floats], Floats]
-"""The same method on other counts of the same outputs."""
+    from inbounds.local.reconstruct.record import Reconstruction
 
 SUPPORT = 1e-9
 """Answers with less probability are taken to be outside the support of a maximum-likelihood estimate."""
@@ -93,8 +89,8 @@ def _inverse_errors(result: "Reconstruction") -> Floats:
     return np.sqrt(np.maximum(inverse**2 @ result.problem.q - mean**2, 0) / result.reports)
 
 
-def bootstrap(result: "Reconstruction", again: Again, rng: np.random.Generator, runs: int, level: float) -> Intervals:
-    """Resample the reports with replacement, reconstruct each time by `again`, take percentiles."""
+def bootstrap(result: "Reconstruction", rng: np.random.Generator, runs: int, level: float) -> Intervals:
+    """Resample the reports with replacement, reconstruct each time, take percentiles."""
     if not (isinstance(runs, int) and runs >= 2):
         raise ValueError(f"runs must be a whole number of at least 2, got {runs!r}")
     if not 0 < level < 1:
@@ -103,6 +99,6 @@ def bootstrap(result: "Reconstruction", again: Again, rng: np.random.Generator, 
     if size < 2 or abs(size - result.reports) > 1e-6 * size:
         raise ValueError("bootstrap needs counts of reports; these are frequencies without a number of reports")
     draws = rng.multinomial(size, result.problem.q / result.problem.q.sum(), size=runs)
-    estimates = np.stack([again(result, counts) for counts in draws])
+    estimates = np.stack([result.again(counts) for counts in draws])
     lower, upper = np.quantile(estimates, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return Intervals(lower, upper, estimates.std(axis=0, ddof=1), level, runs)

@@ -1,0 +1,202 @@
+"""The ways to estimate a distribution, and which one suits a law."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from inbounds.errors import NotConverged
+from inbounds.local.reconstruct import ibu
+from inbounds.local.reconstruct.affine import AffineReading, even
+from inbounds.local.reconstruct.channel import Dense, Geometric, Merged
+from inbounds.local.reconstruct.convolved import Convolved
+from inbounds.local.reconstruct.linear import onto_simplex
+from inbounds.local.reconstruct.multiscale import multiscale
+from inbounds.local.reconstruct.newton import Found, Likelihood, Squares, Watch, minimize
+from inbounds.local.reconstruct.problem import ReconstructionProblem
+from inbounds.local.reconstruct.record import Reconstruction
+from inbounds.local.reconstruct.sets import Sets
+from inbounds.local.reconstruct.shrinkage import shrunk
+from inbounds.local.reconstruct.stopping import held_out_steps, whole_counts
+from inbounds.numbers import Floats
+
+Method = Literal["ibu", "held-out", "multiscale", "shrunk", "inverse", "least-squares"]
+Acceleration = Literal["newton", "squarem", "none"]
+
+LIMIT = 200_000
+"""Steps before an iteration is called not converged."""
+
+WARM_UP = 20
+"""Plain updates before the first Newton step: they find the region, Newton steps find the point."""
+
+MANY = 16
+"""Answers from which on their shares tell of each other; with fewer the maximum is as good, and certified."""
+
+RESAMPLED = 1e-7
+"""Residual for resampled reports: far below the spread between them."""
+
+KEPT_MAXIMUM = "the maximum of the likelihood, which explains held-out reports at least as well as fewer updates"
+
+NEGLIGIBLE = (1e-7, 1e-9, 1e-11)
+"""An interior method leaves dust at answers that the maximum excludes. Probabilities below the first of these that
+keeps the certificate become zero."""
+
+
+def best_method(problem: ReconstructionProblem) -> Method:
+    """What measures best for a channel (docs/benchmarks/local.md): updates stopped by held-out reports where the noise
+    is geometric, or follows a distance of many answers; shares by empirical Bayes for reports about labels; the maximum
+    of the likelihood elsewhere."""
+    counted, channel = whole_counts(problem) is not None, problem.channel
+    if isinstance(channel, Sets):
+        return "multiscale" if counted else "inverse"
+    many = channel.shape[1] >= MANY
+    if counted and many and problem.about_labels and even(channel, problem.q) is not None:
+        return "multiscale"
+    spread_out = many and problem.about_distances and isinstance(channel, Dense)
+    return "held-out" if spread_out or isinstance(channel, Geometric | Merged | Convolved) else "ibu"
+
+
+def again(result: Reconstruction, counts: Floats) -> Floats:
+    """The same estimate from other counts of the same outputs, stopped after as many updates; for resampling."""
+    old = result.problem
+    stopped = result.method.startswith("ibu") and not result.converged
+    start = old.start if stopped else (result.distribution + old.start) / 2
+    problem = ReconstructionProblem.counted(old.channel, counts, start / start.sum(), old.query)
+    if result.method == "inverse":
+        return by_inversion(problem).distribution
+    if result.method in SHRINKING:
+        return by_shrinking(problem, result.method).distribution
+    if result.method == "least-squares":
+        return by_least_squares(problem, RESAMPLED, nobody).distribution
+    if stopped:
+        updates = ibu.iterate if result.method == "ibu" else ibu.squarem
+        return ibu.run(updates(problem.channel, problem.q, problem.start), RESAMPLED, result.iterations, nobody).p
+    return maximum(problem, RESAMPLED)
+
+
+def maximum(problem: ReconstructionProblem, tolerance: float) -> Floats:
+    """The distribution of greatest likelihood, by the fastest steps that the channel allows."""
+    return by_likelihood(problem, None, tolerance, None, nobody).distribution
+
+
+def nobody(step: int, residual: float) -> None:
+    """Nobody is watching."""
+
+
+# --- the methods ------------------------------------------------------------------------------------------
+
+
+def by_likelihood(
+    problem: ReconstructionProblem,
+    acceleration: Acceleration | None,
+    tolerance: float,
+    iterations: int | None,
+    watch: Watch,
+) -> Reconstruction:
+    chosen = acceleration or ("newton" if problem.channel.solvable and iterations is None else "squarem")
+    if chosen == "newton":
+        found = _by_newton(problem, tolerance, watch)
+    else:
+        updates = ibu.iterate if chosen == "none" else ibu.squarem
+        found = ibu.run(updates(problem.channel, problem.q, problem.start), tolerance, iterations or LIMIT, watch)
+    converged = found.residual <= tolerance
+    if iterations is None and not converged:
+        raise NotConverged(
+            f"the residual must be at most {tolerance:.2g}, and after {len(found.path)} steps it is "
+            f"{found.residual:.2g}; raise the tolerance, or give iterations to stop where you choose"
+        )
+    return _record(problem, found, "ibu" if chosen == "none" else f"ibu, {chosen}", converged)
+
+
+def _record(
+    problem: ReconstructionProblem, found: Found, name: str, converged: bool, raw: Floats | None = None
+) -> Reconstruction:
+    residual, path = problem.residual(found.p), np.array(found.path)
+    return Reconstruction(found.p, name, problem.reports, len(path) - 1, residual, converged, path, problem, again, raw)
+
+
+def _by_newton(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Found:
+    """Some plain updates, Newton steps, and extrapolated updates should Newton's method stall."""
+    channel, q = problem.channel, problem.q
+    warm = ibu.run(ibu.iterate(channel, q, problem.start), tolerance, WARM_UP, watch)
+    if warm.residual <= tolerance:
+        return warm
+    aim = tolerance / 4  # leaves room for zeros and slack
+    found = minimize(channel, Likelihood(q), warm.p, aim, lambda k, residual: watch(WARM_UP + k, residual))
+    path = (*warm.path, *(-value for value in found.path[1:]))
+    if found.residual <= tolerance:
+        return Found(_without_dust(problem, found.p, tolerance), path, found.residual)
+    start = np.maximum(found.p, NEGLIGIBLE[-1] / len(found.p))
+    updates = ibu.squarem(channel, q, start / start.sum())
+    rest = ibu.run(updates, tolerance, LIMIT, lambda k, residual: watch(len(path) + k, residual))
+    return Found(rest.p, (*path, *rest.path), rest.residual)
+
+
+def _without_dust(problem: ReconstructionProblem, p: Floats, tolerance: float) -> Floats:
+    """Zeros in place of negligible probabilities, unless that costs the certificate."""
+    allowed = max(tolerance, problem.residual(p))
+    for level in NEGLIGIBLE:
+        clean = np.where(p > level, p, 0.0)
+        clean = clean / clean.sum()
+        if problem.residual(clean) <= allowed:
+            return np.asarray(clean)
+    return p
+
+
+def by_held_out(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Reconstruction:
+    """Plain updates, as many as explain held-out reports best, or the maximum."""
+    steps = held_out_steps(problem, lambda half: maximum(half, RESAMPLED))
+    if steps is None:
+        return replace(by_likelihood(problem, None, tolerance, None, watch), choice=KEPT_MAXIMUM)
+    found = ibu.run(ibu.iterate(problem.channel, problem.q, problem.start), tolerance, steps, watch)
+    choice = f"stopped after {steps} updates, where half of the reports explain the other half best"
+    return replace(_record(problem, found, "ibu", found.residual <= tolerance), choice=choice)
+
+
+SHRINKING: dict[str, tuple[Callable[[AffineReading, float], Floats], str]] = {
+    "multiscale": (
+        multiscale,
+        "each share is the mean of what its count leaves open, among shares distributed as those of all labels; "
+        "sums of neighbouring ones follow the reports where these know them better",
+    ),
+    "shrunk": (shrunk, "each share is the mean of what its count leaves open, among shares distributed as all are"),
+}
+
+
+def by_shrinking(problem: ReconstructionProblem, method: str) -> Reconstruction:
+    """Labels that reports cannot tell apart are drawn together; see `shrinkage` and `multiscale`."""
+    law = even(problem.channel, problem.q)
+    if law is None:
+        raise ValueError(f"method must not be {method!r} here: it is for reports that name labels, or sets of labels")
+    if whole_counts(problem) is None:
+        raise ValueError(
+            f"method {method!r} needs counts of reports; these are frequencies without a number of reports"
+        )
+    estimate, choice = SHRINKING[method]
+    p, raw = estimate(law, problem.reports), problem.channel.invert(problem.q)
+    return _estimate(problem, p, method, raw, choice)
+
+
+def _estimate(problem: ReconstructionProblem, p: Floats, name: str, raw: Floats, choice: str) -> Reconstruction:
+    """An estimate that is not a maximum of the likelihood; for sets it is not judged by it, which would take longer."""
+    if not isinstance(problem.channel, Sets):
+        return replace(_record(problem, Found(p, (problem.log_likelihood(p),), 0.0), name, True, raw), choice=choice)
+    return Reconstruction(p, name, problem.reports, 0, math.inf, True, np.zeros(0), problem, again, raw, choice)
+
+
+def by_inversion(problem: ReconstructionProblem) -> Reconstruction:
+    raw = problem.channel.invert(problem.q)
+    return _estimate(problem, onto_simplex(raw), "inverse", raw, "")
+
+
+def by_least_squares(problem: ReconstructionProblem, tolerance: float, watch: Watch) -> Reconstruction:
+    if not problem.channel.solvable:
+        raise ValueError("method must be 'ibu' for a noise table whose outputs are renamed out of order")
+    found = minimize(problem.channel, Squares(problem.q), problem.start, tolerance, watch)
+    if not found.residual <= tolerance:
+        raise NotConverged(
+            f"the residual must be at most {tolerance:.2g}, it is {found.residual:.2g}; raise the tolerance"
+        )
+    return _record(problem, found, "least-squares", True)
