@@ -280,12 +280,14 @@ def stateful(opened, examples: int, steps: int) -> int:
     async def service(scope, receive, send):
         await Current.service(scope, receive, send)
 
-    described = app(opened())
+    # a machine that is busy elsewhere must not decide what is answered, because what is asked next follows from that
+    patient = {"seconds": 86_400}
+    described = app(opened(limits=patient))
     Current.service = described
 
     class Machine(schemathesis.openapi.from_asgi("/openapi.json", service).as_state_machine()):
         def setup(self):
-            self.curator, self.asked = opened(alone=True), 0
+            self.curator, self.asked = opened(alone=True, limits=patient), 0
             Current.service = app(self.curator)
             self.tokens = [self.curator.add_account(f"analyst {k}", {"pupils": cap}) for k, cap in enumerate(CAPS)]
             self.tokens += [self.curator.add_account("owner", role="owner"), self.curator.add_account("nobody"), "ib_"]

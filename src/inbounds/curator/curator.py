@@ -209,13 +209,13 @@ class Curator:
     ) -> GivenAnswer | None:
         """`ask` where that does not take long; None where a design is to be made before."""
         asked = self.asked(account, name, question)
-        if self.designer.lacks(asked.plan) and self._answering.found(asked).how == "new":
+        if self.designer.lacks(asked.numbers) and self._answering.found(asked).how == "new":
             return None
         return self._answering.answered(account, asked, key)
 
     def lacks_design(self, account: Account, name: str, question: QuestionLike) -> bool:
         """Whether the preview of a question waits for a design, which may take long; to find that out does not."""
-        return self.designer.lacks(self.asked(account, name, question).plan)
+        return self.designer.lacks(self.asked(account, name, question).numbers)
 
     def answer(self, account: Account, name: str) -> GivenAnswer:
         """An answer that this account was given before, by its id."""

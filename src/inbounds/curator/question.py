@@ -135,7 +135,8 @@ def _canonical(statistic: Statistic, where: Any, dataset: Dataset) -> tuple[Stat
         margins = tuple(sorted(statistic.margins))
         return replace(statistic, margins=margins, name=""), "" if also == EVERYTHING else also
     own = _condition(statistic.of, statistic.kind, dataset)
-    return replace(statistic, of=canonical_text(f"({own}) and ({also})"), name=""), ""
+    both = own if also == EVERYTHING else canonical_text(f"({own}) and ({also})")
+    return replace(statistic, of=both, name=""), ""
 
 
 def _condition(text: Any, name: str, dataset: Dataset) -> str:

@@ -70,7 +70,8 @@ def _steps_to(law: "Noise", outputs: tuple[int, ...]) -> Iterable[tuple[int, int
     """The runs of steps that are reported as one of these: the first and the last step of each."""
     if law.remap is None:
         return [(output, output) for output in outputs]
-    inside = np.concatenate([[False], np.isin(law.remap, outputs), [False]])
+    among = law.remap == outputs[0] if len(outputs) == 1 else np.isin(law.remap, outputs)
+    inside = np.concatenate([[False], among, [False]])
     edges = np.flatnonzero(inside[1:] != inside[:-1])
     return zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
 

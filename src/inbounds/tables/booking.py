@@ -201,7 +201,7 @@ def question(plan: Plan) -> dict[str, Any]:
     """All that makes a release the same as an earlier one."""
     return {
         "plan": plan.summary(),
-        "place": plan.source.place(),
+        "place": plan.place,
         "people": people(plan),
         "edition": plan.edition,
     }

@@ -316,8 +316,17 @@ class Plan:
         """sha256 of the canonical JSON of everything in the plan; passwords of the source are left out."""
         return sha256(canonical(self.summary()))
 
+    @cached_property
+    def place(self) -> dict[str, Any]:
+        """Which data is declared, as it was when the plan was first asked for it: see `Source.place`."""
+        return self.source.place()
+
     def summary(self) -> PlanForm:
         """The plan as plain values; the keys by their number and digest."""
+        return self._summary.copy()
+
+    @cached_property
+    def _summary(self) -> PlanForm:
         keys = json.dumps([self.groups.keys, self.groups.sizes.tolist()])
         found: PlanForm = {
             "source": self.source.summary(),
