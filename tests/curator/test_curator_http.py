@@ -306,7 +306,7 @@ def stateful(opened, examples: int, steps: int) -> int:
             nonlocal answered
             answered, self.asked = answered + 1, self.asked + 1
             token = self.tokens[self.asked % len(self.tokens)]
-            return {"headers": {"Authorization": f"Bearer {token}"}}
+            return {"headers": {"Authorization": f"Bearer {token}"}, "timeout": patient["seconds"]}
 
         def validate_response(self, response, case, **more):
             case.validate_response(response, checks=expected)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 BLOCK = 1 << 15
 """Steps at a time."""
 
+FEW = 8
+"""Steps whose noise is added one by one rather than as a difference of cumulative sums."""
+
 OfError = Callable[[Floats], Floats]
 """Signed errors (reported - true) to what they count for."""
 
@@ -57,9 +60,14 @@ def likelihood(law: "Noise", output: int) -> Floats:
 
 def _reported(law: "Noise", *outputs: int) -> Floats:
     """Pr[the report is one of these], for every answer: the noise that leads there, and what the ends gather."""
-    cumulative, n = np.cumsum(law.weights_of_noise()), law.size
-    units = np.zeros(n + 1, dtype=np.int64)
+    table, n = law.weights_of_noise(), law.size
+    cumulative, units = None, np.zeros(n + 1, dtype=np.int64)
     for start, stop in _steps_to(law, outputs):
+        if 0 < start <= stop < min(n, start + FEW):  # Pr[noise = s - j] for j = 0..n
+            for s in range(start, stop + 1):
+                units += table[s : s + n + 1][::-1]
+            continue
+        cumulative = np.cumsum(table) if cumulative is None else cumulative
         units += TOTAL if stop >= n else cumulative[stop : stop + n + 1][::-1]  # C(stop - j) for j = 0..n
         if start > 0:
             units -= cumulative[start - 1 : start + n][::-1]

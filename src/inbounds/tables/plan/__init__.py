@@ -3,7 +3,6 @@
 All of it is public. Values are exact, frozen, and checked when made; a plan that exists can be carried out.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -327,12 +326,11 @@ class Plan:
 
     @cached_property
     def _summary(self) -> PlanForm:
-        keys = json.dumps([self.groups.keys, self.groups.sizes.tolist()])
         found: PlanForm = {
             "source": self.source.summary(),
             "by": list(self.groups.by),
             "groups": len(self.groups),
-            "keys_sha256": sha256(keys),
+            "keys_sha256": self.groups.keys_sha256,
             "sizes": "public" if self.groups.public else "maximum",
             "columns": {name: column.summary() for name, column in self.columns.items()},
             "statistics": [_plain(statistic) for statistic in self.statistics],
