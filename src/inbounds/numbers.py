@@ -70,11 +70,11 @@ def all_digits(number: Fraction) -> str:
     ('0.000000000000001', '2', '1/3')
     """
     places, rest = 0, number.denominator
-    while rest % 2 == 0 or rest % 5 == 0:
-        rest, places = Fraction(rest, 10).numerator, places + 1
+    while (common := math.gcd(rest, 10)) > 1:
+        rest, places = rest // common, places + 1
     if rest != 1:
         return str(number)
-    digits = f"{abs(int(number * 10**places)):0{places + 1}}"
+    digits = f"{abs(number.numerator) * 10**places // number.denominator:0{places + 1}}"
     whole_part, after = digits[: len(digits) - places], digits[len(digits) - places :].rstrip("0")
     return ("-" if number < 0 else "") + whole_part + (f".{after}" if after else "")
 

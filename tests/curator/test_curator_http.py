@@ -280,12 +280,14 @@ def stateful(opened, examples: int, steps: int) -> int:
     async def service(scope, receive, send):
         await Current.service(scope, receive, send)
 
-    described = app(opened())
+    # a machine that is busy elsewhere must not decide what is answered, because what is asked next follows from that
+    patient = {"seconds": 86_400}
+    described = app(opened(limits=patient))
     Current.service = described
 
     class Machine(schemathesis.openapi.from_asgi("/openapi.json", service).as_state_machine()):
         def setup(self):
-            self.curator, self.asked = opened(alone=True), 0
+            self.curator, self.asked = opened(alone=True, limits=patient), 0
             Current.service = app(self.curator)
             self.tokens = [self.curator.add_account(f"analyst {k}", {"pupils": cap}) for k, cap in enumerate(CAPS)]
             self.tokens += [self.curator.add_account("owner", role="owner"), self.curator.add_account("nobody"), "ib_"]
@@ -304,7 +306,7 @@ def stateful(opened, examples: int, steps: int) -> int:
             nonlocal answered
             answered, self.asked = answered + 1, self.asked + 1
             token = self.tokens[self.asked % len(self.tokens)]
-            return {"headers": {"Authorization": f"Bearer {token}"}}
+            return {"headers": {"Authorization": f"Bearer {token}"}, "timeout": patient["seconds"]}
 
         def validate_response(self, response, case, **more):
             case.validate_response(response, checks=expected)

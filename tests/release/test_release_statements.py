@@ -203,9 +203,50 @@ def test_no_more_shapes_are_kept_than_are_allowed(file, monkeypatch):
 
 
 def test_nobody_can_guess_what_stands_for_a_number_while_a_shape_is_written():
-    """A text of a condition that says the same would be taken for it."""
-    marks = {written._marked(Fraction(value)) for value in (3, -3, Fraction(1, 2)) for _ in range(100)}
-    assert len(marks) == 300
+    marks = [mark for _ in range(2) for mark in written._marks([Fraction(3), Fraction(-3), Fraction(1, 2)] * 50)]
+    assert len({abs(mark) for mark in marks}) == 300
+    assert [mark > 0 for mark in marks[:3]] == [True, False, True]
+    assert [mark.denominator for mark in marks[:3]] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("text", ["100000000000001", "x100000000000001y"])
+def test_where_a_text_holds_what_stands_for_a_number_nothing_is_kept_and_the_answer_is_right(file, monkeypatch, text):
+    monkeypatch.setattr(written, "_marks", lambda numbers: [Fraction(10**14 + 1 + k) for k in range(len(numbers))])
+    plans = [as_plan(content(file, {"count": f"(word != '{text}' or flag) and age > {k}"})) for k in (1, 4)]
+    statements = Statements(open_source(plans[0]).table)
+    for plan in plans:
+        assert found(plan, statements) == found(plan)
+    assert not statements._written
+
+
+def test_what_does_not_give_the_sql_of_its_own_plan_is_not_kept(file, monkeypatch):
+    """A number that was not found, or was found at another place too, would be asked of everybody who comes later."""
+    plans = [as_plan(content(file, {"count": f"age > {k} and sum < {k}.5"})) for k in range(3)]
+    statements = Statements(open_source(plans[0]).table)
+    right = OpenText.of
+    for parts in ([("the whole",), ()], [("select ", ""), (0,)]):
+
+        def wrong(sql, marks, parts=parts):
+            return OpenText(*parts) if marks else right(sql, marks)
+
+        monkeypatch.setattr(OpenText, "of", wrong)
+        for plan in plans:
+            assert found(plan, statements) == found(plan)
+        assert not statements._written
+
+
+def test_tables_of_keys_are_dropped_with_the_sql_that_names_them(file, monkeypatch):
+    monkeypatch.setattr(written, "MOST_SHAPES", 2)
+    statements = None
+    for k in range(5):
+        groups = {"by": ["town"], "keys": ["here", f"town {k}"], "maximum": PEOPLE}
+        plan = as_plan(content(file, {"count": "age > 1"}) | {"groups": groups})
+        statements = statements or Statements(open_source(plan).table)
+        assert found(plan, statements) == found(plan)
+        run = statements.table.get_backend().con.execute
+        tables = run("select count(*) from duckdb_tables() where table_name like 'inbounds_keys_%'").fetchall()
+        assert tables == [(len(statements._keys),)]
+        assert len(statements._keys) <= 2
 
 
 def test_an_open_text_is_filled_in_the_order_of_its_places():

@@ -43,8 +43,7 @@ class Access:
 
     def with_token(self, token: str) -> Account:
         """The account with this token; `NotKnown` if there is none."""
-        with self.connections.store.reading() as run:
-            return accounts.account_of(run, token)
+        return accounts.account_of(self.connections.store.look, token)
 
     def known(self, name: str) -> Dataset:
         """A dataset of the curator."""

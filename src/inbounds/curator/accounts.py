@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from inbounds.curator.errors import NotKnown, OverCap, OverRows
 from inbounds.files import sha256
@@ -88,16 +88,24 @@ def revoke(run: Run, name: str, now: str) -> None:
 
 def account_of(run: Run, token: str) -> Account:
     """The account with this token."""
-    found = run("SELECT name, role, made, revoked, held FROM accounts WHERE token = ?", digest_of(token))
-    if not found or found[0][3] is not None:
+    found = run(
+        "SELECT name, role, made, held, revoked, dataset, cap, spent, level FROM accounts "
+        "LEFT JOIN grants ON account = name WHERE token = ? ORDER BY dataset",
+        digest_of(token),
+    )
+    if not found or found[0][4] is not None:
         raise NotKnown("the token must be that of an account; ask the owner for one")
-    name, role, made, _, held = found[0]
-    return Account(name, role, grants_of(run, name), made, rows=held)
+    name, role, made, held = found[0][:4]
+    return Account(name, role, {row[5]: _grant(*row[5:]) for row in found if row[5] is not None}, made, rows=held)
 
 
 def grants_of(run: Run, account: str) -> dict[str, Grant]:
     rows = run("SELECT dataset, cap, spent, level FROM grants WHERE account = ? ORDER BY dataset", account)
-    return {name: Grant(name, _epsilon(cap), amount("sum", spent), level) for name, cap, spent, level in rows}
+    return {row[0]: _grant(*row) for row in rows}
+
+
+def _grant(dataset: str, cap: int | None, spent: int, level: str | None) -> Grant:
+    return Grant(dataset, _epsilon(cap), amount("sum", spent), level)
 
 
 def all_accounts(run: Run) -> list[Account]:
@@ -105,16 +113,45 @@ def all_accounts(run: Run) -> list[Account]:
     return [Account(name, role, grants_of(run, name), *facts) for name, role, *facts in found]
 
 
-def spend(run: Run, account: str, dataset: str, epsilon: Fraction, *, stored: bool = False) -> int:
+class AskerRow(NamedTuple):
+    """An account while it asks, as the tables have it: the rows that it holds, its grant if it has one, and what it
+    asked under a key before: the digest of that, and which answer it was given.
+    """
+
+    held: int
+    dataset: str | None
+    cap: int | None
+    spent: int | None
+    level: str | None
+    digest: str | None
+    given: str | None
+
+    def grant(self, dataset: str, units: int) -> Grant:
+        """What it may ask of a dataset, after so much more."""
+        if self.spent is None:
+            return Grant(dataset)  # an owner's, who has no cap
+        return _grant(dataset, self.cap, self.spent + units, self.level)
+
+
+def asker(run: Run, account: str, dataset: str, key: str | None) -> AskerRow:
+    """All that a question of an account must know about it, in one statement."""
+    (row,) = run(
+        "SELECT held, dataset, cap, spent, level, digest, given FROM accounts "
+        "LEFT JOIN grants ON grants.account = name AND dataset = ? "
+        "LEFT JOIN requests ON requests.account = name AND requests.key = ? WHERE name = ?",
+        *(dataset, key, account),
+    )
+    return AskerRow(*row)
+
+
+def spend(run: Run, account: str, before: AskerRow, dataset: str, epsilon: Fraction, *, stored: bool = False) -> int:
     """Charge an account's own cap, as its only writer; the units that it costs. The database checks it again.
 
     stored: the epsilon is that of a stored answer, not the one that was asked for.
     """
-    units = cost("sum", (epsilon,))
-    rows = run("SELECT cap, spent FROM grants WHERE account = ? AND dataset = ?", account, dataset)
-    if not rows:
+    units, cap, spent = cost("sum", (epsilon,)), before.cap, before.spent
+    if spent is None:
         return units  # an owner's, who has no cap
-    cap, spent = rows[0]
     if cap is not None and units > cap - spent:
         raise OverCap(account, epsilon, amount("sum", cap - spent), stored=stored)
     run("UPDATE grants SET spent = spent + ? WHERE account = ? AND dataset = ?", units, account, dataset)
@@ -126,9 +163,8 @@ def hold_rows(run: Run, account: str, rows: int) -> None:
     run("UPDATE accounts SET held = held + ? WHERE name = ?", rows, account)
 
 
-def check_rows(run: Run, account: str, most: int) -> None:
-    """`OverRows` if an account holds more rows than it may: whoever asked for them undoes the transaction."""
-    ((held,),) = run("SELECT held FROM accounts WHERE name = ?", account)
+def check_rows(account: str, held: int, most: int) -> None:
+    """`OverRows` if an account would hold more rows than it may: whoever asked for them undoes the transaction."""
     if held > most:
         raise OverRows(account, held, most)
 

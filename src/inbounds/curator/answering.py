@@ -22,10 +22,11 @@ from inbounds.curator.given import Given
 from inbounds.curator.question import question_from
 from inbounds.curator.repeats import AskedQuestion
 from inbounds.curator.sources import Sources
-from inbounds.errors import OverBudget
+from inbounds.errors import InboundsError, OverBudget
 from inbounds.ledger.amounts import amount, cost
 from inbounds.ledger.charges import Charge
 from inbounds.ledger.checking import Head
+from inbounds.ledger.people import as_name
 from inbounds.ledger.store import Run
 from inbounds.tables import Settled, drawn
 from inbounds.tables.booking import Booking, KeptTable, read
@@ -41,6 +42,16 @@ class ReservedAnswer:
     given: Given
     grant: Grant
     charge: Charge
+
+
+@dataclass(frozen=True)
+class DrawnBy:
+    """What a question is drawn by. hindered: why it cannot be, which matters only if it was not answered before."""
+
+    booking: Booking
+    ready: Settled | None = None
+    source: Opened | None = None
+    hindered: Exception | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,7 @@ class Answering:
 
     def ready(self, asked: AskedQuestion, *, anyway: bool) -> Settled:
         """Everything that a question is drawn by; a `PlanError` if it cannot be drawn, before anything is charged."""
-        ready = self.designer.settled(asked.plan, anyway=anyway)
+        ready = self.designer.settled(asked.numbers, anyway=anyway)
         self.designer.leveled(asked.dataset, ready)
         return ready
 
@@ -71,7 +82,7 @@ class Answering:
         """All that a new question is drawn by, which may take long to make; None for one that was answered."""
         if self.found(asked).how != "new":
             return None
-        if self.designer.lacks(asked.plan):
+        if self.designer.lacks(asked.numbers):
             self._check_budget(asked)
         return self.ready(asked, anyway=asked.question.anyway)
 
@@ -88,70 +99,72 @@ class Answering:
 
     def answered(self, account: Account, asked: AskedQuestion, key: str | None) -> GivenAnswer:
         """The answer to a question, as this account may see it."""
-        ready = self.prepare(asked)
-        with self.sources, ExitStack() as stack:
-            source = None if ready is None else stack.enter_context(closing(self._opened(asked)))
-            mine = self._reserved(account, asked, key)
+        with ExitStack() as stack:
+            at_hand = self._at_hand(asked, stack)
+            mine = self._reserved(account, asked, key, at_hand)
             try:
-                kept = self._kept(asked, mine, ready, source)
+                with self.sources:
+                    kept = self._kept(asked, mine, at_hand)
             except Exception:  # whatever it is, it may have seen data
                 raise Unavailable from None
         return self._given(mine, kept)
 
-    def _opened(self, asked: AskedQuestion) -> Opened:
-        """The source of a question, before anything is charged: what is wrong with it is for the operator alone."""
+    def _at_hand(self, asked: AskedQuestion, stack: ExitStack) -> DrawnBy:
+        """All that a question would be drawn by, or why it cannot be; designed now only for one that is new."""
+        booking = Booking.of(asked.plan, None, self.connections.ledger, asked.key)
         try:
-            return self.sources.open(asked.plan)
-        except SourceError:
-            raise Unavailable from None
+            if self.designer.lacks(asked.numbers) and self.prepare(asked) is None:
+                return DrawnBy(booking)
+            ready = self.ready(asked, anyway=asked.question.anyway)
+            return DrawnBy(booking, ready, stack.enter_context(closing(self.sources.open(asked.plan))))
+        except SourceError:  # what is wrong with it is for the operator alone
+            return DrawnBy(booking, hindered=Unavailable())
+        except (InboundsError, ValueError) as reason:
+            return DrawnBy(booking, hindered=reason)
 
-    def _reserved(self, account: Account, asked: AskedQuestion, key: str | None) -> ReservedAnswer:
+    def _reserved(self, account: Account, asked: AskedQuestion, key: str | None, at_hand: DrawnBy) -> ReservedAnswer:
         """One transaction: the key, which answer is given, the account's cap and rows, and the charge of the people.
 
         What the ledger refuses is undone here. What it charged and a crash undid here is found there by its key when
         it is asked again, and nothing was given out.
         """
         digest, level = given.request_digest(asked), level_seen(account, asked.dataset)
+        own_key = None if key is None else as_name(key, "key")
         with self.connections.store.writing() as run:
-            mine = None if key is None else given.earlier(run, account.name, key, digest)
-            found = None
+            asker, found = accounts.asker(run, account.name, asked.dataset.name, own_key), None
+            mine = given.earlier(run, asker, own_key, digest)
             if mine is None:
                 found = repeats.found(run, self.connections.ledger, asked)
-                mine = given.reserve(run, account, found, asked, level, self.clock())
-                if key is not None:
-                    given.note_request(run, account.name, key, digest, mine)
-                accounts.check_rows(run, account.name, max(self.most_rows, account.rows))
-            grant = accounts.grants_of(run, account.name).get(mine.dataset, Grant(mine.dataset))
+                if found.how == "new" and at_hand.hindered is not None:
+                    raise at_hand.hindered
+                mine = given.reserve(run, account, asker, found, asked, level, self.clock())
+                given.note(run, account, asker, mine, own_key, digest, max(self.most_rows, account.rows))
             before = None if found is not None and found.how == "new" else self.connections.ledger.find(mine.key)
             if before is None and mine.key != asked.key:
                 raise Unavailable  # nothing is drawn for it but what was charged
-            charge = before or self._charge(run, asked)
-            return ReservedAnswer(mine, grant, charge)
+            charge = before or self._charge(run, at_hand.booking)
+            return ReservedAnswer(mine, asker.grant(mine.dataset, mine.units * mine.noted), charge)
 
-    def _charge(self, run: Run, asked: AskedQuestion) -> Charge:
+    def _charge(self, run: Run, booking: Booking) -> Charge:
         """Charge the people, and remember where their ledger stands then."""
-        ledger = self.connections.ledger
-        charge = Booking.of(asked.plan, None, ledger, asked.key).charge()
+        charge = booking.charge()
         assert charge is not None  # a curator has a ledger
-        continuity.note_head(run, Head(ledger.id, charge.number, charge.sha256))
+        continuity.note_head(run, Head(self.connections.ledger.id, charge.number, charge.sha256))
         return charge
 
-    def _kept(
-        self, asked: AskedQuestion, mine: ReservedAnswer, ready: Settled | None, source: Opened | None
-    ) -> KeptTable:
-        """The stored table of the question that an answer follows from; drawn under its charge if there is none.
-
-        ready, source: of the asked question, if it was new before it was reserved.
-        """
+    def _kept(self, asked: AskedQuestion, mine: ReservedAnswer, at_hand: DrawnBy) -> KeptTable:
+        """The stored table of the question that an answer follows from; drawn under its charge if there is none."""
         if mine.charge.answer is not None:
             return KeptTable(*read(mine.charge.answer), drawn=False)
         if mine.charge.key != asked.key:
-            asked, ready, source = self._stored(asked.dataset, mine.charge.key), None, None
-        settled = ready or self.ready(asked, anyway=True)
+            asked = self._stored(asked.dataset, mine.charge.key)
+            at_hand = DrawnBy(Booking.of(asked.plan, None, self.connections.ledger, asked.key))
+        settled = at_hand.ready or self.ready(asked, anyway=True)
         leveled = self.designer.leveled(asked.dataset, settled)
         self.designer.publish(settled, leveled)
+        source = at_hand.source
         return drawn(
-            Booking.of(asked.plan, None, self.connections.ledger, asked.key),
+            at_hand.booking,
             lambda: settled,
             drawing=lambda designed: NumberByNumber(designed) if leveled is None else leveled,
             opening=self.sources.open if source is None else lambda plan: source,

@@ -36,7 +36,7 @@ class AnswerCost:
         """spent: as the people's ledger has it, in their unit. charged: by this call, to the people."""
         return AnswerCost(
             all_digits(spent) if charged else "0",
-            people.plain()["left"],
+            None if people.left is None else all_digits(people.left),
             people.unit,
             all_digits(mine.epsilon) if mine.charged else "0",
             None if grant.left is None else all_digits(grant.left),

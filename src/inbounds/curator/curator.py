@@ -32,7 +32,7 @@ from inbounds.curator.settings import ServiceLimits, Settings, read_settings
 from inbounds.curator.sources import Sources
 from inbounds.ledger import People
 from inbounds.numbers import Number, decimal
-from inbounds.tables.designs import Wishes
+from inbounds.tables.designs import USUAL
 from inbounds.tables.engine import open_source
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.levels import GEOMETRIC
@@ -174,7 +174,7 @@ class Curator:
         own = question if isinstance(question, Question) else question_from(question, dataset)
         if dataset.levels and own.epsilon not in (None, level_seen(account, dataset)):
             raise PlanError("must be left out, or that of the account's own level", ("epsilon",))
-        if dataset.levels and own.wishes not in (Wishes(), GEOMETRIC):
+        if dataset.levels and own.wishes not in (USUAL, GEOMETRIC):
             raise PlanError("must not be wished for: levels are one chain of geometric noise", ("design",))
         return AskedQuestion.of(dataset, replace(own, epsilon=None, wishes=GEOMETRIC) if dataset.levels else own)
 
@@ -209,13 +209,13 @@ class Curator:
     ) -> GivenAnswer | None:
         """`ask` where that does not take long; None where a design is to be made before."""
         asked = self.asked(account, name, question)
-        if self.designer.lacks(asked.plan) and self._answering.found(asked).how == "new":
+        if self.designer.lacks(asked.numbers) and self._answering.found(asked).how == "new":
             return None
         return self._answering.answered(account, asked, key)
 
     def lacks_design(self, account: Account, name: str, question: QuestionLike) -> bool:
         """Whether the preview of a question waits for a design, which may take long; to find that out does not."""
-        return self.designer.lacks(self.asked(account, name, question).plan)
+        return self.designer.lacks(self.asked(account, name, question).numbers)
 
     def answer(self, account: Account, name: str) -> GivenAnswer:
         """An answer that this account was given before, by its id."""

@@ -16,7 +16,7 @@ from inbounds.curator import continuity
 from inbounds.curator.migrations import APPLICATION, POSTGRES, SCHEMA, SQLITE
 from inbounds.ledger import Ledger
 from inbounds.ledger.ledger import stored
-from inbounds.ledger.store import Run, Store
+from inbounds.ledger.store import Rows, Run, Store
 
 
 def opened(place: str | PathLike[str]) -> Store:
@@ -52,6 +52,9 @@ class Queued:
 
     def reading(self) -> AbstractContextManager[Run]:
         return self.store.reading()
+
+    def look(self, sql: str, *values: Any) -> Rows:
+        return self.store.look(sql, *values)
 
     def guards(self) -> list[str]:
         return self.store.guards()

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,16 @@ class Dataset:
 
     def grouped(self, by: tuple[str, ...]) -> Groups:
         """The groups by some of the columns: keys that agree there are one group, with the sum of their sizes."""
+        if by not in self._grouped:
+            self._grouped[by] = self._added_up(by)
+        return self._grouped[by]
+
+    @cached_property
+    def _grouped(self) -> dict[tuple[str, ...], Groups]:
+        """Those that were asked for, by their columns."""
+        return {}
+
+    def _added_up(self, by: tuple[str, ...]) -> Groups:
         own = self.groups
         places = [own.by.index(name) for name in by]
         sizes: dict[tuple[str, ...], int] = {}

@@ -83,22 +83,21 @@ class Designer:
     def __post_init__(self) -> None:
         self._free = threading.Semaphore(max(1, self.processes))
 
-    def settled(self, plan: Plan, *, anyway: bool) -> Settled:
+    def settled(self, asked: Asked, *, anyway: bool) -> Settled:
         """Every mechanism of a plan, known to be worth its epsilon unless `anyway`; nothing is read but designs."""
-        asked = Asked.of(plan)
         if self.processes:
-            self._check_failed(plan)
+            self._check_failed(asked.plan)
             if not self._kept(asked):
-                self._made_elsewhere(plan)
+                self._made_elsewhere(asked.plan)
         with self._lock:
             if len(self._memory.made) + len(self._memory.expected) > MOST_KEPT:
                 self._memory = DesignMemory()
             memory = self._memory
         return Settled.of(Designed.of(asked, self.folder, memory=memory), self.folder, anyway=anyway)
 
-    def lacks(self, plan: Plan) -> bool:
+    def lacks(self, asked: Asked) -> bool:
         """Whether something of a plan is to be designed yet: not what failed a while ago, which is refused at once."""
-        return not self._kept(Asked.of(plan)) and self._failure(plan) is None
+        return not self._kept(asked) and self._failure(asked.plan) is None
 
     def _failure(self, plan: Plan) -> PlanError | TooMuch | None:
         """Why a plan's designs could not be made a while ago."""

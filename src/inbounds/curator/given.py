@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from inbounds.curator.accounts import Account, hold_rows, spend
+from inbounds.curator.accounts import Account, AskerRow, check_rows, hold_rows, spend
 from inbounds.curator.errors import KeyTaken
 from inbounds.curator.repeats import AskedQuestion, FoundAnswer, How, Recipe
 from inbounds.files import canonical, sha256
 from inbounds.ledger.amounts import amount
-from inbounds.ledger.people import as_name
 from inbounds.ledger.store import Run
 
 EVERYTHING_GIVEN = "SELECT id, account, dataset, key, question, how, recipe, level, units, time, rows FROM given"
@@ -22,7 +21,7 @@ class Given:
     """An answer that an account is given: the question as asked, and the key of the stored one that it follows from.
 
     level: the epsilon of the level that the account sees, where there are levels. rows: of its table. charged: its cap
-    was charged for it by this call; the same answer again costs nothing.
+    was charged for it by this call; the same answer again costs nothing. noted: it was not given before.
     """
 
     id: str
@@ -37,6 +36,7 @@ class Given:
     time: str
     rows: int
     charged: bool = False
+    noted: bool = False
 
     @property
     def epsilon(self) -> Fraction:
@@ -45,7 +45,13 @@ class Given:
 
 
 def reserve(
-    run: Run, account: Account, found: FoundAnswer, asked: AskedQuestion, level: Fraction | None, now: str
+    run: Run,
+    account: Account,
+    before: AskerRow,
+    found: FoundAnswer,
+    asked: AskedQuestion,
+    level: Fraction | None,
+    now: str,
 ) -> Given:
     """Note that an account is given an answer, and charge its cap unless it has it already; `OverCap` if it cannot.
 
@@ -55,27 +61,23 @@ def reserve(
     seen = None if level is None else str(level)
     own = {"account": account.name, "key": found.key, "question": told, "level": seen}
     name = sha256(canonical(own))[:32]
-    there = given_by_id(run, name)
+    before_under = run(f"{EVERYTHING_GIVEN} WHERE account = ? AND key = ?", account.name, found.key)
+    earlier_ones = [_given(*row) for row in before_under]
+    there = next((one for one in earlier_ones if one.id == name), None)
     if there is not None:
         return there
     dataset = asked.dataset
     epsilon = found.asked.epsilon if level is None else level
     larger = level is None and epsilon > asked.epsilon
-    charged = not _has(run, account.name, found.key, seen)
-    units = spend(run, account.name, dataset.name, epsilon, stored=larger) if charged else 0
+    charged = all(one.level != seen for one in earlier_ones)  # whatever question it was given for
+    units = spend(run, account.name, before, dataset.name, epsilon, stored=larger) if charged else 0
     _note_question(run, found.asked, now)
     recipe = None if found.recipe is None else canonical(found.recipe)
     who, rows = account.name, len(asked.plan.groups)
     values = who, dataset.name, found.key, canonical(told), found.how, recipe, seen, units, now, rows
     run("INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", name, *values)
-    hold_rows(run, who, rows)
-    return Given(name, who, dataset.name, found.key, told, found.how, found.recipe, seen, units, now, rows, charged)
-
-
-def _has(run: Run, account: str, key: str, level: str | None) -> bool:
-    """Whether the account was given this stored answer before, under whatever question."""
-    rows = run("SELECT level FROM given WHERE account = ? AND key = ?", account, key)
-    return (level,) in rows
+    facts = name, who, dataset.name, found.key, told, found.how, found.recipe, seen, units, now, rows
+    return Given(*facts, charged, noted=True)
 
 
 def _note_question(run: Run, asked: AskedQuestion, now: str) -> None:
@@ -105,7 +107,7 @@ def given_by_id(run: Run, name: str) -> Given | None:
 
 def given_to(run: Run, account: str) -> list[Given]:
     """All that an account was given, the last first."""
-    return [_given(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE account = ? ORDER BY time DESC", account)]
+    return [_given(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE account = ? ORDER BY time DESC, id", account)]
 
 
 def all_given(run: Run) -> list[Given]:
@@ -115,7 +117,7 @@ def all_given(run: Run) -> list[Given]:
 
 def given_of(run: Run, dataset: str) -> list[Given]:
     """All that anybody was given of a dataset."""
-    return [_given(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE dataset = ? ORDER BY time", dataset)]
+    return [_given(*row) for row in run(f"{EVERYTHING_GIVEN} WHERE dataset = ? ORDER BY time, id", dataset)]
 
 
 def _given(
@@ -131,17 +133,20 @@ def request_digest(asked: AskedQuestion) -> str:
     return sha256(canonical({"key": asked.key, "question": question.plain(), "anew": question.anew}))
 
 
-def earlier(run: Run, account: str, key: str, digest: str) -> Given | None:
+def earlier(run: Run, before: AskerRow, key: str | None, digest: str) -> Given | None:
     """What an account was given under a key; `KeyTaken` if that was for another question."""
-    rows = run("SELECT digest, given FROM requests WHERE account = ? AND key = ?", account, as_name(key, "key"))
-    if not rows:
+    if before.given is None:
         return None
-    if rows[0][0] != digest:
+    if before.digest != digest:
         raise KeyTaken(f"key must be new for another question, got {key!r} of an earlier one; give another key")
-    return given_by_id(run, rows[0][1])
+    return given_by_id(run, before.given)
 
 
-def note_request(run: Run, account: str, key: str, digest: str, given: Given) -> None:
-    """Note what a key of an account stands for."""
-    run("INSERT INTO requests VALUES (?, ?, ?, ?)", account, key, digest, given.id)
-    hold_rows(run, account, 1)
+def note(run: Run, account: Account, before: AskerRow, mine: Given, key: str | None, digest: str, most: int) -> None:
+    """Note what a key of an account stands for, and the rows that it holds from now on, at most so many."""
+    rows = mine.rows * mine.noted + (key is not None)
+    check_rows(account.name, before.held + rows, most)
+    if key is not None:
+        run("INSERT INTO requests VALUES (?, ?, ?, ?)", account.name, key, digest, mine.id)
+    if rows:
+        hold_rows(run, account.name, rows)

@@ -5,7 +5,7 @@ spelling of numbers, the order of groups and quotation marks around names do not
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,7 @@ from inbounds.numbers import as_epsilon, decimal
 from inbounds.tables.booking import question as ledger_question
 from inbounds.tables.condition import used
 from inbounds.tables.condition.canonical import canonical_text
-from inbounds.tables.designs import Wishes
+from inbounds.tables.designs import USUAL, Wishes
 from inbounds.tables.errors import PlanError, at
 from inbounds.tables.plan import CHANGE, Plan, Statistic
 from inbounds.tables.plan.reading import WISHES, known, statistics_from
@@ -44,7 +44,7 @@ class Question:
     by: tuple[str, ...] = ()
     where: str = ""
     epsilon: Fraction | None = None
-    wishes: Wishes = field(default_factory=Wishes)
+    wishes: Wishes = USUAL
     anew: bool = False
     anyway: bool = False
 
@@ -112,10 +112,10 @@ def question_from(values: Mapping[str, Any], dataset: Dataset) -> Question:
     known("question", values, FIELDS)
     asked = {name: values[name] for name in values if name in (*KINDS, "consistent", "margins", *WISHES)}
     _check_sizes(values)
-    found = statistics_from([asked], Wishes())
+    found = statistics_from([asked], USUAL)
     if len(found) != 1:
         raise PlanError("must be one share; ask for several quantiles one by one", ("quantile", "at"))
-    wishes = _in_order(found[0].wishes or Wishes())
+    wishes = _in_order(found[0].wishes or USUAL)
     statistic, where = _canonical(replace(found[0], wishes=None, name=""), values.get("where", ""), dataset)
     return Question(
         statistic,
@@ -135,7 +135,8 @@ def _canonical(statistic: Statistic, where: Any, dataset: Dataset) -> tuple[Stat
         margins = tuple(sorted(statistic.margins))
         return replace(statistic, margins=margins, name=""), "" if also == EVERYTHING else also
     own = _condition(statistic.of, statistic.kind, dataset)
-    return replace(statistic, of=canonical_text(f"({own}) and ({also})"), name=""), ""
+    both = own if also == EVERYTHING else canonical_text(f"({own}) and ({also})")
+    return replace(statistic, of=both, name=""), ""
 
 
 def _condition(text: Any, name: str, dataset: Dataset) -> str:
@@ -183,15 +184,19 @@ def _check_sizes(values: Mapping[str, Any]) -> None:
 
 
 def _in_order(wishes: Wishes) -> Wishes:
+    if wishes == USUAL:
+        return USUAL
     return replace(wishes, properties=tuple(sorted(set(wishes.properties))), at_most=tuple(sorted(set(wishes.at_most))))
 
 
 def _spelled(wishes: Wishes) -> dict[str, Any]:
     """Wishes that differ from the usual, as they are written."""
-    usual, said = Wishes(), dict[str, Any]()
+    said = dict[str, Any]()
+    if wishes == USUAL:
+        return said
     for name in WISHES:
         value = getattr(wishes, name)
-        if value != getattr(usual, name):
+        if value != getattr(USUAL, name):
             said[name] = list(value) if isinstance(value, tuple) else value
     if wishes.prior is not None:
         name, *numbers = wishes.prior

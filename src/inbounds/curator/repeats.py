@@ -16,11 +16,15 @@ from inbounds.curator.dataset import Dataset
 from inbounds.curator.question import EVERYTHING, Identity, Question, question_from
 from inbounds.ledger import Ledger
 from inbounds.ledger.store import Run
+from inbounds.tables.answer import Asked
 from inbounds.tables.columns import Category
 from inbounds.tables.condition import Among, Column, Comparison, Condition, Every
 from inbounds.tables.condition import Literal as Value
 from inbounds.tables.condition.canonical import spelled
 from inbounds.tables.plan import Plan
+
+Kin = list[tuple[str, str, str]]
+"""Questions of one family that were charged: base, epsilon and the question itself, as texts."""
 
 How = Literal["new", "same", "stronger", "sum"]
 """new: drawn for this. same: the stored answer. stronger: one of the same question at a larger epsilon. sum: of the
@@ -47,6 +51,11 @@ class AskedQuestion:
     @cached_property
     def key(self) -> str:
         return self.identity.key(self.epsilon)
+
+    @cached_property
+    def numbers(self) -> Asked:
+        """Which numbers it asks for, and what is to be designed for them."""
+        return Asked.of(self.plan)
 
 
 class Recipe(TypedDict):
@@ -75,20 +84,29 @@ class FoundAnswer:
 
 def found(run: Run, ledger: Ledger, asked: AskedQuestion) -> FoundAnswer:
     """The stored answer that a question is given, or the question itself, to be drawn."""
-    again = _again(run, ledger, asked)
+    kin = _kin(run, asked)
+    again = _again([text for base, text, _ in kin if base == asked.identity.base], ledger, asked)
     if again is not None:
         return again
     if not asked.question.anew:
-        candidates = [sum_ for source in _sources(asked) for sum_ in _sums(run, ledger, asked, *source)]
+        families = (
+            (kin if source is asked.question else _kin(run, AskedQuestion.of(asked.dataset, source)), cells)
+            for source, cells in _sources(asked)
+        )
+        candidates = [sum_ for family, cells in families for sum_ in _sums(family, ledger, asked, cells)]
         if candidates:
             return min(candidates, key=lambda one: (len(one.asked.plan.groups), one.asked.epsilon, one.key))
     return FoundAnswer(asked, "new")
 
 
-def _again(run: Run, ledger: Ledger, asked: AskedQuestion) -> FoundAnswer | None:
+def _kin(run: Run, asked: AskedQuestion) -> Kin:
+    """What was asked before that a question may be answered from: itself, whatever the epsilon, and of other groups."""
+    return run("SELECT base, epsilon, question FROM questions WHERE family = ?", asked.identity.family)
+
+
+def _again(epsilons: list[str], ledger: Ledger, asked: AskedQuestion) -> FoundAnswer | None:
     """The same question at this epsilon, or at the least one above it; one asked for anew is at its own alone."""
-    rows = run("SELECT epsilon FROM questions WHERE base = ?", asked.identity.base)
-    stronger = sorted(epsilon for (text,) in rows if (epsilon := Fraction(text)) >= asked.epsilon)
+    stronger = sorted(epsilon for epsilon in map(Fraction, epsilons) if epsilon >= asked.epsilon)
     if asked.question.anew:
         stronger = [epsilon for epsilon in stronger if epsilon == asked.epsilon]
     for epsilon in stronger:
@@ -98,13 +116,9 @@ def _again(run: Run, ledger: Ledger, asked: AskedQuestion) -> FoundAnswer | None
     return None
 
 
-def _sums(
-    run: Run, ledger: Ledger, asked: AskedQuestion, source: Question, stored_cells: list[str]
-) -> Iterator[FoundAnswer]:
+def _sums(kin: Kin, ledger: Ledger, asked: AskedQuestion, stored_cells: list[str]) -> Iterator[FoundAnswer]:
     """Stored answers about finer groups, or about more cells, that add up to what is asked."""
-    own = asked if source is asked.question else AskedQuestion.of(asked.dataset, source)
-    family = own.identity.family
-    for (text,) in run("SELECT question FROM questions WHERE family = ?", family):
+    for _, _, text in kin:
         try:
             stored = question_from(json.loads(text), asked.dataset)
             there = AskedQuestion.of(asked.dataset, stored)

@@ -64,9 +64,7 @@ class Ledger:
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = time, ids: Callable[[], str] = fresh_id) -> None:
         self._store, self._clock, self._ids = store, clock, ids
-        with store.reading() as run:
-            begun = rows.first_key(run)
-        self.id = begun or self._begin()
+        self.id = rows.first_key(store.look) or self._begin()
 
     @staticmethod
     def open(place: str | PathLike[str], *, create: bool = True) -> "Ledger":
@@ -168,13 +166,11 @@ class Ledger:
 
     def people(self) -> list[People]:
         """Everybody in the ledger, in the order of their names."""
-        with self._store.reading() as run:
-            return rows.everybody(run)
+        return rows.everybody(self._store.look)
 
     def about(self, name: str) -> People:
         """The people of this name; a `LedgerError` if there are none."""
-        with self._store.reading() as run:
-            return rows.known(run, name, self.place)
+        return rows.known(self._store.look, name, self.place)
 
     # --- charges and answers ------------------------------------------------------------------------------
 
@@ -202,13 +198,12 @@ class Ledger:
 
     def find(self, key: str) -> Charge | None:
         """The charge under a key, with its answer if one is stored; nothing is charged."""
-        with self._store.reading() as run:
-            return self._found(run, key)
+        kept = rows.kept_charge(self._store.look, key)
+        return None if kept is None else _as_charge(key, kept)
 
     def has(self, key: str) -> bool:
         """Whether something was charged under a key."""
-        with self._store.reading() as run:
-            return bool(run("SELECT 1 FROM entries WHERE kind = 'charge' AND key = ?", key))
+        return bool(self._store.look("SELECT 1 FROM entries WHERE kind = 'charge' AND key = ?", key))
 
     def store(self, charge: Charge, content: bytes) -> bytes:
         """Keep the answer of a charge; durable when this returns. What is returned, and nothing else, may be given out.
@@ -221,7 +216,7 @@ class Ledger:
             if there.answer is not None:
                 return there.answer
             facts = canonical({} if there.draw is None else {"draw": sha256(there.draw)})
-            last, name = rows.last_entry(run), there.people.name
+            last, name = there.last, there.people[0]
             number, _ = self._append(run, last, "answer", name, key=charge.key, digest=sha256(content), facts=facts)
             run("INSERT INTO answers VALUES (?, ?)", number, content)
         return content
@@ -241,9 +236,9 @@ class Ledger:
                 run("INSERT INTO draws VALUES (?, ?)", there.number, content)
         return content
 
-    def _acknowledged(self, run: Run, charge: Charge) -> Charge:
+    def _acknowledged(self, run: Run, charge: Charge) -> rows.KeptCharge:
         """The charge as it is there now, with what was stored under it."""
-        there = self._found(run, charge.key)
+        there = rows.kept_charge(run, charge.key)
         if there is None or there.sha256 != charge.sha256:
             raise LedgerError(f"{self.place} lost a charge that it had acknowledged; no answer is given out")
         return there
@@ -281,20 +276,9 @@ class Ledger:
                 f"key must be new for another question, price or people, got {request.key!r} of an earlier charge; "
                 "give another key"
             )
-        there = self._found(run, request.key)
+        there = rows.kept_charge(run, request.key)
         assert there is not None  # its digest was
-        return there
-
-    def _found(self, run: Run, key: str) -> Charge | None:
-        found = run("SELECT number, people, units, sha256 FROM entries WHERE kind = 'charge' AND key = ?", key)
-        if not found:
-            return None
-        number, name, units, digest = found[0]
-        who = rows.known(run, name, self.place)
-        answer, draw = rows.answer_to(run, key), None
-        if answer is None:
-            draw = rows.draw_under(run, number)
-        return Charge(key, number, digest, who, amount(who.rule, units), answer, repeated=True, draw=draw)
+        return _as_charge(request.key, there)
 
     def _append(
         self,
@@ -338,8 +322,7 @@ class Ledger:
 
     def head(self) -> Head:
         """How many entries there are and the digest of the last: kept elsewhere, it shows a ledger that was cut off."""
-        with self._store.reading() as run:
-            return Head(self.id, *rows.last_entry(run))
+        return Head(self.id, *rows.last_entry(self._store.look))
 
     def check_continues(self, head: Head) -> None:
         """A `LedgerError` unless the chain goes through a head that was seen before; only that entry is looked up."""
@@ -358,6 +341,13 @@ class Ledger:
         with self._store.reading() as run:
             kept = KeptBytes(rows.stored_answers(run), rows.stored_draws(run))
             return verified(self.place, rows.all_entries(run), rows.everybody(run), kept, head)
+
+
+def _as_charge(key: str, kept: rows.KeptCharge) -> Charge:
+    """The receipt of a charge that was there before."""
+    who = rows.as_people(*kept.people)
+    cost = amount(who.rule, kept.units)
+    return Charge(key, kept.number, kept.sha256, who, cost, kept.answer, repeated=True, draw=kept.draw)
 
 
 def _check_bytes(content: object, name: str) -> None:

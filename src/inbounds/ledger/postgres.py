@@ -6,14 +6,15 @@ failover) loses charges, and so does a restored backup. Keep heads elsewhere.
 """
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from typing import Any
 
 from inbounds.errors import LedgerError
 from inbounds.extras import library
 from inbounds.ledger.migrations import POSTGRES, Step, migrate
-from inbounds.ledger.store import DOUBT, Rows, Run, Transaction, Turns, Worded, without_password
+from inbounds.ledger.store import DOUBT, Rows, Run, Transaction, Turns, Worded, nothing, without_password
 
 SCHEMA = "inbounds_ledger"
 """All tables of a ledger; one ledger for each database."""
@@ -51,6 +52,14 @@ UNION ALL SELECT 'rule', rulename::text, pg_get_ruledef(r.oid)
 """
 """Kind, name and definition of all that a schema holds, as PostgreSQL writes it."""
 
+MODE = (
+    "SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'), "
+    "current_setting('session_replication_role')"
+)
+"""What a commit is worth, asked at the beginning of every transaction that writes."""
+
+WRITES = ("INSERT ", "UPDATE ")
+
 LOCK = 7381240947
 """Of the advisory lock under which one process at a time makes or changes the tables."""
 
@@ -70,10 +79,12 @@ class Postgres:
         locked: str = "entries",
     ) -> None:
         self.place, self._steps, self._schema, self._locked = without_password(url), steps, schema, locked
-        self._turns = Turns(self.place, self._is_open)
+        self._turns, self._waiting = Turns(self.place, self._is_open), list[tuple[str, tuple[Any, ...]]]()
         self._psycopg = library("psycopg", "postgres")
+        self._failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
         with self._worded(f"{self.place} cannot be opened as a ledger"):
             self._connection = self._psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE)
+            self._cursor = self._connection.cursor()
         try:
             with self._worded(f"{self.place} cannot be opened as a ledger"):
                 self.taken = self._prepare(create, steps)
@@ -82,7 +93,7 @@ class Postgres:
             raise
 
     def _prepare(self, create: bool, steps: Sequence[Step]) -> range:
-        self._check_mode()
+        self._check_mode(*self._run(MODE)[0])
         with self._transaction("BEGIN") as run:
             run("SELECT pg_advisory_xact_lock(?)", LOCK)
             if not run("SELECT 1 FROM pg_namespace WHERE nspname = ?", self._schema):
@@ -97,21 +108,26 @@ class Postgres:
         return bool(run("SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'steps'", self._schema))
 
     def writing(self) -> AbstractContextManager[Run]:
-        # the lock before any snapshot, so that what follows sees the last; both in one message
+        # the lock before any snapshot, so that what follows sees the last; with the mode, all in one message
         lock = f"LOCK TABLE {self._locked} IN SHARE ROW EXCLUSIVE MODE"
-        return self._transaction(f"BEGIN ISOLATION LEVEL READ COMMITTED; {lock}", self._check_mode)
+        begin = f"BEGIN ISOLATION LEVEL READ COMMITTED; {lock}; {MODE}"
+        transaction = Transaction(self._write, begin, self._undo, self._failed, self._check_begun, self._commit)
+        return self._turns.give(transaction)
 
     def reading(self) -> AbstractContextManager[Run]:
         return self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
-    def _transaction(self, begin: str, check: Callable[[], object] = lambda: None) -> Transaction:
-        failed = self._worded(f"{self.place} could not be written or read; {DOUBT}")
-        return self._turns.give(Transaction(self._run, begin, self._undo, failed, check, self._commit))
+    def look(self, sql: str, *values: Any) -> Rows:
+        with self._turns.give(Transaction(self._run, "", self._undo, self._failed, nothing, nothing)) as run:
+            return run(sql, *values)
+
+    def _transaction(self, begin: str) -> Transaction:
+        return self._turns.give(Transaction(self._run, begin, self._undo, self._failed, nothing, self._commit))
 
     def _trying(self) -> Transaction:
         """A transaction that is undone in any case."""
         failed = self._worded(f"{self.place} cannot be compared with a ledger as it is made")
-        return self._turns.give(Transaction(self._run, "BEGIN", self._undo, failed, lambda: None, self._undo))
+        return self._turns.give(Transaction(self._run, "BEGIN", self._undo, failed, nothing, self._undo))
 
     def _is_open(self) -> bool:
         status = self._psycopg.pq.TransactionStatus
@@ -119,20 +135,24 @@ class Postgres:
 
     def _commit(self) -> None:
         """Commit, and believe it only if the server did: without a transaction it merely warns, or rolls back."""
-        if not self._is_open() or self._connection.execute("COMMIT").statusmessage != "COMMIT":
+        if not self._is_open() or self._last_of("COMMIT").statusmessage != "COMMIT":
             raise LedgerError(f"{self.place} did not commit; ask again with the same key, which costs nothing twice")
 
     def _undo(self) -> None:
+        self._waiting = []
         try:
             self._run("ROLLBACK")
         except self._psycopg.Error:
             self._connection.close()
 
-    def _check_mode(self) -> None:
-        ((fsync, commit, pages, role),) = self._run(
-            "SELECT current_setting('fsync'), current_setting('synchronous_commit'), "
-            "current_setting('full_page_writes'), current_setting('session_replication_role')"
-        )
+    def _check_begun(self) -> None:
+        """A transaction begins with nothing that waits, and in the mode that its last result tells."""
+        self._waiting = []
+        while self._cursor.nextset():
+            pass
+        self._check_mode(*self._cursor.fetchone())
+
+    def _check_mode(self, fsync: str, commit: str, pages: str, role: str) -> None:
         if fsync != "on" or commit == "off" or pages != "on":
             raise LedgerError(
                 f"{self.place} must have fsync and full_page_writes on and synchronous_commit not off, got fsync "
@@ -171,11 +191,38 @@ class Postgres:
             self._connection.close()
 
     def _run(self, sql: str, *values: Any) -> Rows:
-        cursor = self._connection.execute(sql.replace("?", "%s") if values else sql, values or None)
+        cursor = self._cursor.execute(_placed(sql) if values else sql, values or None)
         return list(cursor.fetchall()) if cursor.description else []
+
+    def _write(self, sql: str, *values: Any) -> Rows:
+        """A statement of a writer. One that returns nothing waits for the next that does, or for the commit."""
+        if values and sql.startswith(WRITES) and "RETURNING" not in sql:
+            self._waiting.append((sql, values))
+            return []
+        if not self._waiting:
+            return self._run(sql, *values)
+        cursor = self._last_of(sql, *values)
+        return list(cursor.fetchall()) if cursor.description else []
+
+    def _last_of(self, sql: str, *values: Any) -> Any:
+        """What waits and then a statement, in their order and in one message; the cursor of the last.
+
+        An error of any ends what follows, the commit too.
+        """
+        waiting, self._waiting = self._waiting, []
+        with self._connection.pipeline() if waiting else nullcontext():
+            for earlier, own in waiting:
+                self._connection.execute(_placed(earlier), own)
+            return self._connection.execute(_placed(sql), values or None)
 
     def _worded(self, sentence: str) -> Worded:
         return Worded(self._psycopg.Error, sentence, lambda reason: type(reason).__name__)
+
+
+@lru_cache(maxsize=256)
+def _placed(sql: str) -> str:
+    """A statement with places for its values as psycopg writes them."""
+    return sql.replace("?", "%s")
 
 
 def _defined_in(run: Run, schema: str) -> set[tuple[Any, ...]]:

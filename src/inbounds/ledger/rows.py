@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inbounds.errors import LedgerError
 from inbounds.files import sha256
@@ -56,6 +56,43 @@ def standing(run: Run, name: str, key: str, place: str) -> Standing:
     if row[0] is None:
         raise unknown(name, place)
     return Standing(*row)
+
+
+class KeptCharge(NamedTuple):
+    """A charge as the tables have it: its entry, its people now, what was kept under it, and the end of the chain.
+
+    draw: None where there is an answer, which it went into.
+    """
+
+    number: int
+    sha256: str
+    units: int
+    people: tuple[Any, ...]
+    answer: bytes | None
+    draw: bytes | None
+    last: Last
+
+
+def kept_charge(run: Run, key: str) -> KeptCharge | None:
+    """The charge under a key, in one statement."""
+    found = run(
+        "SELECT own.number, own.sha256, own.units, people.name, rule, epsilon, delta, budget, spent, answers.content, "
+        "CASE WHEN answers.content IS NULL THEN draws.content END, last.number, last.sha256 "
+        "FROM (SELECT number, sha256 FROM entries ORDER BY number DESC LIMIT 1) AS last CROSS JOIN entries AS own "
+        "JOIN people ON people.name = own.people "
+        "LEFT JOIN entries AS stored ON stored.key = own.key AND stored.kind = 'answer' "
+        "LEFT JOIN answers ON answers.entry = stored.number LEFT JOIN draws ON draws.entry = own.number "
+        "WHERE own.kind = 'charge' AND own.key = ?",
+        key,
+    )
+    if not found:
+        return None
+    number, digest, units, *people, answer, draw, last, mark = found[0]
+    return KeptCharge(number, digest, units, tuple(people), _bytes(answer), _bytes(draw), Last(last, mark))
+
+
+def _bytes(content: Any) -> bytes | None:
+    return None if content is None else bytes(content)
 
 
 def last_entry(run: Run) -> Last:
@@ -123,12 +160,6 @@ def all_entries(run: Run) -> Iterator[Entry]:
     while page := page_after(run, last):
         yield from page
         last = page[-1].number
-
-
-def answer_to(run: Run, key: str) -> bytes | None:
-    """The stored answer of the charge with this key."""
-    rows = run("SELECT content FROM answers JOIN entries ON entry = number WHERE kind = 'answer' AND key = ?", key)
-    return bytes(rows[0][0]) if rows else None
 
 
 def draw_under(run: Run, charge: int) -> bytes | None:

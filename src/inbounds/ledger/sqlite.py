@@ -20,7 +20,7 @@ from inbounds.errors import LedgerError
 from inbounds.files import SQLITE_MAGIC, settle
 from inbounds.files.held import HeldFile, database_open_here, forget, hold, identity_of, let_go, start_of
 from inbounds.ledger.migrations import APPLICATION, SQLITE, Step, migrate
-from inbounds.ledger.store import DOUBT, Rows, Run, Transaction, Turns, Worded
+from inbounds.ledger.store import DOUBT, Rows, Run, Transaction, Turns, Worded, nothing
 
 PATIENCE = 60.0
 """Seconds that a writer waits for the others."""
@@ -151,7 +151,11 @@ class Sqlite:
     def reading(self) -> AbstractContextManager[Run]:
         return self._transaction("BEGIN")
 
-    def _transaction(self, begin: str, check: Callable[[], object] = lambda: None) -> Transaction:
+    def look(self, sql: str, *values: Any) -> Rows:
+        with self._turns.give(Transaction(self._run, "", self._undo, self._failed, nothing, nothing)) as run:
+            return run(sql, *values)
+
+    def _transaction(self, begin: str, check: Callable[[], object] = nothing) -> Transaction:
         return self._turns.give(Transaction(self._run, begin, self._undo, self._failed, check, self._commit))
 
     def _is_open(self) -> bool:

@@ -38,6 +38,9 @@ class Store(Protocol):
     def reading(self) -> AbstractContextManager[Run]:
         """One state of the database, whatever others write meanwhile."""
 
+    def look(self, sql: str, *values: Any) -> Rows:
+        """All rows of one statement that only reads, which sees one state by itself."""
+
     def guards(self) -> list[str]:
         """What is wrong with the database itself: damaged pages, guards that somebody took away; nothing if sound."""
 
@@ -82,7 +85,10 @@ class Worded(AbstractContextManager[None]):
 
 @dataclass(eq=False)  # not frozen: that would take as long to make as a transaction in memory to begin
 class Transaction(AbstractContextManager[Run]):
-    """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`."""
+    """Begin, check, and commit when the block is left; undo whatever raises; a driver's error is worded by `failed`.
+
+    begin: nothing for a single statement, which is a transaction of its own.
+    """
 
     run: Run
     begin: str
@@ -93,7 +99,8 @@ class Transaction(AbstractContextManager[Run]):
 
     def __enter__(self) -> Run:
         try:
-            self.run(self.begin)
+            if self.begin:
+                self.run(self.begin)
             self.check()
         except BaseException as reason:
             self._undo(reason)
@@ -137,6 +144,10 @@ class Turns:
             transaction.undo()
         self._last = weakref.ref(transaction)
         return transaction
+
+
+def nothing() -> None:
+    """What a single statement needs before and after it."""
 
 
 def without_password(url: str) -> str:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 BLOCK = 1 << 15
 """Steps at a time."""
 
+FEW = 8
+"""Steps whose noise is added one by one rather than as a difference of cumulative sums."""
+
 OfError = Callable[[Floats], Floats]
 """Signed errors (reported - true) to what they count for."""
 
@@ -57,9 +60,14 @@ def likelihood(law: "Noise", output: int) -> Floats:
 
 def _reported(law: "Noise", *outputs: int) -> Floats:
     """Pr[the report is one of these], for every answer: the noise that leads there, and what the ends gather."""
-    cumulative, n = np.cumsum(law.weights_of_noise()), law.size
-    units = np.zeros(n + 1, dtype=np.int64)
+    table, n = law.weights_of_noise(), law.size
+    cumulative, units = None, np.zeros(n + 1, dtype=np.int64)
     for start, stop in _steps_to(law, outputs):
+        if 0 < start <= stop < min(n, start + FEW):  # Pr[noise = s - j] for j = 0..n
+            for s in range(start, stop + 1):
+                units += table[s : s + n + 1][::-1]
+            continue
+        cumulative = np.cumsum(table) if cumulative is None else cumulative
         units += TOTAL if stop >= n else cumulative[stop : stop + n + 1][::-1]  # C(stop - j) for j = 0..n
         if start > 0:
             units -= cumulative[start - 1 : start + n][::-1]
@@ -70,7 +78,8 @@ def _steps_to(law: "Noise", outputs: tuple[int, ...]) -> Iterable[tuple[int, int
     """The runs of steps that are reported as one of these: the first and the last step of each."""
     if law.remap is None:
         return [(output, output) for output in outputs]
-    inside = np.concatenate([[False], np.isin(law.remap, outputs), [False]])
+    among = law.remap == outputs[0] if len(outputs) == 1 else np.isin(law.remap, outputs)
+    inside = np.concatenate([[False], among, [False]])
     edges = np.flatnonzero(inside[1:] != inside[:-1])
     return zip(edges[::2].tolist(), (edges[1::2] - 1).tolist(), strict=True)
 

@@ -319,10 +319,10 @@ def intervals(mechanism: AnyMechanism, outputs: Ints, level: Fraction, prior: Fl
     Post-processing of the draw: it needs the mechanism and the prior, not the data. A run is found once per
     distinct output, in O(answers).
     """
-    answers = answer_query(mechanism).answers.floats()
     distinct, place = np.unique(outputs, return_inverse=True)
     ends = np.array([_ends(mass, level) for mass in _joint(mechanism, distinct, prior)])
-    return answers[ends[place, 0]], answers[ends[place, 1]]
+    low, high = answer_query(mechanism).answers.numbers_at(ends.T)[:, place].astype(np.float64)
+    return low, high
 
 
 def _joint(mechanism: AnyMechanism, outputs: Ints, prior: Floats | None) -> Iterator[Floats]:

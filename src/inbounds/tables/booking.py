@@ -201,7 +201,7 @@ def question(plan: Plan) -> dict[str, Any]:
     """All that makes a release the same as an earlier one."""
     return {
         "plan": plan.summary(),
-        "place": plan.source.place(),
+        "place": plan.place,
         "people": people(plan),
         "edition": plan.edition,
     }
@@ -235,7 +235,7 @@ def read(content: bytes) -> tuple[Any, RecordForm]:
 
 def _reference(ledger: Ledger, charge: Charge) -> LedgerForm:
     """What a record says of its entry: where it is, and what was spent on these people when it was made."""
-    after, amounts = charge.people, charge.people.plain()
+    after = charge.people
     return {
         "id": ledger.id,
         "entry": charge.number,
@@ -244,9 +244,9 @@ def _reference(ledger: Ledger, charge: Charge) -> LedgerForm:
         "people": after.name,
         "rule": after.rule,
         "unit": after.unit,
-        "budget": amounts["budget"],
+        "budget": None if after.budget is None else all_digits(after.budget),
         "spent": all_digits(after.spent),
-        "left": amounts["left"],
+        "left": None if after.left is None else all_digits(after.left),
     }
 
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,9 @@ class Wishes:
             raise PlanError(f"must be {forms}", ("prior",))
 
 
+USUAL = Wishes()
+"""What is designed for whoever wishes nothing."""
+
 NOISE = "geometric noise"
 """Not for plans to wish for: truncated geometric noise as a table, whatever the range."""
 
@@ -93,6 +97,14 @@ class Request:
     query: Query | Quantile
     epsilon: Fraction
     wishes: Wishes
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Once: of exact numbers it takes long, and a request is looked up several times."""
+        return hash((self.query, self.epsilon, self.wishes))
 
     @property
     def digest(self) -> str:
@@ -174,7 +186,7 @@ def designed(query: Query | Quantile, epsilon: Fraction, wishes: Wishes) -> AnyM
 
 def of_records(query: Quantile, epsilon: Fraction, wishes: Wishes) -> QuantileMechanism:
     """Path scores, or the oblivious optimum, by the expected error; any other wish is one about the answer alone."""
-    if replace(wishes, prior=None) == Wishes():
+    if replace(wishes, prior=None) == USUAL:
         from inbounds.design.quantiles import choose
 
         return choose(query, epsilon, prior_of(wishes, query.answer)).mechanism

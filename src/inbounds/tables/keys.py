@@ -5,18 +5,20 @@ They come from elsewhere than the data: see `check_apart`.
 
 import filecmp
 import itertools
+import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from inbounds.files import same_file
+from inbounds.files import same_file, sha256
 from inbounds.numbers import Ints, whole
 from inbounds.tables import register
 from inbounds.tables.columns import LARGEST
@@ -61,6 +63,11 @@ class Groups:
             name = "size" if self.public else "maximum"
             raise PlanError(f"must be a whole number of at least 1 for each of {len(self.keys)} groups", (name,))
         object.__setattr__(self, "sizes", np.frombuffer(sizes.tobytes(), dtype=np.int64))
+
+    @cached_property
+    def keys_sha256(self) -> str:
+        """The digest of keys and sizes in their order, as records have it."""
+        return sha256(json.dumps([self.keys, self.sizes.tolist()]))
 
     def _check_period(self) -> None:
         for name, period in self.period.items():

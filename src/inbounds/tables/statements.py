@@ -6,7 +6,9 @@ in the numbers of their conditions alone have the same statements but for those 
     shape of a plan → its SQL with numbers of our own choosing → texts between them → the SQL of any plan of the shape
 
 The numbers go in as the engine's own digits, which is what Ibis writes for them; texts, names and keys are part of the
-shape. Nothing here depends on data: what is kept follows from questions alone, and results are not kept at all.
+shape. What is kept must give the SQL of the plan that it was written for, letter by letter; if not, as for a text that
+holds one of our numbers, nothing is kept and that plan's own SQL is run. Nothing here depends on data: what is kept
+follows from questions alone, and results are not kept at all.
 """
 
 import re
@@ -25,7 +27,10 @@ from inbounds.tables.condition.canonical import spelled
 from inbounds.tables.plan import Plan
 
 MOST_SHAPES = 256
-"""Shapes that are kept; beyond, all are written again."""
+"""Shapes that are kept, and tables of keys; beyond, all are written again."""
+
+KEYS = "inbounds_keys_"
+"""The engine's own tables of declared groups begin with this."""
 
 CHOSEN = "inbounds_chosen"
 """The engine's own table of the records that count, where persons have several."""
@@ -68,6 +73,12 @@ class WrittenStatements:
     chosen: OpenText | None
     found: Mapping[str, tuple[OpenText, tuple[str, ...]]]
 
+    def filled(self, digits: list[str]) -> "WrittenStatements":
+        """Those of one plan."""
+        chosen = None if self.chosen is None else OpenText((self.chosen.filled(digits),), ())
+        found = {name: (OpenText((text.filled(digits),), ()), own) for name, (text, own) in self.found.items()}
+        return WrittenStatements(chosen, found)
+
 
 @dataclass
 class Statements:
@@ -91,9 +102,13 @@ class Statements:
         expressed: the expressions of a plan of the same shape, to be written if none was asked before.
         """
         numbers, shape = numbers_of(plan), _shape(plan)
-        if shape not in self._written:
-            self._written[shape] = self._write(plan, numbers, expressed)
-        written, digits = self._written[shape], [_digits(value) for value in numbers]
+        written, digits = self._written.get(shape), [_digits(value) for value in numbers]
+        if written is None:
+            self._forget()
+            written = self._write(plan, [], expressed)
+            general = self._write(plan, _marks(numbers), expressed) if numbers else written
+            if general.filled(digits) == written:
+                self._written[shape] = written = general
         with self._put_aside(written, digits):
             return {
                 name: self._fetched(text.filled(digits), columns) for name, (text, columns) in written.found.items()
@@ -103,8 +118,17 @@ class Statements:
         """The plan's groups, an Arrow table, as a table of the engine that is made once."""
         groups = _groups(plan)
         if groups not in self._keys:
-            self._keys[groups] = self._engine.create_table(f"inbounds_keys_{len(self._keys)}", declared, temp=True)
+            self._keys[groups] = self._engine.create_table(f"{KEYS}{len(self._keys)}", declared, temp=True)
         return self._keys[groups]
+
+    def _forget(self) -> None:
+        """When there are too many, let go of all that is kept: the tables of keys with the SQL that names them."""
+        if len(self._written) < MOST_SHAPES and len(self._keys) < MOST_SHAPES:
+            return
+        for k in range(len(self._keys)):
+            self._engine.con.execute(f"drop table if exists temp.{KEYS}{k}")
+        self._written.clear()
+        self._keys.clear()
 
     def _fetched(self, sql: str, columns: tuple[str, ...]) -> dict[str, Ints]:
         """Python's own whole numbers on the way, because the engine's are wider than NumPy's."""
@@ -112,13 +136,9 @@ class Statements:
         found = np.array(rows, dtype=np.int64).reshape(len(rows), len(columns))
         return dict(zip(columns, found.T, strict=True))
 
-    def _write(
-        self, plan: Plan, numbers: list[Fraction], expressed: Callable[[Plan], Expressions]
-    ) -> WrittenStatements:
-        if len(self._written) >= MOST_SHAPES:
-            self._written.clear()
-        marked = [_marked(value) for value in numbers]
-        own = expressed(_with_numbers(plan, iter(marked)))
+    def _write(self, plan: Plan, marked: list[Fraction], expressed: Callable[[Plan], Expressions]) -> WrittenStatements:
+        """The statements of a plan: as they are, or open at its numbers, found by those that take their place."""
+        own = expressed(_with_numbers(plan, iter(marked)) if marked else plan)
         marks = [_digits(value) for value in marked]
 
         def text(expression: Any) -> OpenText:
@@ -192,10 +212,13 @@ def _digits(value: Fraction) -> str:
     return str(abs(constant(value)))
 
 
-def _marked(value: Fraction) -> Fraction:
-    """A number of the same shape that nobody can guess: a text of a condition must not be taken for it."""
-    digits = 10**14 + secrets.randbelow(8 * 10**14)
-    return _sign(value) * (Fraction(digits) if _whole(value) else digits + Fraction(1, 2))
+def _marks(numbers: list[Fraction]) -> list[Fraction]:
+    """For each number one of the same shape, all different, that nobody can guess: no text should hold its digits."""
+    drawn = set[int]()
+    while len(drawn) < len(numbers):
+        drawn.add(10**14 + secrets.randbelow(8 * 10**14))
+    halves = (Fraction(0 if _whole(value) else 1, 2) for value in numbers)
+    return [_sign(value) * (mark + half) for value, mark, half in zip(numbers, drawn, halves, strict=True)]
 
 
 def _with_numbers(plan: Plan, numbers: Iterator[Fraction]) -> Plan:

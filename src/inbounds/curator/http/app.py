@@ -54,13 +54,16 @@ MOST_WAITING = 64
 
 
 class Threads:
-    """Where the curator's calls run: a few threads, each with its own connections."""
+    """Where the curator's calls run: a few threads, each with its own connections.
+
+    Who asks is found in a thread of its own, so that a request waits only once for others to be answered.
+    """
 
     def __init__(self, curator: Curator) -> None:
         self.curator, self._closed = curator, False
-        self.pool = ThreadPoolExecutor(curator.limits.threads, thread_name_prefix="curator")
-        self.designing = ThreadPoolExecutor(curator.limits.designs + 1, thread_name_prefix="designing")
-        self._waiting: set[str] = set()
+        sizes = {"designing": curator.limits.designs + 1, "curator": curator.limits.threads, "accounts": 1}
+        self._pools = {name: ThreadPoolExecutor(size, thread_name_prefix=name) for name, size in sizes.items()}
+        self._sizes, self._waiting = sizes, set[str]()
 
     async def long(self, call: Callable[..., T], account: Account, *given: Any) -> T:
         """A call that may take long, in a queue of its own: one of each account, and not too many in all."""
@@ -69,22 +72,26 @@ class Threads:
         if len(self._waiting) >= MOST_WAITING:
             raise Busy("too many questions are being prepared; ask again in a while")
         self._waiting.add(account.name)
-        began = self.designing.submit(call, account, *given)
+        began = self._pools["designing"].submit(call, account, *given)
         began.add_done_callback(lambda _: self._waiting.discard(account.name))  # also if nobody waits for it any longer
         return await asyncio.wrap_future(began)
 
     async def run(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
         """A call in one of the threads; it ends even if nobody waits any longer, and its answer is then stored."""
-        return await asyncio.get_running_loop().run_in_executor(self.pool, partial(call, *given, **named))
+        return await asyncio.get_running_loop().run_in_executor(self._pools["curator"], partial(call, *given, **named))
+
+    async def account(self, token: str) -> Account:
+        """Who asks."""
+        return await asyncio.get_running_loop().run_in_executor(self._pools["accounts"], self.curator.account, token)
 
     def close(self) -> None:
         """Wait for the calls that run, end every thread's connections, then the processes that design; once."""
         if self._closed:
             return
         self._closed = True
-        for pool, size in ((self.designing, self.curator.limits.designs + 1), (self.pool, self.curator.limits.threads)):
-            gate = Barrier(size)  # nobody passes before each thread has come: so each leaves once
-            for left in [pool.submit(self._leave, gate) for _ in range(size)]:
+        for name, pool in self._pools.items():
+            gate = Barrier(self._sizes[name])  # nobody passes before each thread has come: so each leaves once
+            for left in [pool.submit(self._leave, gate) for _ in range(self._sizes[name])]:
                 left.result()
             pool.shutdown(wait=True)
         self.curator.close()
@@ -137,7 +144,7 @@ async def _account(
 ) -> Account:
     if given is None:
         raise NotKnown("a request must have the header Authorization: Bearer, with the token of an account")
-    return await threads.run(threads.curator.account, given.credentials)
+    return await threads.account(given.credentials)
 
 
 Run = Annotated[Threads, Depends(_threads)]

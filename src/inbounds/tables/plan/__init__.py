@@ -3,7 +3,6 @@
 All of it is public. Values are exact, frozen, and checked when made; a plan that exists can be carried out.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -316,14 +315,22 @@ class Plan:
         """sha256 of the canonical JSON of everything in the plan; passwords of the source are left out."""
         return sha256(canonical(self.summary()))
 
+    @cached_property
+    def place(self) -> dict[str, Any]:
+        """Which data is declared, as it was when the plan was first asked for it: see `Source.place`."""
+        return self.source.place()
+
     def summary(self) -> PlanForm:
         """The plan as plain values; the keys by their number and digest."""
-        keys = json.dumps([self.groups.keys, self.groups.sizes.tolist()])
+        return self._summary.copy()
+
+    @cached_property
+    def _summary(self) -> PlanForm:
         found: PlanForm = {
             "source": self.source.summary(),
             "by": list(self.groups.by),
             "groups": len(self.groups),
-            "keys_sha256": sha256(keys),
+            "keys_sha256": self.groups.keys_sha256,
             "sizes": "public" if self.groups.public else "maximum",
             "columns": {name: column.summary() for name, column in self.columns.items()},
             "statistics": [_plain(statistic) for statistic in self.statistics],

@@ -12,7 +12,7 @@ from inbounds.files.intake import from_toml, text_of
 from inbounds.numbers import exact
 from inbounds.tables import condition
 from inbounds.tables.columns import Declared, Plain, Protected, category, number
-from inbounds.tables.designs import Wishes, named
+from inbounds.tables.designs import USUAL, Wishes, named
 from inbounds.tables.errors import Lines, PlanError, at, lines_of
 from inbounds.tables.keys import check_apart, groups, register_of
 from inbounds.tables.plan import CHANGE, Plan, Statistic
@@ -261,7 +261,7 @@ def _subject(value: Any, kind: str) -> str:
 def wishes_from(values: Values, outer: Wishes | None = None) -> Wishes:
     """Wishes as written, on top of those of the plan."""
     known("design", values, WISHES)
-    base = outer or Wishes()
+    base = outer or USUAL
     said = {name: values.get(name, getattr(base, name)) for name in WISHES}
     if "prior" in values:
         said["prior"] = _prior(values["prior"])

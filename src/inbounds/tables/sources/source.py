@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
@@ -74,7 +75,7 @@ class Source:
         if self.decimal and (self.decimal not in ".," or self.kind != "csv"):
             raise PlanError(f'must be "." or ",", for a CSV file, got {self.decimal!r}', ("decimal",))
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """csv, parquet, duckdb, sqlite, postgresql, spark, frame, or nothing for an unknown ending."""
         if self.frame is not None:
