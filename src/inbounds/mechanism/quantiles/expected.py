@@ -33,7 +33,7 @@ GROUPS = 1600
 COUNTS = 200_000
 """Numbers in the histograms that are drawn of unknown shares, for all true answers together."""
 
-UNKNOWN_EACH = (8, 2000)
+UNKNOWN_EACH = (8, 600)
 """The fewest and the most such groups for one true answer."""
 
 PER_ANSWER = (2, 400)
