@@ -26,9 +26,13 @@ from inbounds.design.solver.pricing import Cone
 from inbounds.design.solver.stars import Arrows
 
 #: relative gap from which points are handed out, and to stop at; steps stay this far inside; steps at most
-NEAR, GAP, INSIDE, STEPS = 1e-10, 3e-12, 0.995, 100
+NEAR, GAP, INSIDE, STEPS = 1e-9, 3e-12, 0.995, 100
 #: added to the diagonal so that a flat optimum can be factored: the first that will do; what it costs is refined away
 RIDGES, REFINEMENTS = (1e-14, 1e-12, 1e-10), 2
+#: relative gap at which steps that leave this share of it are not worth their time
+GOOD, CRAWL = 1e-7, 0.5
+#: probability or loss that sums may miss; and with how much of it a matrix is as good as one that misses nothing
+TRUE, SOUND = 1e-10, 1e-9
 #: of the mean of all products, what a step aims at, at most; what multipliers and room of limits begin with
 AIM, BEGUN = 0.1, 0.1
 #: the fewest answers that it is made for, and the log of the largest ratio between two neighbours
@@ -148,14 +152,16 @@ def _value(form: BandForm, point: BandPoint) -> float:
 
 
 def _late(form: BandForm, reached: Iterator[BandPoint]) -> Iterator[BandPoint]:
-    last = None
+    """Points within NEAR of the optimum, the last one, and the last whose sums are right if theirs are not."""
+    late, last, sound = False, None, None
     for point in reached:
-        last = point
-        if point.gap <= NEAR * _value(form, point):
+        last, late = point, point.gap <= NEAR * _value(form, point)
+        sound = point if np.abs(form.sums(point.x)[: form.half] + form.total).max() < SOUND else sound
+        if late:
             yield point
-            last = None
-    if last is not None:
-        yield last
+    for left in (None if late else last, None if sound is last else sound):
+        if left is not None:
+            yield left
 
 
 def _start(form: BandForm) -> BandPoint:
@@ -178,11 +184,14 @@ def _start(form: BandForm) -> BandPoint:
 
 
 def _steps(form: BandForm, deadline: float) -> Iterator[BandPoint]:
-    point = _start(form)
+    point, before = _start(form), np.inf
     for _ in range(STEPS):
         yield point
-        if point.gap <= GAP * _value(form, point) or time.monotonic() > deadline:
+        share = point.gap / _value(form, point)
+        crawls = share <= GOOD and share > CRAWL * before
+        if share <= GAP or crawls or time.monotonic() > deadline:
             return
+        before = share
         try:
             point = _step(form, point)
         except (LinAlgError, ValueError):
@@ -210,6 +219,14 @@ class BandSystem:
             y += cho_solve(self.root, right - self.K @ y)
         return y
 
+    def _bordered(self, right: Floats, off: float) -> tuple[Floats, float]:
+        """K y + top * tops = right, where y has `off` of tops; without a worst loss there is no top."""
+        form, y = self.form, self.duals(right)
+        if not form.worst:
+            return y, 0.0
+        top = float((form.tops @ y[form.half :] - off) / (form.tops @ self.border[form.half :]))
+        return y - top * self.border, top
+
     def direction(self, products: Floats, others: Floats, residual: bool = True) -> BandPoint:
         """The step that changes z by `products` / t less what t changes, slack * weights by `others`, and, with
         `residual`, mends what the equations lack; `products` are divided by t already."""
@@ -218,16 +235,25 @@ class BandSystem:
         free = self.bands.solve(form.limits.transpose @ products - lack)
         right = form.sums(free) - sums
         right[form.half :] += others / p.multipliers
-        dy, top = self.duals(right), 0.0
-        if form.worst:
-            off = 1 - form.tops @ p.multipliers if residual else 0.0
-            top = float((form.tops @ dy[form.half :] - off) / (form.tops @ self.border[form.half :]))
-            dy = dy - top * self.border
-        dx = free - self.bands.solve(form.turned(dy))
-        dt = form.limits.limits @ dx
+        dy, top = self._bordered(right, float(1 - form.tops @ p.multipliers) if residual else 0.0)
+        return self._along(free - self.bands.solve(form.turned(dy)), products, dy, top, others)
+
+    def trued(self, d: BandPoint, products: Floats, others: Floats) -> BandPoint:
+        """A direction whose sums are what they should be: rounding in K, which nearly flat optima make large, is
+        found by multiplying, and solved for once more."""
+        form, p = self.form, self.point
+        missed = form.sums(d.x) - _lacks(form, p)[1]
+        missed[form.half :] += d.slack - d.top * form.tops
+        if np.abs(missed).max() < TRUE:
+            return d
+        dy, top = self._bordered(missed, 0.0)
+        return self._along(d.x - self.bands.solve(form.turned(dy)), products, d.y + dy, d.top + top, others)
+
+    def _along(self, dx: Floats, products: Floats, dy: Floats, top: float, others: Floats) -> BandPoint:
+        p, dt = self.point, self.form.limits.limits @ dx
         dz = self.ratio * dt
         np.subtract(products, dz, out=dz)
-        return BandPoint(dx, dt, dz, dy, top, (others - p.slack * dy[form.half :]) / p.multipliers)
+        return BandPoint(dx, dt, dz, dy, top, (others - p.slack * dy[self.form.half :]) / p.multipliers)
 
 
 def _lacks(form: BandForm, p: BandPoint) -> tuple[Floats, Floats]:
@@ -256,28 +282,31 @@ def _step(form: BandForm, p: BandPoint) -> BandPoint:
     np.subtract(aim, bent, out=bent)
     bent /= p.t
     bent -= p.z
-    d = newton.direction(bent, aim - others - guess.slack * guess.multipliers)
-    d = _centred(newton, d, aim)
+    others = aim - others - guess.slack * guess.multipliers
+    d, stray, more = _centred(newton, newton.direction(bent, others), aim)
+    d = newton.trued(d, bent + stray, others + more)
     return p.moved(d, *p.room(d, INSIDE))
 
 
-def _centred(newton: BandSystem, d: BandPoint, aim: float) -> BandPoint:
+def _centred(newton: BandSystem, d: BandPoint, aim: float) -> tuple[BandPoint, Floats | float, Floats | float]:
     """The direction with corrections that bring stray products back, as long as they lengthen the step (Gondzio
-    1996)."""
+    1996); and the corrections."""
     p = newton.point
+    stray_of_all: Floats | float = 0.0
+    others_of_all: Floats | float = 0.0
     for _ in range(CORRECTIONS):
         steps = p.room(d)
         if min(steps) > 1 - WORTH:
-            return d
+            break
         primal, dual = (min(1.0, step + LONGER) for step in steps)
         stray = _stray((p.t + primal * d.t) * (p.z + dual * d.z), aim)
         stray /= p.t
         others = _stray((p.slack + primal * d.slack) * (p.multipliers + dual * d.multipliers), aim)
         better = d.moved(newton.direction(stray, others, residual=False), 1.0, 1.0)
         if sum(p.room(better)) < sum(steps) + WORTH * LONGER:
-            return d
-        d = better
-    return d
+            break
+        d, stray_of_all, others_of_all = better, stray_of_all + stray, others_of_all + others
+    return d, stray_of_all, others_of_all
 
 
 def _stray(products: Floats, aim: float) -> Floats:
