@@ -6,14 +6,15 @@ optimum and then takes long to prove it. An interior point does not care. With s
 
     sum_i x_i = 1,   A x_i = t_i,   A' z_i = r_i,   t z = 0,   r_ij = weight_j loss_ij - v_j,
 
-with more terms of r for other losses that have limits (`band_form`). Newton steps (Mehrotra's predictor and corrector,
-and Gondzio's centrality corrections) eliminate every output by its band, and leave n equations for v (worst answer, or
-a limit for every answer: n more for its weights; a limit on average: one more).
+with more terms of r for other losses that have limits (`band_form`). Newton steps (Mehrotra's predictor and corrector)
+eliminate every output by its band, and leave n equations for v (worst answer, or a limit for every answer: n more for
+its weights; a limit on average: one more).
 """
 
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve
@@ -39,9 +40,6 @@ AIM, BEGUN = 0.1, 0.1
 FEWEST, LARGEST_STEP = 64, 30.0
 #: steps that it usually takes, and passes over the limits of an output in each
 USUAL, VECTORS = 30, 60
-#: Gondzio's corrections: how many at most, how much longer a step they aim at, the share of it that makes one worth
-#: it, and the range around the mean that products should lie in
-CORRECTIONS, LONGER, WORTH, AROUND = 3, 0.3, 0.1, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +210,11 @@ class BandSystem:
     root: tuple[Floats, bool]
     border: Floats
 
+    @cached_property
+    def lacks(self) -> tuple[Floats, Floats]:
+        """What the equations lack at the point."""
+        return _lacks(self.form, self.point)
+
     def duals(self, right: Floats) -> Floats:
         """K y = right; refined, because the factors are those of K with a ridge."""
         y: Floats = cho_solve(self.root, right)
@@ -227,22 +230,22 @@ class BandSystem:
         top = float((form.tops @ y[form.half :] - off) / (form.tops @ self.border[form.half :]))
         return y - top * self.border, top
 
-    def direction(self, products: Floats, others: Floats, residual: bool = True) -> BandPoint:
-        """The step that changes z by `products` / t less what t changes, slack * weights by `others`, and, with
-        `residual`, mends what the equations lack; `products` are divided by t already."""
+    def direction(self, products: Floats, others: Floats) -> BandPoint:
+        """The step that changes z by `products` / t less what t changes, slack * multipliers by `others`, and mends
+        what the equations lack; `products` are divided by t already."""
         form, p = self.form, self.point
-        lack, sums = _lacks(form, p) if residual else (0.0, np.zeros_like(p.y))
+        lack, sums = self.lacks
         free = self.bands.solve(form.limits.transpose @ products - lack)
         right = form.sums(free) - sums
         right[form.half :] += others / p.multipliers
-        dy, top = self._bordered(right, float(1 - form.tops @ p.multipliers) if residual else 0.0)
+        dy, top = self._bordered(right, float(1 - form.tops @ p.multipliers))
         return self._along(free - self.bands.solve(form.turned(dy)), products, dy, top, others)
 
     def trued(self, d: BandPoint, products: Floats, others: Floats) -> BandPoint:
         """A direction whose sums are what they should be: rounding in K, which nearly flat optima make large, is
         found by multiplying, and solved for once more."""
-        form, p = self.form, self.point
-        missed = form.sums(d.x) - _lacks(form, p)[1]
+        form = self.form
+        missed = form.sums(d.x) - self.lacks[1]
         missed[form.half :] += d.slack - d.top * form.tops
         if np.abs(missed).max() < TRUE:
             return d
@@ -283,34 +286,5 @@ def _step(form: BandForm, p: BandPoint) -> BandPoint:
     bent /= p.t
     bent -= p.z
     others = aim - others - guess.slack * guess.multipliers
-    d, stray, more = _centred(newton, newton.direction(bent, others), aim)
-    d = newton.trued(d, bent + stray, others + more)
+    d = newton.trued(newton.direction(bent, others), bent, others)
     return p.moved(d, *p.room(d, INSIDE))
-
-
-def _centred(newton: BandSystem, d: BandPoint, aim: float) -> tuple[BandPoint, Floats | float, Floats | float]:
-    """The direction with corrections that bring stray products back, as long as they lengthen the step (Gondzio
-    1996); and the corrections."""
-    p = newton.point
-    stray_of_all: Floats | float = 0.0
-    others_of_all: Floats | float = 0.0
-    for _ in range(CORRECTIONS):
-        steps = p.room(d)
-        if min(steps) > 1 - WORTH:
-            break
-        primal, dual = (min(1.0, step + LONGER) for step in steps)
-        stray = _stray((p.t + primal * d.t) * (p.z + dual * d.z), aim)
-        stray /= p.t
-        others = _stray((p.slack + primal * d.slack) * (p.multipliers + dual * d.multipliers), aim)
-        better = d.moved(newton.direction(stray, others, residual=False), 1.0, 1.0)
-        if sum(p.room(better)) < sum(steps) + WORTH * LONGER:
-            break
-        d, stray_of_all, others_of_all = better, stray_of_all + stray, others_of_all + others
-    return d, stray_of_all, others_of_all
-
-
-def _stray(products: Floats, aim: float) -> Floats:
-    """What brings products into the range around the aim; large ones by no more than its upper end."""
-    change = np.clip(products, AROUND * aim, aim / AROUND)
-    change -= products
-    return np.maximum(change, -aim / AROUND, out=change)
