@@ -15,6 +15,7 @@ from inbounds.design.problem import Floats, Problem
 from inbounds.design.routes import interior, rays
 from inbounds.design.solver.bands import CHUNK, Factors, windows
 from inbounds.design.solver.pricing import Cone
+from inbounds.design.solver.stars import star
 from inbounds.loss import as_loss
 
 REGULAR = Cone(np.maximum(np.arange(2 * CHUNK + 5) - 4, 0), np.full(2 * CHUNK + 4, 0.3))
@@ -56,6 +57,20 @@ def test_bands_are_solved_and_inverted_like_full_matrices(cone: Cone) -> None:
         assert sums[a, b] == pytest.approx(sum(parts), rel=1e-9, abs=1e-9)
 
 
+def test_arrows_are_solved_and_inverted_like_full_matrices() -> None:
+    everyone = Cone(np.zeros(7, np.int64), np.full(6, 0.4))
+    rng, limits = np.random.default_rng(3), star(everyone)
+    A, w = limits.limits.toarray(), rng.random((14, 3))
+    factors, full = limits.factored(w, w, w), [A.T @ np.diag(w[:, i]) @ A for i in range(3)]
+    right, tables = rng.normal(size=(8, 3)), tuple(rng.normal(size=(2, 8, 3)))
+    solved = np.array([np.linalg.solve(H, right[:, i]) for i, H in enumerate(full)]).T
+    assert factors.solve(right) == pytest.approx(solved, rel=1e-9, abs=1e-9)
+    sums = factors.inverse_sums(tables)
+    for a, b in np.ndindex(2, 2):
+        parts = [tables[a][:, i, None] * np.linalg.inv(H) * tables[b][:, i] for i, H in enumerate(full)]
+        assert sums[a, b] == pytest.approx(sum(parts)[:7, :7], rel=1e-9, abs=1e-9)
+
+
 def test_pivots_survive_weights_of_very_different_sizes() -> None:
     """Two of three answers tied by a weight of 1e17 to a ratio that x keeps: what is left is not lost beside it."""
     limits = windows(Cone(np.array([0, 0, 1]), np.full(2, np.log(2.0))))
@@ -77,6 +92,8 @@ CASES = [
     asked(ib.interval(0, 40, 3, 40, holes=[(13, 15)]), "0.3"),
     asked(ib.interval(0, 40, 3, 40, holes=[(13, 15)]), "0.3", worst=True),
     asked(ib.count(30), "0.7", worst=True),
+    asked(ib.extreme(0, 40), "0.7"),
+    asked(ib.extreme(0, 40), "0.2", prior=np.exp(-0.2 * np.arange(41)), worst=True),
 ]
 
 

@@ -1,6 +1,9 @@
 """Limits on other losses against the papers' linear program with the same rows."""
 
+import importlib
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,8 +11,12 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, vstack
 
 import inbounds as ib
+from inbounds.design import limits
 from inbounds.design.problem import Floats
+from inbounds.design.routes import interior, limited
 from inbounds.loss import AtMost, TableLoss, as_loss, as_prior, limit_named
+
+optimal = importlib.import_module("inbounds.design.optimal")  # the room has a function of that name
 
 
 def papers_program(
@@ -94,6 +101,52 @@ def test_a_limited_design_equals_the_papers_linear_program(seed: int) -> None:
         assert made.optimality.value == pytest.approx(best, rel=1e-6, abs=1e-8)
         assert made.optimality.bound <= best * (1 + 1e-8) + 1e-9
         assert made.optimality.gap <= 1e-7 * made.optimality.value + 1e-9
+
+
+LARGER = [(ib.mean(16, 0, 4), "0.3", None), (ib.mean(16, 0, 4), "0.5", "worst"), (ib.extreme(0, 65), "0.5", None)]
+
+
+@pytest.mark.parametrize("limit_aim", ["average", "worst"])
+@pytest.mark.parametrize(("query", "epsilon", "aim"), LARGER)
+def test_rays_and_an_interior_point_meet_limits_at_the_same_loss(
+    query: ib.Query, epsilon: str, aim: str | None, limit_aim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tail = ib.off_by_more_than(float(query.answers.floats()[-1]) / 3)
+    wish = {"aim": aim or "average"}
+    free, least = ib.optimal(query, epsilon, **wish), ib.optimal(query, epsilon, tail, aim=limit_aim)
+    of = (lambda m: m.worst_loss(tail)) if limit_aim == "worst" else (lambda m: m.loss(tail))
+    bound = (of(free) + of(least)) / 2
+    assert of(least) < of(free)
+    found, points = [], interior.points
+    for share, applies in ((0.0, True), (np.inf, False)):
+        tried = []
+        monkeypatch.setattr(limited, "RAYS_SHARE", share)
+        monkeypatch.setattr(interior, "applies", lambda cone, applies=applies: applies)
+        monkeypatch.setattr(interior, "points", lambda *given, tried=tried: tried.append(1) or points(*given))
+        found.append(ib.optimal(query, epsilon, **wish, subject_to=[ib.at_most(tail, bound, limit_aim)]))
+        assert bool(tried) == applies
+        assert of(found[-1]) <= bound
+    hasty, patient = (made.optimality for made in found)
+    assert hasty.value == pytest.approx(patient.value, rel=1e-6)
+    assert hasty.gap <= 1e-6 * hasty.value
+
+
+def test_what_rounding_breaks_is_mended_by_a_mix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proposals that exceed their limits by a little, as rounding at a small epsilon makes them."""
+    query, tail = ib.count(12), ib.off_by_more_than(2)
+    generous = partial(replace, spare=-1e-7)
+    monkeypatch.setattr(optimal, "tables_of", lambda *given: [generous(each) for each in limits.tables_of(*given)])
+    made = ib.optimal(query, 1, "squared", subject_to=[ib.at_most(tail, "0.07", aim="average")])
+    assert made.loss(tail) <= 0.07
+    assert made.optimality.gap <= 1e-5 * made.optimality.value
+
+
+def test_a_search_without_result_ends_in_a_mix_that_keeps_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    query, tail = ib.count(12), ib.off_by_more_than(2)
+    monkeypatch.setattr(limited, "solve", lambda *_: limited.LimitedMix(None, -np.inf, 0.0))
+    made = ib.optimal(query, 1, "squared", subject_to=[ib.at_most(tail, "0.07")])
+    assert made.worst_loss(tail) <= 0.07
+    assert 0 < made.optimality.gap < 0.1 * made.optimality.value
 
 
 def test_limits_hold_beside_properties() -> None:

@@ -23,11 +23,14 @@ Breach = Callable[[Law, Restriction], float]
 TIED = 1e-9
 """Share of the first aim's value that a second aim may give up: the solver's own accuracy."""
 
+SPARED = 0.15
+"""Of the seconds left after the free optimum, what finding out why a limit cannot be kept may take, and what mixing."""
+
 MIXED = 1e-9
 """Of what is mixed in to keep a limit, what is added for rounding."""
 
-REMIXED, MOMENT = 3, 5.0
-"""How often more is mixed in for rounding, and the seconds that finding what keeps the limits best may take then."""
+REMIXED = 3
+"""How often more is mixed in for rounding."""
 
 FIXED = 1e-9
 """Probability by which the reports of a fixed point may be distributed otherwise."""
@@ -73,19 +76,20 @@ def propose_within(problem: Problem, limits: Sequence[Restriction], seconds: flo
     if all((limit.values(free.matrix, problem.prior) <= limit.inside).all() for limit in problem.limits):
         return free  # the best of all keeps them
     seconds -= time.monotonic() - start
-    explain = partial(_explain, problem, limits, seconds=seconds, propose=propose)
+    spared = SPARED * seconds
+    explain = partial(_explain, problem, limits, seconds=spared, propose=propose)
     low = free.bound
     try:
         if problem.edges is not None or not limited.applies(problem):
-            return program.solve(problem, seconds)
-        found = limited.solve(problem, seconds, explain)
+            return program.solve(problem, seconds - spared)
+        found = limited.solve(problem, seconds - 2 * spared, explain)
         if found.matrix is not None:
             return Proposal(found.matrix, max(found.bound, low), "cone rays with limits")
         low = max(low, found.bound)
         explain(found.needed)
     except NotConverged:
         explain()
-    return Proposal(_mixed(problem, free.matrix, seconds, propose), low, "a mix that keeps the limits")
+    return Proposal(_mixed(problem, free.matrix, spared, propose), low, "a mix that keeps the limits")
 
 
 def _mixed(problem: Problem, free: Floats, seconds: float, propose: Propose) -> Floats:
@@ -111,7 +115,7 @@ def _explain(
         if isinstance(asked, FixedPoint):
             break  # always possible alone
         alone = replace(problem, loss=limit.table, worst=limit.each, limits=())
-        least = propose(alone, seconds).bound
+        least = propose(alone, seconds / len(limits)).bound
         if least > limit.bound * (1 + TIED):
             floor = float(asked.bound) - limit.bound
             raise Infeasible(
@@ -127,7 +131,13 @@ def _explain(
 
 
 def within(
-    matrix: Floats, problem: Problem, limits: Sequence[Restriction], law_of: LawOf, breach: Breach, propose: Propose
+    matrix: Floats,
+    problem: Problem,
+    limits: Sequence[Restriction],
+    law_of: LawOf,
+    breach: Breach,
+    propose: Propose,
+    seconds: float,
 ) -> Law:
     """A proposal in whole weights that keep the limits, or `NotConverged`.
 
@@ -141,7 +151,7 @@ def within(
             return law
         tighter = (replace(x, bound=x.bound - 2 * by) for x, by in zip(problem.limits, missing, strict=True))
         problem = replace(problem, limits=tuple(tighter))
-        matrix = _mixed(problem, matrix, MOMENT, propose)
+        matrix = _mixed(problem, matrix, SPARED * seconds, propose)
         law = law_of(matrix)
     for limit in limits:
         if by := breach(law, limit):

@@ -164,7 +164,7 @@ def _designed(query: Query, epsilon: Fraction, wish: Wish, max_seconds: float) -
         if wish.limits:
             proposal = propose_within(problem, wish.limits, seconds, propose)
             breach = partial(breach_of, query=query, prior=wish.prior)
-            law = within(proposal.matrix, problem, wish.limits, law_of, breach, propose)
+            law = within(proposal.matrix, problem, wish.limits, law_of, breach, propose, seconds)
         else:
             proposal = propose(problem, seconds)
             law = law_of(proposal.matrix)

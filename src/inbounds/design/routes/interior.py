@@ -6,14 +6,15 @@ optimum and then takes long to prove it. An interior point does not care. With s
 
     sum_i x_i = 1,   A x_i = t_i,   A' z_i = r_i,   t z = 0,   r_ij = weight_j loss_ij - v_j,
 
-with more terms of r for other losses that have limits (`band_form`). Newton steps (Mehrotra's predictor and corrector,
-and Gondzio's centrality corrections) eliminate every output by its band, and leave n equations for v (worst answer, or
-a limit for every answer: n more for its weights; a limit on average: one more).
+with more terms of r for other losses that have limits (`band_form`). Newton steps (Mehrotra's predictor and corrector)
+eliminate every output by its band, and leave n equations for v (worst answer, or a limit for every answer: n more for
+its weights; a limit on average: one more).
 """
 
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve
@@ -26,18 +27,19 @@ from inbounds.design.solver.pricing import Cone
 from inbounds.design.solver.stars import Arrows
 
 #: relative gap from which points are handed out, and to stop at; steps stay this far inside; steps at most
-NEAR, GAP, INSIDE, STEPS = 1e-10, 3e-12, 0.995, 100
+NEAR, GAP, INSIDE, STEPS = 1e-9, 3e-12, 0.995, 100
 #: added to the diagonal so that a flat optimum can be factored: the first that will do; what it costs is refined away
 RIDGES, REFINEMENTS = (1e-14, 1e-12, 1e-10), 2
+#: relative gap at which steps that leave this share of it are not worth their time
+GOOD, CRAWL = 1e-7, 0.5
+#: probability or loss that sums may miss; and with how much of it a matrix is as good as one that misses nothing
+TRUE, SOUND = 1e-10, 1e-9
 #: of the mean of all products, what a step aims at, at most; what multipliers and room of limits begin with
 AIM, BEGUN = 0.1, 0.1
 #: the fewest answers that it is made for, and the log of the largest ratio between two neighbours
 FEWEST, LARGEST_STEP = 64, 30.0
 #: steps that it usually takes, and passes over the limits of an output in each
 USUAL, VECTORS = 30, 60
-#: Gondzio's corrections: how many at most, how much longer a step they aim at, the share of it that makes one worth
-#: it, and the range around the mean that products should lie in
-CORRECTIONS, LONGER, WORTH, AROUND = 3, 0.3, 0.1, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,14 +150,16 @@ def _value(form: BandForm, point: BandPoint) -> float:
 
 
 def _late(form: BandForm, reached: Iterator[BandPoint]) -> Iterator[BandPoint]:
-    last = None
+    """Points within NEAR of the optimum, the last one, and the last whose sums are right if theirs are not."""
+    late, last, sound = False, None, None
     for point in reached:
-        last = point
-        if point.gap <= NEAR * _value(form, point):
+        last, late = point, point.gap <= NEAR * _value(form, point)
+        sound = point if np.abs(form.sums(point.x)[: form.half] + form.total).max() < SOUND else sound
+        if late:
             yield point
-            last = None
-    if last is not None:
-        yield last
+    for left in (None if late else last, None if sound is last else sound):
+        if left is not None:
+            yield left
 
 
 def _start(form: BandForm) -> BandPoint:
@@ -178,11 +182,14 @@ def _start(form: BandForm) -> BandPoint:
 
 
 def _steps(form: BandForm, deadline: float) -> Iterator[BandPoint]:
-    point = _start(form)
+    point, before = _start(form), np.inf
     for _ in range(STEPS):
         yield point
-        if point.gap <= GAP * _value(form, point) or time.monotonic() > deadline:
+        share = point.gap / _value(form, point)
+        crawls = share <= GOOD and share > CRAWL * before
+        if share <= GAP or crawls or time.monotonic() > deadline:
             return
+        before = share
         try:
             point = _step(form, point)
         except (LinAlgError, ValueError):
@@ -203,6 +210,11 @@ class BandSystem:
     root: tuple[Floats, bool]
     border: Floats
 
+    @cached_property
+    def lacks(self) -> tuple[Floats, Floats]:
+        """What the equations lack at the point."""
+        return _lacks(self.form, self.point)
+
     def duals(self, right: Floats) -> Floats:
         """K y = right; refined, because the factors are those of K with a ridge."""
         y: Floats = cho_solve(self.root, right)
@@ -210,24 +222,41 @@ class BandSystem:
             y += cho_solve(self.root, right - self.K @ y)
         return y
 
-    def direction(self, products: Floats, others: Floats, residual: bool = True) -> BandPoint:
-        """The step that changes z by `products` / t less what t changes, slack * weights by `others`, and, with
-        `residual`, mends what the equations lack; `products` are divided by t already."""
+    def _bordered(self, right: Floats, off: float) -> tuple[Floats, float]:
+        """K y + top * tops = right, where y has `off` of tops; without a worst loss there is no top."""
+        form, y = self.form, self.duals(right)
+        if not form.worst:
+            return y, 0.0
+        top = float((form.tops @ y[form.half :] - off) / (form.tops @ self.border[form.half :]))
+        return y - top * self.border, top
+
+    def direction(self, products: Floats, others: Floats) -> BandPoint:
+        """The step that changes z by `products` / t less what t changes, slack * multipliers by `others`, and mends
+        what the equations lack; `products` are divided by t already."""
         form, p = self.form, self.point
-        lack, sums = _lacks(form, p) if residual else (0.0, np.zeros_like(p.y))
+        lack, sums = self.lacks
         free = self.bands.solve(form.limits.transpose @ products - lack)
         right = form.sums(free) - sums
         right[form.half :] += others / p.multipliers
-        dy, top = self.duals(right), 0.0
-        if form.worst:
-            off = 1 - form.tops @ p.multipliers if residual else 0.0
-            top = float((form.tops @ dy[form.half :] - off) / (form.tops @ self.border[form.half :]))
-            dy = dy - top * self.border
-        dx = free - self.bands.solve(form.turned(dy))
-        dt = form.limits.limits @ dx
+        dy, top = self._bordered(right, float(1 - form.tops @ p.multipliers))
+        return self._along(free - self.bands.solve(form.turned(dy)), products, dy, top, others)
+
+    def trued(self, d: BandPoint, products: Floats, others: Floats) -> BandPoint:
+        """A direction whose sums are what they should be: rounding in K, which nearly flat optima make large, is
+        found by multiplying, and solved for once more."""
+        form = self.form
+        missed = form.sums(d.x) - self.lacks[1]
+        missed[form.half :] += d.slack - d.top * form.tops
+        if np.abs(missed).max() < TRUE:
+            return d
+        dy, top = self._bordered(missed, 0.0)
+        return self._along(d.x - self.bands.solve(form.turned(dy)), products, d.y + dy, d.top + top, others)
+
+    def _along(self, dx: Floats, products: Floats, dy: Floats, top: float, others: Floats) -> BandPoint:
+        p, dt = self.point, self.form.limits.limits @ dx
         dz = self.ratio * dt
         np.subtract(products, dz, out=dz)
-        return BandPoint(dx, dt, dz, dy, top, (others - p.slack * dy[form.half :]) / p.multipliers)
+        return BandPoint(dx, dt, dz, dy, top, (others - p.slack * dy[self.form.half :]) / p.multipliers)
 
 
 def _lacks(form: BandForm, p: BandPoint) -> tuple[Floats, Floats]:
@@ -256,32 +285,6 @@ def _step(form: BandForm, p: BandPoint) -> BandPoint:
     np.subtract(aim, bent, out=bent)
     bent /= p.t
     bent -= p.z
-    d = newton.direction(bent, aim - others - guess.slack * guess.multipliers)
-    d = _centred(newton, d, aim)
+    others = aim - others - guess.slack * guess.multipliers
+    d = newton.trued(newton.direction(bent, others), bent, others)
     return p.moved(d, *p.room(d, INSIDE))
-
-
-def _centred(newton: BandSystem, d: BandPoint, aim: float) -> BandPoint:
-    """The direction with corrections that bring stray products back, as long as they lengthen the step (Gondzio
-    1996)."""
-    p = newton.point
-    for _ in range(CORRECTIONS):
-        steps = p.room(d)
-        if min(steps) > 1 - WORTH:
-            return d
-        primal, dual = (min(1.0, step + LONGER) for step in steps)
-        stray = _stray((p.t + primal * d.t) * (p.z + dual * d.z), aim)
-        stray /= p.t
-        others = _stray((p.slack + primal * d.slack) * (p.multipliers + dual * d.multipliers), aim)
-        better = d.moved(newton.direction(stray, others, residual=False), 1.0, 1.0)
-        if sum(p.room(better)) < sum(steps) + WORTH * LONGER:
-            return d
-        d = better
-    return d
-
-
-def _stray(products: Floats, aim: float) -> Floats:
-    """What brings products into the range around the aim; large ones by no more than its upper end."""
-    change = np.clip(products, AROUND * aim, aim / AROUND)
-    change -= products
-    return np.maximum(change, -aim / AROUND, out=change)

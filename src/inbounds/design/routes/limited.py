@@ -271,9 +271,10 @@ def _closed(s: LimitedSetting, found: LimitedMix) -> bool:
 
 
 def _generated(s: LimitedSetting, master: LimitedMaster, share: float, deadline: float) -> LimitedMix:
-    """Column generation at one price of excess after the other, until none is bought; each may do this much work."""
+    """Column generation at one price of excess after the other, until none is bought; with the first alone, and this
+    much work, where an interior point will follow."""
     low, needed = -math.inf, 0.0
-    for price in PRICES:
+    for price in PRICES if share == math.inf else PRICES[:1]:
         master.price(price)
         low = max(low, _generate(s, master, master.work + share, deadline))
         needed = max(needed, (low - 1) / price)  # no loss is above one, so what is above it was paid for excess

@@ -33,13 +33,15 @@ COARSE, TIE = 1e-9, 1e-12
 EXACT, PIVOTS = 0, 200
 #: entries of a program that take as long as pricing one answer and output; of the work of an interior point, what
 #: staircases and rays may take before one is tried; how often it is with more outputs, and how many times as many
-PRICING, STAIRS_SHARE, RAYS_SHARE, TRIES, MORE = 400.0, 0.1, 0.6, 2, 1.5
+PRICING, STAIRS_SHARE, RAYS_SHARE, TRIES, MORE = 400.0, 0.1, 0.35, 2, 1.5
 #: seconds that the first program gets even when no time is left, and those kept back to prove a bound, for each
 #: output, answer and answer of a window
 MOMENT, PROVING = 1.0, 2.5e-7
 #: with at least MANY answers, all neighbours, the interior point is tried first; its gap must be ENOUGH;
 #: columns of its points that sum to one up to SOUND need no other repair than that of the weights
-MANY, ENOUGH, SOUND = 16, 5e-8, 1e-9
+MANY, ENOUGH, SOUND = 16, 5e-8, interior.SOUND
+#: the same gap for windows, whose interior points may crawl
+SHUT = 2 * interior.GOOD
 #: values this close, relatively, are alike
 ALIKE = 1e-11
 
@@ -157,7 +159,7 @@ def _generate(part: Part, deadline: float) -> tuple[Floats, float]:
         if proved is not None or time.monotonic() > deadline:
             break
         P, low = _better(part, (P, low), _among_outputs(part, _reported(part, master, mix, first), deadline))
-        if _closed(part, P, low):
+        if _closed(part, P, low, SHUT):
             break
     return P, low
 
@@ -168,8 +170,8 @@ def _better(part: Part, one: tuple[Floats, float], other: tuple[Floats, float]) 
     return one[0] if first else other[0], max(one[1], other[1])
 
 
-def _closed(part: Part, P: Floats, low: float) -> bool:
-    return _value(part, P) - low <= ENOUGH * _value(part, P)
+def _closed(part: Part, P: Floats, low: float, enough: float = ENOUGH) -> bool:
+    return _value(part, P) - low <= enough * _value(part, P)
 
 
 def _stairs_work(part: Part) -> float:
@@ -203,7 +205,9 @@ def _among_outputs(part: Part, outputs: Ints, deadline: float) -> tuple[Floats, 
             v, mu, sums = found.v, found.weights, found.matrix.sum(axis=0)
             Q = found.matrix / sums if np.abs(sums - 1).max() < SOUND else P
             P, low = _better(part, (P, low), (Q, _bound(part, v, mu)))
-        if _closed(part, P, low) or time.monotonic() > deadline:
+            if _closed(part, P, low, interior.GAP):
+                break
+        if _closed(part, P, low, SHUT) or time.monotonic() > deadline:
             break
         priced = improving(part, Mix(np.empty(0), v, mu, _value(part, P)), deadline)
         more = np.union1d(outputs, priced.outputs)
