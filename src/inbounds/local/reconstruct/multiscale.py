@@ -26,9 +26,10 @@ from inbounds.local.reconstruct.linear import cut_and_scaled, onto_simplex
 from inbounds.local.reconstruct.shrinkage import mean_shares, mean_sums
 from inbounds.numbers import Floats, Ints
 
-FEW = 100
-"""With so many labels the estimate starts half way between what is drawn together and the mean of two that draw nothing
-together, `onto_simplex` and `cut_and_scaled`: few labels tell little of how shares are distributed."""
+FEW, SHARP = 90, 0.5
+"""With FEW labels, and readings that vary by a mean share, the estimate starts half way between what is drawn together
+and the mean of two that draw nothing together, `onto_simplex` and `cut_and_scaled`: few labels tell little of how
+shares are distributed, and sharper readings gain less from it, down to SHARP mean shares."""
 
 FEWEST_BLOCKS = 16
 """Blocks of a size that can tell how their shares are distributed."""
@@ -67,22 +68,31 @@ def multiscale(law: AffineReading, reports: float) -> Floats:
     raw, labels = law.shares, len(law.seen)
     deviations = law.deviations(raw, reports)
     drawn, followed = _drawn_in_blocks(law, reports)
-    trust = labels**2 / (labels**2 + FEW**2)
+    trust = _trust(labels, labels * _spread(law, reports))
     start = trust * drawn + (1 - trust) * (onto_simplex(raw) + cut_and_scaled(raw)) / 2
     left_open = trust * np.maximum(1 - followed, LEAST_OPEN) * deviations**2
     return onto_simplex(np.mean([_corrected(start, raw, left_open, middle) for middle in MIDDLES], axis=0))
 
 
+def _spread(law: AffineReading, reports: float) -> float:
+    """The standard deviation of a rare label's reading."""
+    return float(law.deviations(np.zeros(1), reports)[0])
+
+
+def _trust(labels: int, noise: float) -> float:
+    """How far labels are drawn together, 0..1; noise: the standard deviation of a reading, in mean shares."""
+    return labels**2 / (labels**2 + FEW**2 / max(noise, SHARP))
+
+
 def _drawn_in_blocks(law: AffineReading, reports: float) -> tuple[Floats, Floats]:
     """Shares drawn together one by one and in blocks of every size, and how far the single ones follow."""
     single, raw = mean_shares(law, reports), law.shares
-    spread = float(law.deviations(np.zeros(1), reports)[0])
     shares, gains = [single.shares], [single.gain]
     blocks = len(raw) // 2
     while blocks >= FEWEST_BLOCKS:
         edges = np.arange(blocks + 1) * len(raw) // blocks
         sums, held = (np.add.reduceat(each, edges[:-1]) for each in (raw, single.shares))
-        found = mean_sums(sums, spread * np.sqrt(len(raw) / blocks))
+        found = mean_sums(sums, _spread(law, reports) * np.sqrt(len(raw) / blocks))
         within = np.divide(found.shares, held, out=np.zeros(blocks), where=held > 0)
         shares.append(single.shares * np.repeat(within, np.diff(edges)))
         gains.append(found.gain)
