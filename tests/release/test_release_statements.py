@@ -177,8 +177,8 @@ def direct(statements, plan):
     from inbounds.tables import engine
 
     with quiet():
-        joined = engine._joined(plan, statements.table, lambda declared: statements.keys(plan, declared))
-        return str(joined.get_backend().compile(engine._expressions(plan, joined)["measures"]))
+        kept = engine._aggregated_first(plan, statements.table, lambda declared: statements.keys(plan, declared))
+        return str(statements.table.get_backend().compile(kept["measures"]))
 
 
 def test_questions_that_differ_in_numbers_alone_are_written_once(file):

@@ -308,7 +308,8 @@ def _members(query: Query, p: Floats, level: float) -> Ints:
 def shortest_run(p: Floats, level: float) -> tuple[int, int]:
     """(first, stop) of the shortest run that holds `level` of the probability p; of several, the most probable."""
     enough = level * (1 - LEVEL_SLACK)
-    below = np.concatenate([[0.0], np.cumsum(p)])
+    below = np.zeros(len(p) + 1)
+    np.cumsum(p, out=below[1:])
     needed = below[:-1] + enough
     starts = np.arange(np.searchsorted(needed, below[-1], side="right"))  # further on, too little is left
     stops = np.searchsorted(below, needed[: len(starts)])

@@ -212,7 +212,7 @@ class Noise:
         """All weights from -size to size; `TooLarge` beyond MOST_LISTED."""
         refuse_beyond_list(2 * self.size + 1)
         run = np.full(self.size - 1 - self.half_width, self.floor, dtype=np.int64)
-        return np.concatenate([[self.end], run, self.core, run, [self.end]]).astype(np.int64)
+        return np.concatenate([[self.end], run, self.core, run, [self.end]]).astype(np.int64, copy=False)
 
     def matrix(self, query: Query) -> Ints:
         """The law written out; `TooLarge` beyond MATRIX_LIMIT entries.

@@ -333,9 +333,9 @@ def _joint(mechanism: AnyMechanism, outputs: Ints, prior: Floats | None) -> Iter
             mass = reports.matrix[i] * reports.prior
             yield mass if mass.sum() > 0 else reports.prior
         return
-    weights = as_prior(prior, mechanism.query)
     for i in outputs:
-        yield mechanism.law.likelihood(mechanism.query, int(i)) * weights
+        likelihood = mechanism.law.likelihood(mechanism.query, int(i))
+        yield likelihood if prior is None else likelihood * as_prior(prior, mechanism.query)
 
 
 def _ends(mass: Floats, level: Fraction) -> tuple[int, int]:

@@ -119,12 +119,28 @@ def _raw_by(statements: Statements, plan: Plan) -> dict[str, Any]:
     import ibis
 
     def expressed(plan: Plan) -> Expressions:
-        joined = _joined(plan, statements.table, lambda declared: statements.keys(plan, ibis.memtable(declared)))
+        def kept(declared: Any) -> Any:
+            return statements.keys(plan, ibis.memtable(declared))
+
         if not plan.people.id:
-            return Expressions(None, _expressions(plan, joined))
+            return Expressions(None, _aggregated_first(plan, statements.table, kept))
+        joined = _joined(plan, statements.table, kept)
         return Expressions(joined, _expressions(plan, ibis.table(joined.schema(), name=CHOSEN)))
 
     return _by_group(plan, statements.columns(plan, expressed))
+
+
+def _aggregated_first(plan: Plan, table: Any, as_table: Callable[[Any], Any]) -> dict[str, Any]:
+    """The same expressions where every record counts: what is found for each key, and then whose key it is.
+
+    A table has few keys and many records, and it is the records that take time to compare with the declared keys.
+    """
+    records = _records(plan, table)
+    keys = [f"k{k}" for k in range(len(plan.groups.by))]
+    if not keys:
+        return _expressions(plan, _named(plan, table, records, as_table))
+    declared, found = as_table(_declared(plan, table)), _expressions(plan, records, keys)
+    return {name: _joined_by(declared, own, keys).drop(*keys) for name, own in found.items()}
 
 
 @contextmanager
@@ -144,18 +160,18 @@ def _chosen(plan: Plan, joined: Any) -> Iterator[Any]:
         backend.con.execute(f"drop table if exists temp.{name}")
 
 
-def _expressions(plan: Plan, joined: Any) -> dict[str, Any]:
+def _expressions(plan: Plan, joined: Any, by: Sequence[str] = (GROUP,)) -> dict[str, Any]:
     """What the engine is asked of the records that count: all measures at once; and how many records of each group have
-    each value, once for every column that a statistic asks it of."""
+    each value, once for every column that a statistic asks it of. by: the columns that name a group."""
     measures = {
         _measure(k, suffix): value
         for k, statistic in enumerate(plan.statistics)
         for suffix, value in statistic.own.measures(plan.subject(statistic), joined[f"v{k}"]).items()
     }
-    found = {MEASURES: joined.group_by(GROUP).agg(rows_=joined.count().cast("int64"), **measures)}
+    found = {MEASURES: joined.group_by(*by).agg(rows_=joined.count().cast("int64"), **measures)}
     for k, statistic in enumerate(plan.statistics):
         if statistic.own.counts_values and (name := _values(statistic)) not in found:
-            found[name] = joined.group_by(GROUP, f"v{k}").agg(n_=joined.count().cast("int64"))
+            found[name] = joined.group_by(*by, f"v{k}").agg(n_=joined.count().cast("int64"))
     return found
 
 
@@ -188,8 +204,27 @@ def _joined(plan: Plan, table: Any, as_table: Callable[[Any], Any] | None = None
 
     as_table: makes a table of the engine from the declared groups, in the place of Ibis.
     """
+    records = _named(plan, table, _records(plan, table), as_table)
+    own = [f"v{k}" for k in range(len(plan.statistics))]
+    return _of_persons(plan, records.select(GROUP, *own, *([PERSON] if plan.people.id else [])), own)
+
+
+def _named(plan: Plan, table: Any, records: Any, as_table: Callable[[Any], Any] | None) -> Any:
+    """Records with the position of their group; those of no declared group are left out."""
     import ibis
 
+    keys = [f"k{k}" for k in range(len(plan.groups.by))]
+    if not keys:
+        return records.mutate(group_=ibis.literal(0, "int64"))
+    return _joined_by((as_table or ibis.memtable)(_declared(plan, table)), records, keys)
+
+
+def _joined_by(declared: Any, records: Any, keys: Sequence[str]) -> Any:
+    return declared.inner_join(records, [declared[name] == records[name] for name in keys])
+
+
+def _records(plan: Plan, table: Any) -> Any:
+    """Every record that meets the plan's own condition: its keys, one whole number per statistic, and whose it is."""
     if plan.source.textual:
         table = csvfile.reading_all(table, read_columns(plan))
     columns = {
@@ -206,13 +241,7 @@ def _joined(plan: Plan, table: Any, as_table: Callable[[Any], Any] | None = None
         for k, name in enumerate(groups.by)
     }
     whose = {PERSON: person(table[plan.people.id])} if plan.people.id else {}
-    records = _meeting(plan, table.select(**keys, **own, **whose, **_met(plan, columns, fit)))
-    if keys:
-        declared = (as_table or ibis.memtable)(_declared(plan, table))
-        records = declared.inner_join(records, [declared[name] == records[name] for name in keys])
-    else:
-        records = records.mutate(group_=ibis.literal(0, "int64"))
-    return _of_persons(plan, records.select(GROUP, *own, *whose), list(own))
+    return _meeting(plan, table.select(**keys, **own, **whose, **_met(plan, columns, fit)))
 
 
 def _met(plan: Plan, columns: dict[str, Any], fit: Fit) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Running the service: uvicorn, with limits of its own, quiet about what is asked."""
 
+import asyncio
 import os
 import socket
 import sys
@@ -31,8 +32,22 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-class PromptConfig(uvicorn.Config):
-    """A server's settings, whose worker processes send a body right after its headers.
+class OneByOneLoop(asyncio.SelectorEventLoop):
+    """An event loop that takes one connection at a time, and leaves the others to whoever else listens.
+
+    It would take all that wait, so that of several processes one had everything to do. A listening socket has two
+    numbers that asyncio calls by one name: how many it takes at a time, and how many may wait.
+    """
+
+    async def create_server(self, *args: Any, backlog: int = 100, **named: Any) -> asyncio.Server:
+        made = await super().create_server(*args, backlog=1, **named)
+        if named.get("sock") is not None:
+            named["sock"].listen(backlog)
+        return made
+
+
+class SharedConfig(uvicorn.Config):
+    """A server's settings, whose worker processes share the work and send a body right after its headers.
 
     Where one process listens for several, their connections would wait for the client to acknowledge the headers
     first, which it may put off by 40 ms.
@@ -42,6 +57,9 @@ class PromptConfig(uvicorn.Config):
         found = super().bind_socket()
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # those that are accepted inherit it
         return found
+
+    def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
+        return OneByOneLoop
 
 
 class Announcing(uvicorn.Server):
@@ -65,7 +83,7 @@ def serve(curator: Curator, host: str, port: int, announce: Callable[[], None] =
 def serve_settings(path: str | PathLike[str], host: str, port: int, workers: int) -> None:
     """Answer requests in several processes, which share the database and ledger of the settings."""
     os.environ[SETTINGS] = fspath(path)
-    config = PromptConfig(
+    config = SharedConfig(
         f"{__name__}:from_environment", factory=True, host=host, port=port, workers=workers, **OPTIONS
     )
     Multiprocess(config, sockets=[config.bind_socket()]).run()
