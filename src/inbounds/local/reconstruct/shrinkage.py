@@ -41,7 +41,7 @@ GRAIN = 1 / 8
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class PosteriorMeans:
     """Shares drawn towards each other; they sum to one.
 
     followed: how much of a small change of its reading each one follows, 0..1: the variance of what the reading leaves
@@ -60,7 +60,7 @@ def shrunk(law: AffineReading, reports: float) -> Floats:
     return np.asarray(trust * mean_shares(law.centred(), reports).shares + (1 - trust) * onto_simplex(law.shares))
 
 
-def mean_shares(law: AffineReading, reports: float) -> Drawn:
+def mean_shares(law: AffineReading, reports: float) -> PosteriorMeans:
     """The mean of each share given its own count, where counts do not tell it well.
 
     O(labels + distinct counts · points).
@@ -76,7 +76,7 @@ def mean_shares(law: AffineReading, reports: float) -> Drawn:
     return _drawn(raw, spread, points, (logs, places, times))
 
 
-def mean_sums(sums: Floats, spread: float) -> Drawn:
+def mean_sums(sums: Floats, spread: float) -> PosteriorMeans:
     """The same for sums over blocks of labels, whose readings are normal with the standard deviation `spread`."""
     step = GRAIN * spread
     seen, places, times = np.unique(np.rint(sums / step) * step, return_inverse=True, return_counts=True)
@@ -84,7 +84,7 @@ def mean_sums(sums: Floats, spread: float) -> Drawn:
     return _drawn(sums, spread, points, (-(((seen[:, None] - points) / spread) ** 2) / 2, places, times))
 
 
-def _drawn(raw: Floats, spread: float, points: Floats, readings: tuple[Floats, Ints, Ints]) -> Drawn:
+def _drawn(raw: Floats, spread: float, points: Floats, readings: tuple[Floats, Ints, Ints]) -> PosteriorMeans:
     """readings: the log-likelihood of each distinct one at every point, which one each label has, and how many do."""
     logs, places, times = readings
     likely = np.exp(logs - logs.max(axis=1, keepdims=True))
@@ -95,7 +95,7 @@ def _drawn(raw: Floats, spread: float, points: Floats, readings: tuple[Floats, I
     open_ = np.clip((squares - means**2) / spread**2, 0.0, 1.0)
     known = raw > BULK * spread
     shares = _summing_to_one(np.where(known, raw, means[places]), spread)
-    return Drawn(shares, np.where(known, 1.0, open_[places]), float(times @ (np.log(mixed) - alike)))
+    return PosteriorMeans(shares, np.where(known, 1.0, open_[places]), float(times @ (np.log(mixed) - alike)))
 
 
 def _told_apart(held: Floats, reports: float, chance: float) -> Floats:
