@@ -296,14 +296,16 @@ def sections(results: dict[str, Any]) -> list[str]:
     ]
     engine_head = ["engine", "randomized", "counted and estimated"]
     library_head = ["labels", "epsilon", "reports", "data", "who", "L1", "Kantorovich", "a report, with its estimate"]
+    libraries = table(library_head, results["libraries"]) if "libraries" in results else ["Not measured yet."]
+    engines_ = table(engine_head, results["engines"]) if "engines" in results else ["Not measured yet."]
     return [
-        *("## The libraries themselves", "", LIBRARIES_TOLD, "", *table(library_head, results["libraries"]), ""),
+        *("## The libraries themselves", "", LIBRARIES_TOLD, "", *libraries, ""),
         *("## Variance of a rare label's share, times the number of reports", ""),
         *table(["labels", "epsilon", "law", "ours", "theory's best", "ratio"], shown),
         *("", "## 10^6 reports of 10^5 labels, in processor time", ""),
         *table(["epsilon", "randomized", "reconstructed"], results["costs"]),
         *("", "The same inside table engines at epsilon 1, engine and workers included:", ""),
-        *table(engine_head, results["engines"]),
+        *engines_,
         *("", "## A client's report, in processor time, at epsilon 1", ""),
         *table(["labels", "law", "by itself", "among 10^5"], results["clients"]),
     ]

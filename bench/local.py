@@ -95,8 +95,7 @@ def page(results: dict[str, Any]) -> str:
             lines += ["|---|---|---|---|---|---|---|---|", *(row(name, found, k) for name, found in cells.items()), ""]
     lines += above(results["cells"])
     told_how = ["", "**Repeat it:** `python bench/local.py`.", "", machine_line(results["machine"]), ""]
-    costs = label_costs.sections(results) if all(part in results for part in label_costs.PARTS) else []
-    return "\n".join([*lines, *costs, *told_how])
+    return "\n".join([*lines, *label_costs.sections(results), *told_how])
 
 
 def missing(cells: dict[str, Any]) -> list[str]:
