@@ -130,7 +130,8 @@ def write(results: dict[str, Any], target: Path = TARGET) -> None:
         "**What this does not say.** The figures come from several runs on one machine, not from one: most designs of "
         "200 and 300 answers that take long were measured alone, the others beside other work, which makes processor "
         "time longer; most of the peers' were measured a day earlier. While they were measured the designer changed: "
-        "kinds whose code did not change, and small sizes, were not all measured again. Short times vary. Losses without any order, such "
+        "kinds whose code did not change, and small sizes, were not all measured again. Short times vary. "
+        "Losses without any order, such "
         "as random tables, take longer than those shown; properties are on the page of [designing](designing.md).",
         "**Repeat it:** `python bench/sweep.py ours`, the same with `peers`, then with `page`.",
         machine_line(results.get("machine", machine())),
