@@ -72,6 +72,12 @@ def listed(found: list[tuple[str, str]], reason: str, sentence: str) -> str:
     return f"**{sentence}** " + (f"{len(rows)}: {'; '.join(rows)}." if rows else "None.")
 
 
+def stopped(results: dict[str, Any]) -> str:
+    """Designs that were begun and given up; they are blank in the figure."""
+    rows = [f"{key.replace('|', ', ')}: more than {s:.0f} s" for key, s in results.get("stopped", {}).items()]
+    return "**Given up before the end** (kind, answers, epsilon). " + ("; ".join(rows) + "." if rows else "None.")
+
+
 def peers(results: dict[str, Any]) -> tuple[str, list[str]]:
     """The table of peers at epsilon 1, and where one of them is faster than us from 50 answers on."""
     nearest = min(EPSILONS, key=lambda e: abs(float(e) - 1))
@@ -109,6 +115,7 @@ def write(results: dict[str, Any], target: Path = TARGET) -> None:
         listed(found, "slow", f"Above {MOST:.0f} s with up to {LARGEST} answers."),
         listed(found, "gap", f"A proved gap above {NO_GAP:g} of the value."),
         listed(found, "uneven", f"More than {UNEVEN:.0f} times the median of its neighbours in the sweep."),
+        stopped(results),
         f"Neighbours are the designs of the same kind with the next sizes and epsilons, up to eight; a median below "
         f"{1000 * FLOOR:.0f} ms counts as that, because so short a time is noise.",
         "## Against the strongest form of each peer",
@@ -120,7 +127,11 @@ def write(results: dict[str, Any], target: Path = TARGET) -> None:
         f"A peer is faster: {'; '.join(faster)}."
         if faster
         else "No peer is faster where both were measured (–: not measured).",
-        "**What this does not say.** Processor time of single runs: short times vary. Losses without any order, such "
+        "**What this does not say.** The figures come from several runs on one machine, not from one: most designs of "
+        "200 and 300 answers that take long were measured alone, the others beside other work, which makes processor "
+        "time longer; most of the peers' were measured a day earlier. While they were measured the designer changed: "
+        "kinds whose code did not change, and small sizes, were not all measured again. Short times vary. "
+        "Losses without any order, such "
         "as random tables, take longer than those shown; properties are on the page of [designing](designing.md).",
         "**Repeat it:** `python bench/sweep.py ours`, the same with `peers`, then with `page`.",
         machine_line(results.get("machine", machine())),
