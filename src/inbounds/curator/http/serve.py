@@ -5,8 +5,10 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from os import PathLike, fspath
 from typing import Any
+from weakref import WeakSet
 
 import uvicorn
 from fastapi import FastAPI
@@ -21,6 +23,12 @@ SETTINGS = "INBOUNDS_CURATOR"
 CONCURRENT = 512
 """Connections at once; more are refused until some have ended."""
 
+PAUSE, LONGEST_PAUSE = 0.002, 0.004
+"""Seconds that one of several processes leaves the next connection to the others, for each that it has; at most."""
+
+NO_ROOM = 1.0
+"""Seconds until it tries again when it could not take one."""
+
 OPTIONS: dict[str, Any] = {
     "access_log": False,  # it would keep addresses and paths
     "log_level": "warning",
@@ -32,18 +40,30 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-class OneByOneLoop(asyncio.SelectorEventLoop):
-    """An event loop that takes one connection at a time, and leaves the others to whoever else listens.
+class SharingLoop(asyncio.SelectorEventLoop):
+    """An event loop that takes connections one by one, and pauses while it has some, for whoever else listens.
 
-    It would take all that wait, so that of several processes one had everything to do. A listening socket has two
-    numbers that asyncio calls by one name: how many it takes at a time, and how many may wait.
+    It would take all that wait, so that of several processes one had everything to do.
     """
 
-    async def create_server(self, *args: Any, backlog: int = 100, **named: Any) -> asyncio.Server:
-        made = await super().create_server(*args, backlog=1, **named)
-        if named.get("sock") is not None:
-            named["sock"].listen(backlog)
+    async def create_server(self, protocol_factory: Any, *args: Any, backlog: int = 100, **named: Any) -> Any:
+        if named.get("sock") is None:
+            return await super().create_server(protocol_factory, *args, backlog=backlog, **named)
+        made = await super().create_server(protocol_factory, *args, start_serving=False, **named)
+        named["sock"].listen(backlog)
+        self._taking = self.create_task(self._take_turns(protocol_factory, named["sock"]))
         return made
+
+    async def _take_turns(self, protocol_factory: Any, sock: socket.socket) -> None:
+        mine = WeakSet[asyncio.BaseTransport]()
+        while sock.fileno() >= 0:
+            pause = NO_ROOM
+            with suppress(OSError):  # as with too many open files
+                connection, _ = await self.sock_accept(sock)
+                transport, _ = await self.connect_accepted_socket(protocol_factory, connection)
+                mine.add(transport)
+                pause = min(PAUSE * sum(not one.is_closing() for one in mine), LONGEST_PAUSE)
+            await asyncio.sleep(pause)
 
 
 class SharedConfig(uvicorn.Config):
@@ -59,7 +79,7 @@ class SharedConfig(uvicorn.Config):
         return found
 
     def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
-        return OneByOneLoop
+        return SharingLoop
 
 
 class Announcing(uvicorn.Server):
