@@ -23,7 +23,7 @@ from inbounds.design.problem import Floats
 from inbounds.design.solver.definite import definite_root
 
 #: relative gap from which points are handed out, and to stop at; most steps stay this far inside
-NEAR, GAP, INSIDE, STEPS = 1e-6, 3e-12, 0.995, 150
+NEAR, GAP, INSIDE, STEPS = 1e-6, 3e-12, 0.995, 400
 #: added to the diagonal so that a flat optimum can be factored: the first that will do; what it costs is refined away
 RIDGES, REFINEMENTS = (1e-14, 1e-13, 1e-11), 3
 #: row minima below this share of the largest are zero

@@ -28,7 +28,7 @@ WORTH = 1e-13
 #: at which they are spared
 CLOSED, LARGE, NEARLY = 1e-10, 100, 1e-8
 #: the same for staircases, which only prepare the ground; costs this close are ties
-COARSE, TIE = 1e-9, 1e-12
+COARSE, TIE = 1e-6, 1e-12
 #: pivots in full precision after the solver: none but the last basis solved again, or as many as it may take
 EXACT, PIVOTS = 0, 200
 #: entries of a program that take as long as pricing one answer and output; of the work of an interior point, what
