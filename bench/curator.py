@@ -25,6 +25,8 @@ from inbounds.ledger import Ledger
 
 ANSWERS, CLIENTS, ROUNDS = 200, 4, 3
 SQLITE, SERVER = "new answers, SQLite, 4 clients", "new answers, PostgreSQL, 2 workers, 4 clients"
+SHORT_TICK = 0.005
+SERVER_SHORT = f"{SERVER}, ticks of {SHORT_TICK * 1e3:.0f} ms"
 SHARED = "new answers, SQLite, 2 workers, 4 clients"
 STORED = "stored answers, SQLite, 4 clients"
 QUERY, CHARGE = "DuckDB's own query", "a charge and its answer"
@@ -45,13 +47,18 @@ def throughput() -> list[Row]:
     if url_of_server := os.environ.get("INBOUNDS_BENCH_POSTGRES"):
         with tempfile.TemporaryDirectory() as folder, serving(Path(folder), 2, url_of_server) as (url, token):
             rows.append(asked_anew(SERVER, url, token))
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            serving(Path(folder), 2, url_of_server, f"tick = {SHORT_TICK}\n") as (url, token),
+        ):
+            rows.append(asked_anew(SERVER_SHORT, url, token, 10**4))
     return rows
 
 
-def asked_anew(task: str, url: str, token: str) -> Row:
-    """Questions that nobody has asked; designs are kept from the first on."""
-    ask(url, token, new_question(0))
-    numbers = count(1)
+def asked_anew(task: str, url: str, token: str, first: int = 0) -> Row:
+    """Questions that nobody has asked, from the first number on; designs are kept from the first on."""
+    ask(url, token, new_question(first))
+    numbers = count(first + 1)
     return measured(task, url, token, lambda _: new_question(next(numbers)))
 
 
@@ -100,11 +107,11 @@ def ask(url: str, token: str, question: dict[str, object]) -> None:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, workers: int, database: str = "") -> Iterator[tuple[str, str]]:
+def serving(folder: Path, workers: int, database: str = "", tick: str = "") -> Iterator[tuple[str, str]]:
     """A curator of the embedded data in a process of its own: where it is, and an account's token."""
     settings = write_demo(folder)
     where = f'ledger = "{database}"\ndatabase = "{database}"\n' if database else ""
-    limits = "[limits]\nrate = 1000000\nburst = 1000000\n\n"
+    limits = f"[limits]\nrate = 1000000\nburst = 1000000\n{tick}\n"
     settings.write_text(where + limits + settings.read_text("utf-8").replace("epsilon = 10\n", f"epsilon = {BUDGET}\n"))
     yield from _served(settings, workers, {"adult": None})
 
