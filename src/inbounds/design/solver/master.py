@@ -16,6 +16,8 @@ from inbounds.design.solver.simplex import Program, finish
 
 #: the solver's tolerances while rays are collected and when it matters; a large basis cannot be that exact
 COARSE, FINE, MANY_ROWS = 1e-7, 1e-10, 150
+#: steps of the simplex method for each row after which it stalls, and another method is tried from scratch
+PATIENCE = 6
 #: what a solver may be off and still be worth solving again exactly
 LOOSE = 1e-6
 
@@ -161,6 +163,7 @@ def _solver(equal: int, rows: int) -> Any:
         "primal_feasibility_tolerance": COARSE,
         "dual_feasibility_tolerance": COARSE,
         "small_matrix_value": 1e-12,
+        "simplex_iteration_limit": PATIENCE * rows,
     }
     if rows > equal:
         options["simplex_scale_strategy"] = 0  # columns are of one size already: half the time for the worst answer
