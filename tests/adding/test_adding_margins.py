@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adding.enumerated import geometric
-from inbounds.tables.adding.adjusted import adjusted_tree, nearest_squares
+from inbounds.tables.adding.adjusted import adjusted_tree, feasible, nearest_squares
 from inbounds.tables.adding.learned import local_rates
 from inbounds.tables.adding.margins import Normal, Supported, branchwise, rest
 from inbounds.tables.adding.posterior import posterior
@@ -136,3 +136,23 @@ def test_deep_trees_whose_branches_differ_keep_margins_as_good_as_their_reports(
     ratio = np.mean(ours, axis=0) / np.mean(squares, axis=0)
     assert (ratio[:3] < 0.9).all()
     assert (ratio[3:] < 1.15).all()
+
+
+def test_margins_that_would_take_too_much_memory_are_found_out_beforehand():
+    """Thousands of small nodes beside a large one: a window as wide as the largest, for every one of them."""
+    many = [1000] * 10 + [1] * 3000
+    parent, above = np.repeat(np.arange(3010), many), np.array([0] * 10 + list(range(1, 3001)))
+    tree = Tree.over(np.full(sum(many), 100), parent, above, np.zeros(3001, np.int64))
+    for rate, fits in ((0.5, True), (0.00025, False)):
+        reports = [GeometricReports(np.zeros(len(own), np.int64), rate) for own in tree.sizes]
+        assert feasible(tree, reports) == fits
+
+
+def test_a_public_total_holds_beside_reports_that_contradict_it():
+    rng = np.random.default_rng(6)
+    tree, truth = branching(3, 3, 8), rng.integers(0, 9, 27)
+    reports = reported(rng, tree, truth, [18.0] * 4)
+    wrong = [*reports[:2], GeometricReports(np.zeros(3, np.int64), 18.6), Known(np.array([truth.sum()]))]
+    found = adjusted_tree(tree, wrong, [1.0] * 4, 0.9)
+    assert found.levels[-1].values.tolist() == [truth.sum()]
+    assert all(np.isfinite(level.errors).all() for level in found.levels)

@@ -15,7 +15,7 @@ from inbounds.tables.adding.best import best_sums
 from inbounds.tables.adding.cost import NodeCost, PosteriorCost
 from inbounds.tables.adding.form import LEAST_SQUARES, POSTERIOR
 from inbounds.tables.adding.learned import RATES, learning, local_rates
-from inbounds.tables.adding.margins import branchwise
+from inbounds.tables.adding.margins import branchwise, margin_values
 from inbounds.tables.adding.posterior import Marginals, OutOfWindow, window_of
 from inbounds.tables.adding.prior import Prior
 from inbounds.tables.adding.reports import Known, Reports
@@ -27,6 +27,9 @@ LARGEST = 10**8
 
 LEARNED = 10**9
 """Values of shapes up to which a prior is learned: about a minute."""
+
+MARGINS = 4 * 10**7
+"""Nodes of a level × values of a window up to which margins are held at once: below 2 GB."""
 
 SIBLINGS = 10**7
 """Children of one parent × rates × values of a window up to which they are held at once: below 2 GB."""
@@ -87,7 +90,7 @@ def feasible(tree: Tree, reports: Sequence[Reports]) -> bool:
     """Whether prior and posterior of a tree take about a minute and 2 GB at most, whatever was reported."""
     widest = int(tree.sizes[0].max()) + 1
     held = int(tree.children[0].max()) * RATES * window_of(widest, reports[0])
-    if len(tree.sizes[0]) * RATES * widest > LARGEST or held > SIBLINGS:
+    if len(tree.sizes[0]) * RATES * widest > LARGEST or held > SIBLINGS or margin_values(tree, reports) > MARGINS:
         return False
     return learning(tree.sizes[0], reports[0]) <= LEARNED
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inbounds.numbers import Floats, Ints
-from inbounds.tables.adding.posterior import Marginals, posterior
+from inbounds.tables.adding.posterior import Marginals, OutOfWindow, posterior
 from inbounds.tables.adding.prior import Prior
 from inbounds.tables.adding.reports import STEEPEST, Reports
 from inbounds.tables.adding.tree import Tree
@@ -92,6 +92,16 @@ def branchwise(tree: Tree, reports: Sequence[Reports], prior: Prior) -> list[Mar
     return [*found, *(_margin(*own) for own in zip(tree.sizes[top:], reports[top:], both, strict=True))]
 
 
+def margin_values(tree: Tree, reports: Sequence[Reports]) -> int:
+    """The most values that the margins of a level take, whatever was reported: nodes × window."""
+    levels = zip(tree.sizes[BRANCH - 1 :], reports[BRANCH - 1 :], strict=True)
+    return max((len(sizes) * min(_window(own.variance), int(sizes.max()) + 1) for sizes, own in levels), default=0)
+
+
+def _window(variance: float) -> int:
+    return 2 * (int(np.ceil(DEVIATIONS * np.sqrt(max(variance, NO_VARIANCE)))) + 2) + 1
+
+
 def rest(tree: Tree, reports: Sequence[Reports]) -> tuple[list[Normal], list[Normal]]:
     """Of every node, what the reports below it say, and what all those say that are neither below it nor its own."""
     told = [_normal(own, own.unbiased(sizes)) for own, sizes in zip(reports, tree.sizes, strict=True)]
@@ -118,12 +128,14 @@ def _silent(nodes: int) -> Normal:
 
 def _margin(sizes: Ints, reports: Reports, others: Normal) -> Marginals:
     """Nodes by their own reports, as they were drawn, and by what the others say."""
-    whole = _normal(reports, reports.y.astype(np.float64)).and_(others)
-    half = int(np.ceil(DEVIATIONS * np.sqrt(whole.variance.max()))) + 2
-    width = min(2 * half, int(sizes.max())) + 1
-    low = np.clip(np.rint(whole.mean).astype(np.int64) - half, 0, np.maximum(sizes + 1 - width, 0))
+    own = _normal(reports, reports.y.astype(np.float64))
+    whole = own.and_(others) if reports.variance > 0 else own
+    width = min(_window(float(whole.variance.max())), int(sizes.max()) + 1)
+    low = np.clip(np.rint(whole.mean).astype(np.int64) - width // 2, 0, np.maximum(sizes + 1 - width, 0))
     x = low[:, None] + np.arange(width)
     log = reports.log_likelihood(slice(None), low, width) + others.log_density(slice(None), x)
     log = np.where(x <= sizes[:, None], log, -np.inf)
+    if not np.isfinite(log.max(axis=1)).all():
+        raise OutOfWindow
     mass = np.exp(log - log.max(axis=1, keepdims=True))
     return Marginals(low, mass / mass.sum(axis=1, keepdims=True))
