@@ -150,9 +150,21 @@ def test_margins_that_would_take_too_much_memory_are_found_out_beforehand():
 
 def test_a_public_total_holds_beside_reports_that_contradict_it():
     rng = np.random.default_rng(6)
-    tree, truth = branching(3, 3, 8), rng.integers(0, 9, 27)
+    tree, truth = branching(3, 3, 80), rng.integers(0, 81, 27)
     reports = reported(rng, tree, truth, [18.0] * 4)
     wrong = [*reports[:2], GeometricReports(np.zeros(3, np.int64), 18.6), Known(np.array([truth.sum()]))]
+    found = branchwise(tree, wrong, local_rates(tree, wrong))
+    assert found[-1].means().tolist() == [truth.sum()]
     found = adjusted_tree(tree, wrong, [1.0] * 4, 0.9)
     assert found.levels[-1].values.tolist() == [truth.sum()]
     assert all(np.isfinite(level.errors).all() for level in found.levels)
+
+
+def test_a_branch_hears_what_is_said_above_it():
+    """One grandparent whose own report says nothing, under a total that is known: its parents sum to that."""
+    rng = np.random.default_rng(7)
+    tree = Tree.over(np.full(9, 20), np.repeat(np.arange(3), 3), np.zeros(3, np.int64), np.zeros(1, np.int64))
+    reports = reported(rng, tree, np.full(9, 4), [0.2, 0.2, 0.01, 5.0])
+    reports[-1] = GeometricReports(np.array([90]), 5.0)
+    parents = branchwise(tree, reports, local_rates(tree, reports))[1].means()
+    assert parents.sum() == pytest.approx(90, abs=1)
