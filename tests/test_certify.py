@@ -294,7 +294,7 @@ def noise_tables(draw):
     return query, epsilon, core, floor, end, size
 
 
-@settings(max_examples=2500, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(noise_tables())
 def test_a_noise_table_passes_exactly_when_its_written_out_matrix_is_private(judge, table):
     query, epsilon, core, floor, end, size = table
@@ -460,7 +460,7 @@ def garbage(draw):
     return matrix, query, draw(epsilons)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=1200, deadline=None)
 @given(garbage(), st.sampled_from([1e-5, 1e-5, 1.0]))
 def test_garbage_is_certified_exactly_or_refused_with_a_reason(judge, proposal, tolerance):
     matrix, query, epsilon = proposal

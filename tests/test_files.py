@@ -155,15 +155,16 @@ def test_files_of_version_one_are_read_for_ever(judge, name):
 # --- accidents and vandals --------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("edits", [1500, pytest.param(20_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("which", ["matrix", "noise"])
-def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, saved):
-    """5,000 random edits each: refused, or the very same mechanism with a matching digest."""
+def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, edits, saved):
+    """Random edits: refused, or the very same mechanism with a matching digest."""
     rng = random.Random(which)
     made = ib.catalog.truncated_geometric(ib.count(4), "1/2") if which == "matrix" else tables()[0]
     original = json.dumps(passports.passport(made), indent=1) + "\n"
     places = [k for k, character in enumerate(original) if character.isdigit()]
     accepted = 0
-    for _ in range(5000):
+    for _ in range(edits):
         k = rng.choice(places) if rng.random() < 0.5 else rng.randrange(len(original))
         kind = rng.choice(["swap", "swap", "insert", "delete"])
         character = rng.choice("0123456789") if rng.random() < 0.6 else rng.choice(' \n"{}[]:,.-+eE/xé\\')
@@ -178,7 +179,7 @@ def test_a_changed_character_anywhere_is_refused_or_harmless(judge, which, saved
         assert back == made
         assert files.digest(json.loads(text)) == json.loads(text)["sha256"]
     assert judge.certifies(made)
-    assert 0 < accepted < 2000  # blanks between fields may change; the test would be idle if nothing else did
+    assert 0 < accepted < edits * 2 / 5  # blanks between fields may change; the test would be idle if nothing else did
 
 
 @pytest.mark.parametrize("which", ["matrix", "noise"])

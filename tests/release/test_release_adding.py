@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
@@ -199,7 +200,7 @@ def plans(draw):
 
 
 @given(data=st.data())
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_draw_of_a_random_plan_adds_up_in_whole_numbers_within_range(data, tmp_path):
     """Whatever comes out of the mechanisms: here any reports at all."""
     content, seed = data.draw(plans()), data.draw(st.integers(0, 2**32))
@@ -297,9 +298,17 @@ ROWS = [{"r": r, "s": s, "c": "pq"[k % 2], "d": "uvw"[k % 3], "x": float(k % 4 -
 WHOLE = plan([*ADDING, *CROSSED, {"mean": "x"}], KEYS, {"size": 5}, epsilon=16, **LEVELS, output={"interval": 0.9})
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("released")
+    return folder, release(WHOLE, frame(ROWS), output=folder / "out.csv", cache=folder / "cache")
+
+
 @pytest.fixture
-def written(tmp_path):
-    done = release(WHOLE, frame(ROWS), output=tmp_path / "out.csv", cache=tmp_path / "cache")
+def written(made, tmp_path):
+    """The record in a copy of its folder that a test may change, and the release."""
+    folder, done = made
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     return tmp_path / "out.csv.release.json", done
 
 

@@ -198,7 +198,7 @@ def columns_of_numbers(draw):
 
 
 @given(columns_of_numbers(), st.lists(st.floats(), max_size=5), st.lists(st.integers(-3, 3), min_size=1, max_size=5))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 def test_the_expression_alone_keeps_every_float_within_the_range_whatever_the_bounds_and_the_step(column, far, near):
     """Also where the schema would refuse the step: the clamp does not lean on it."""
     import ibis
@@ -448,12 +448,13 @@ def assert_neighbours(here, there, group):
             assert apart <= (reach if k == group else 0)
 
 
-def test_a_hostile_record_of_a_csv_file_moves_its_own_group_within_the_reach_and_nothing_else(seen, tmp_path):
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_hostile_record_of_a_csv_file_moves_its_own_group_within_the_reach_and_nothing_else(seen, every, tmp_path):
     written(tmp_path / "t.csv", ROWS)
     here = seen("t.csv")
     assert here[0][:4] == [[1, 1, 1], [1, 1, 1], [1, 0, 0], [8 + 4, 1 + 6, 4 + 4]]
     assert [lengths.index(0) for lengths in here[0][4]] == [2, 2, 2]  # of four records each, those that lack being 2
-    for held in [*HOSTILE, *RAW]:
+    for held in [*HOSTILE, *RAW][::every]:
         written(tmp_path / "t.csv", [("North", held, held), *ROWS[1:]])
         assert_neighbours(here, seen("t.csv"), group=0)
 

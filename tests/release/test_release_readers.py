@@ -1,6 +1,7 @@
 """What the reader of a released table has: the mechanisms by the record, the sizes, a page, several records at once."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,11 +29,19 @@ def plan(*statistics, size=(2, 3), epsilon=2, columns=COLUMNS, **more):
 EVERYTHING = [{"count": "c = 'p'", "name": "yes"}, {"histogram": "c"}, *({kind: "x"} for kind in KINDS)]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("released")
+    asked, passports = plan(*EVERYTHING), folder / "mechanisms"
+    return folder, release(asked, FRAME, output=folder / "o.csv", cache=folder / "cache", mechanisms=passports)
+
+
 @pytest.fixture
-def done(tmp_path):
-    passports = tmp_path / "mechanisms"
-    asked = plan(*EVERYTHING)
-    return release(asked, FRAME, output=tmp_path / "o.csv", cache=tmp_path / "cache", mechanisms=passports)
+def done(made, tmp_path):
+    """Everything, released; with a copy of its files that a test may change."""
+    folder, found = made
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return found
 
 
 # --- the mechanisms ---------------------------------------------------------------------------------------

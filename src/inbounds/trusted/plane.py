@@ -25,7 +25,8 @@ def map_moves(edges: Iterable[Edge], columns: int) -> dict[Move, Fraction]:
     found: dict[Move, Fraction] = {}
     for tail, head, length in edges:
         move = head // columns - tail // columns, head % columns - tail % columns
-        if length < found.get(move, length + 1):
+        known = found.get(move)
+        if known is None or (length is not known and length < known):
             found[move] = length
             if len(found) > MOST_MOVES:
                 raise TooLarge(f"noise on a map must serve at most {MOST_MOVES} kinds of edges; use a larger stretch")
