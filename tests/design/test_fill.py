@@ -40,7 +40,7 @@ EPSILONS = [0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
 @pytest.mark.parametrize("others", ["column_monotone row_monotone symmetric", "", "row_honest", "column_monotone"])
 def test_the_fill_equals_the_linear_program_exactly_where_it_applies(loss, others):
     properties, applied = frozenset({"fair", *others.split()}), 0
-    for size in (2, 3, 4, 5, 6, 9, 10, 16, 31):
+    for size in (2, 3, 4, 5, 6, 9, 10, 16):
         for epsilon in EPSILONS:
             problem = square(size, epsilon, loss, properties=properties)
             best, found = program.solve(problem), fill.solve(problem)
