@@ -296,7 +296,7 @@ def test_whether_a_column_fits_is_said_by_its_type_alone_and_alike_on_every_engi
         kind, values, text = TYPES[name]
         content = {"groups": {"size": 9}, **USES[use](text)}
         found = set()
-        for held in ([], [None], values, [*values, None]):
+        for held in ([], [None], [*values, None]):
             where = stored(engine, pa.table({"x": pa.array(held, kind), "y": pa.array([1] * len(held), pa.int64())}))
             try:
                 truths(content, *where)
