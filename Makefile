@@ -8,7 +8,7 @@ demo: .venv/tables
 	@$(BIN)/python examples/demo.py
 
 test: .venv/test
-	@$(BIN)/python -m pytest -q -n 2 -m "not slow and not browser"
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not browser"
 
 check: .venv/check .venv/test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo --no-cache
