@@ -106,13 +106,15 @@ def _pace(query: Quantile, epsilon: float) -> Pace:
         return alike
     if (epsilon <= SMALL_EPSILON and others >= NARROW) or _is_sparse(query, epsilon):
         return Pace(16, 24)
-    return Pace(16, 15) if SMALL_EPSILON < epsilon <= MIDDLE_EPSILON and others >= WIDE else alike
+    if SMALL_EPSILON < epsilon <= MIDDLE_EPSILON and others >= WIDE:
+        return Pace(16, 15)
+    return Pace(19, 21) if _is_sparse(query, epsilon, DENSER // 2) else alike
 
 
-def _is_sparse(query: Quantile, epsilon: float) -> bool:
-    """Whether the answer weighs nothing beside the values, at a large epsilon, and records are few."""
+def _is_sparse(query: Quantile, epsilon: float, times: int = DENSER) -> bool:
+    """Whether the answer weighs nothing beside the values, at a large epsilon, and records are few beside them."""
     values = len(query.values)
-    return epsilon > SMALL_EPSILON and values * math.exp(-epsilon / 2) >= HUGE and DENSER * query.size <= values
+    return epsilon > SMALL_EPSILON and values * math.exp(-epsilon / 2) >= HUGE and times * query.size <= values
 
 
 def _spread(query: Quantile, epsilon: float, records: int) -> int:

@@ -139,24 +139,26 @@ class SidedTable:
 class CountedTable:
     """Permute-and-flip as in a `ScoreTable`, over a score that also counts the records at a value.
 
-    low, most: from how many on they count, and how many at most. See `trusted.counted`.
+    low, most: from how many on they count, and how many at most; every: one record of so many does. See
+    `trusted.counted`.
     """
 
     table: tuple[int, ...]
     low: int
     most: int
+    every: int = 1
 
     name: ClassVar[str] = "counted score table"
 
     def __post_init__(self) -> None:  # plain ints: the checker trusts no other arithmetic
         object.__setattr__(self, "table", tuple(map(operator.index, self.table)))
-        for part in ("low", "most"):
+        for part in ("low", "most", "every"):
             object.__setattr__(self, part, operator.index(getattr(self, part)))
 
     def check(self, query: Quantile, epsilon: Fraction) -> None:
         if not (query.public and query.records == 1):
             raise ValueError("a counted score table needs a public size and one record a person")
-        check_counted(self.table, self.low, self.most, query.width, epsilon)
+        check_counted(self.table, self.low, self.most, query.width, epsilon, self.every)
 
     def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
         """The position that is reported for every group."""
@@ -167,24 +169,28 @@ class CountedTable:
         return _probabilities(self.table, self._levels(query, histograms))
 
     def _levels(self, query: Quantile, histograms: Ints) -> Ints:
-        return counted_levels(query.filled(histograms), query.rank, self.low, self.most)
+        return counted_levels(query.filled(histograms), query.rank, self.low, self.most, self.every)
 
     def proof_steps(self, query: Quantile) -> list[str]:
         """What `check` established, for a reader."""
         return [
             f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
-            f"until the answer is another, and the more than {self.low} records are at a value, {self.most} at most",
+            f"until the answer is another, and the more than {self.low} records are at a value, {self._counting}",
             "when a record changes, no score moves by more than 1; the square of the table's largest step, as a "
             "fraction of whole numbers, is at most p/2^128, the sampler's rounding included",
             RATIO_BOUND,
         ]
+
+    @property
+    def _counting(self) -> str:
+        return f"{self.most} at most" if self.every == 1 else f"one of every {self.every}, {self.most} at most"
 
     @cached_property
     def _sampler(self) -> ScoreSampler:
         return ScoreSampler.of(self.table)
 
     def __reduce__(self) -> tuple[type["CountedTable"], tuple[Any, ...]]:
-        return CountedTable, (self.table, self.low, self.most)  # copies carry no sampler
+        return CountedTable, (self.table, self.low, self.most, self.every)  # copies carry no sampler
 
 
 @dataclass(frozen=True)
