@@ -95,13 +95,13 @@ def _from_the_end(query: Quantile) -> int:
 
 
 def _pace(query: Quantile, epsilon: float) -> Pace:
-    """0.35 epsilon beyond an extreme and 0.4 beyond the next record, where the answer weighs little, or alike."""
+    """0.375 epsilon beyond an extreme and 0.4 beyond the next record, where the answer weighs little, or alike."""
     place, others = _from_the_end(query), len(query.values) * math.exp(-epsilon / 2)
     alike = Pace(LEVELS // 2, LEVELS // 2)
     if 4 * place > query.size or place > 2:
         return alike
     if epsilon <= SMALL_EPSILON and others >= WIDE:
-        return Pace(14, 10) if place == 1 else Pace(16, 14)
+        return Pace(15, 16) if place == 1 else Pace(16, 14)
     if place > 1:
         return alike
     if epsilon <= SMALL_EPSILON and others >= NARROW:
