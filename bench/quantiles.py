@@ -312,11 +312,11 @@ def page(
         *(f"By {fact}:\n\n{by(swept.cases, swept.ratios, fact)}" for fact in FACTS),
         "## Other shapes",
         f"{len(held.cases)} cases with other shapes ({', '.join(HELD_OUT)}), sizes, ranges and epsilons. "
-        "No pace was chosen on them; how wide a spread may be, and what counted tables count, was looked at here too.",
+        "How wide a spread may be, paces, and what counted tables count, were looked at here too.",
         held.summary,
         held.above,
-        f"{len(new.cases)} cases with shapes ({', '.join(FRESH)}), sizes, ranges and epsilons on which nothing was "
-        "chosen, measured for this page alone:",
+        f"{len(new.cases)} cases with shapes ({', '.join(FRESH)}), sizes, ranges and epsilons of their own, at which "
+        "counts and paces were looked at too, though not fitted case by case:",
         new.summary,
         new.above,
         "Tables alike on both sides have one constant that theory does not give: where between two proved tables their "
