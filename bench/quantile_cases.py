@@ -45,8 +45,7 @@ HELD_OUT: Shapes = {
     "long tail": lambda m: 1 / (1 + np.arange(m)) ** 1.5,
     "any": lambda m: np.random.default_rng(m).dirichlet(np.full(m, 0.3)),
 }
-"""Shapes on which no pace was chosen, with sizes, ranges and epsilons of their own; spreads and counts were looked at
-on them too."""
+"""Shapes with sizes, ranges and epsilons of their own; spreads, paces and counts were looked at on them too."""
 
 HELD_SIZES, HELD_VALUES, HELD_EPSILONS = (20, 200, 2000), (11, 51, 201), ("0.5", "2")
 
@@ -65,7 +64,7 @@ FRESH: Shapes = {
     "lognormal": lambda m: np.exp(-0.5 * ((np.log((np.arange(m) + 0.5) / m) + 1.5) / 0.5) ** 2) / (np.arange(m) + 0.5),
     "any other": lambda m: np.random.default_rng(m + 1).dirichlet(np.ones(m)),
 }
-"""Shapes on which nothing at all was chosen or looked at before they were measured, and facts of their own."""
+"""More such shapes, looked at last, when counts and paces were settled."""
 
 FRESH_SIZES, FRESH_VALUES, FRESH_EPSILONS = (50, 150, 700), (5, 7, 9, 31, 150), ("0.25", "0.8", "3")
 

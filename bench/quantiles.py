@@ -230,26 +230,30 @@ it does not tell either, on {once_more}.
   maximum of exponential noise is permute-and-flip."""
 
 WHY = """Errors are in steps of the range, ± is the standard error of the ratio, and within two of them a case cannot be
-told from the allowed 1.02. What is left has two reasons.
-
-*OpenDP scores by other numbers.* A value's score is half the difference between the records above and below it (of
-a median), so the gap from the quantile to the value beside it is the mean of how many records are at either, where that
-of path lengths is how many are at the quantile. Where many records lie evenly on few values (flat), the mean varies
-less from group to group; where few are at the quantile and many beside it (mostly the least value), it is larger. Where
-many are at the quantile and few beside it, the score is not even least at the quantile, and OpenDP errs many times as
-much (the 10 % column). [Counted tables](../theory/quantiles.md#counting-the-records-at-a-value) have as much of both
-as the exponential mechanism leaves room for, around an even share of the records: size and range do not say where else
-records are dense. In nearly all of these cases both err by some hundredths of a step or less.
+told from the allowed 1.02. What is left, here and below, has three reasons.
 
 *What lies beyond the largest record.* At a large epsilon OpenDP reports every value there as readily as the maximum,
 and those below it seldom: right if the records reach far up, wrong if they do not. Path scores that are as good for
-both would have to fall faster than epsilon allows (Theorem 4 of [the theory](../theory/quantiles.md) is tight)."""
+both would have to fall faster than epsilon allows (Theorem 4 of [the theory](../theory/quantiles.md) is tight): what
+they gain here beside OpenDP they lose on bells beside the exponential mechanism.
+
+*OpenDP's medians score by other numbers.* A value's score is half the difference between the records above and below
+it, so the gap from the median to the value beside it is the mean of how many records are at either, where that of path
+lengths is how many are at the median. Where chance decides on which side of an edge the median lies, the mean tells
+more. Where many are at the median and few beside it, the score is not even least at the median, and OpenDP errs many
+times as much (the 10 % column). [Counted tables](../theory/quantiles.md#counting-the-records-at-a-value) have as much
+of both as the exponential mechanism leaves room for.
+
+*OpenDP's other quantiles lean.* Near the edge between two values its 90 % quantile is the lower one, by 0.9 of the
+records at the upper less 0.1 of those at the lower. That is right where the lower is the true one, and costs many times
+as much where the upper is. In nearly all of these cases both sides err by some hundredths of a step."""
 
 HOLDING = f"""{100 * LEVEL:.0f} % intervals of published medians (`credible_set`, `intervals` of a plan), of 74 ages or
 101 values, without a prior: the share of draws in which the interval holds the median, over 400 groups of each
 shape, and in brackets the mean number of values in it. After the stroke: the share if the reader takes records for
 independent and every value for equally likely, which leans to the middle of the range. A gap just at the median (two
-bells, both ends) is not what the prior expects, and intervals are too short for it."""
+bells, both ends) is not what the prior expects, and intervals are too short for it: one report does not tell a gap from
+records that lie densely, so that only intervals as wide as the gap for everybody would hold it."""
 
 LIMITS = """**What this does not say.** How the errors compare with a mechanism that knows more about the records, or
 that interpolates between them; and nothing about sizes that are not public, for which OpenDP takes other scores. A
@@ -308,11 +312,11 @@ def page(
         *(f"By {fact}:\n\n{by(swept.cases, swept.ratios, fact)}" for fact in FACTS),
         "## Other shapes",
         f"{len(held.cases)} cases with other shapes ({', '.join(HELD_OUT)}), sizes, ranges and epsilons. "
-        "No pace was chosen on them; how wide a spread may be, and what counted tables count, was looked at here too.",
+        "How wide a spread may be, paces, and what counted tables count, were looked at here too.",
         held.summary,
         held.above,
-        f"{len(new.cases)} cases with shapes ({', '.join(FRESH)}), sizes, ranges and epsilons on which nothing was "
-        "chosen, measured for this page alone:",
+        f"{len(new.cases)} cases with shapes ({', '.join(FRESH)}), sizes, ranges and epsilons of their own, at which "
+        "counts and paces were looked at too, though not fitted case by case:",
         new.summary,
         new.above,
         "Tables alike on both sides have one constant that theory does not give: where between two proved tables their "

@@ -148,7 +148,8 @@ let quantile_law value =
   | [ ("counted", value) ] ->
       let fields = fields_of "counted" value in
       let one name = one_number name (field fields name) in
-      Checker.CountedTable (whole_numbers "table" (field fields "table"), one "low", one "most")
+      let every = match List.assoc_opt "every" fields with Some value -> one_number "every" value | None -> Z.one in
+      Checker.CountedTable (whole_numbers "table" (field fields "table"), one "low", one "most", every)
   | [ ("central", _) ] -> raise (Sys_error "a matrix over central records is not judged by this checker")
   | _ -> refuse "the law of a quantile must be scores, sides, counted, a matrix, or central records"
 

@@ -1,8 +1,8 @@
 (** Counted scores of trusted/sides.py: permute-and-flip over a score that also counts the records at a value, and the
     proof that what [check_sides] accepts, both sides alike, is private for it and a rank of a public size.
 
-    The score of t is max(L - k, k - 1 - F), negative at the quantile alone, and min(max(c - low, 0), most) more, where
-    c = F - L records are at t. It moves by at most 1 when a record does, and so does the least score of all.
+    The score of t is max(L - k, k - 1 - F), negative at the quantile alone, and min(max(c - low, 0) / every, most)
+    more, where c = F - L records are at t. It moves by at most 1 when a record does, and so does the least score of all.
 
     score_moves       the score of every value, when a record moves
     counted_promise   for every accepted table, neighbouring groups and every set of reports, as the sampler draws them *)
@@ -11,41 +11,51 @@ From Inbounds Require Import Exp Privacy Matrix Kinds Integral Scores Tight Dept
 Import ListNotations.
 Open Scope Z_scope.
 
-Definition counted_score (low most k : nat) (db : list nat) (t : nat) : Z :=
+Definition counted_score (low most every k : nat) (db : list nat) (t : nat) : Z :=
   let F := upto db t in
   let L := Lengths.below db t in
-  Z.max (Z.of_nat L - Z.of_nat k) (Z.of_nat k - 1 - Z.of_nat F) + Z.of_nat (Nat.min (F - L - low) most).
+  Z.max (Z.of_nat L - Z.of_nat k) (Z.of_nat k - 1 - Z.of_nat F) + Z.of_nat (Nat.min ((F - L - low) / every) most).
 
-Lemma score_moves low most k db db' t : replaced db db' ->
-  counted_score low most k db t <= counted_score low most k db' t + 1 /\
-  counted_score low most k db' t <= counted_score low most k db t + 1.
+Lemma div_moves e x y : (x <= y <= x + 1 -> x / e <= y / e <= x / e + 1)%nat.
+Proof.
+  intro H. destruct e as [|e]; [cbn; lia|]. split; [apply Nat.div_le_mono; lia|].
+  apply Nat.le_trans with ((x + 1 * S e) / S e)%nat; [apply Nat.div_le_mono; lia|]. rewrite Nat.div_add by lia. lia.
+Qed.
+
+Lemma score_moves low most every k db db' t : replaced db db' ->
+  counted_score low most every k db t <= counted_score low most every k db' t + 1 /\
+  counted_score low most every k db' t <= counted_score low most every k db t + 1.
 Proof.
   intro H. pose proof (upto_split db t). pose proof (upto_split db' t). unfold counted_score. cbn zeta.
+  pose proof (div_moves every (upto db t - Lengths.below db t - low) (upto db' t - Lengths.below db' t - low)) as D.
+  pose proof (div_moves every (upto db' t - Lengths.below db' t - low) (upto db t - Lengths.below db t - low)) as D'.
+  generalize dependent ((upto db t - Lengths.below db t - low) / every)%nat.
+  generalize dependent ((upto db' t - Lengths.below db' t - low) / every)%nat. intros q' q D D'.
   destruct (replaced_moves db db' H) as [U|U]; specialize (U t); lia.
 Qed.
 
 (** M is the least of the scores. *)
-Definition is_least (low most k w : nat) (db : list nat) (M : Z) : Prop :=
-  (exists t, (t <= w)%nat /\ counted_score low most k db t = M) /\
-  forall t, (t <= w)%nat -> M <= counted_score low most k db t.
+Definition is_least (low most every k w : nat) (db : list nat) (M : Z) : Prop :=
+  (exists t, (t <= w)%nat /\ counted_score low most every k db t = M) /\
+  forall t, (t <= w)%nat -> M <= counted_score low most every k db t.
 
-Lemma least_exists low most k w db : exists M, is_least low most k w db M.
+Lemma least_exists low most every k w db : exists M, is_least low most every k w db M.
 Proof.
   unfold is_least. induction w as [|w (M & (t & Ht & Et) & Hl)].
-  - exists (counted_score low most k db 0). split; [exists 0%nat; split; [lia|reflexivity]|].
+  - exists (counted_score low most every k db 0). split; [exists 0%nat; split; [lia|reflexivity]|].
     intros t Ht. replace t with 0%nat by lia. lia.
-  - destruct (Z_le_dec M (counted_score low most k db (S w))) as [Le|Gt].
+  - destruct (Z_le_dec M (counted_score low most every k db (S w))) as [Le|Gt].
     + exists M. split; [exists t; split; [lia|assumption]|]. intros u Hu.
       destruct (Nat.eq_dec u (S w)) as [->|]; [assumption|]. apply Hl. lia.
-    + exists (counted_score low most k db (S w)). split; [exists (S w); split; [lia|reflexivity]|]. intros u Hu.
+    + exists (counted_score low most every k db (S w)). split; [exists (S w); split; [lia|reflexivity]|]. intros u Hu.
       destruct (Nat.eq_dec u (S w)) as [->|]; [lia|]. specialize (Hl u ltac:(lia)). lia.
 Qed.
 
-Lemma least_moves low most k w db db' M M' : replaced db db' -> is_least low most k w db M -> is_least low most k w db' M' ->
+Lemma least_moves low most every k w db db' M M' : replaced db db' -> is_least low most every k w db M -> is_least low most every k w db' M' ->
   M <= M' + 1 /\ M' <= M + 1.
 Proof.
   intros H ((t & Ht & Et) & Hl) ((t' & Ht' & Et') & Hl').
-  pose proof (score_moves low most k db db' t H). pose proof (score_moves low most k db db' t' H).
+  pose proof (score_moves low most every k db db' t H). pose proof (score_moves low most every k db db' t' H).
   specialize (Hl t' Ht'). specialize (Hl' t Ht). lia.
 Qed.
 
@@ -54,7 +64,7 @@ Definition alike : side := Side 1 1 0.
 Definition check_counted (table : list Z) (width en ed : Z) : bool := check_sides table alike alike 0 width en ed.
 
 Section Accepted.
-  Variables (table : list Z) (low most : nat) (width en ed : Z).
+  Variables (table : list Z) (low most every : nat) (width en ed : Z).
   Hypothesis accepted : check_counted table width en ed = true.
   Let T := chances table.
   Let r : R := factor (pace table alike).
@@ -96,17 +106,17 @@ Section Accepted.
   Proof. intro H. pose proof (T_falling' y x H). lra. Qed.
 
   (** * Levels of a group: k the rank, M its least score *)
-  Definition counted_level (k : nat) (M : Z) (db : list nat) (t : nat) : nat := Z.to_nat (counted_score low most k db t - M).
+  Definition counted_level (k : nat) (M : Z) (db : list nat) (t : nat) : nat := Z.to_nat (counted_score low most every k db t - M).
 
-  Lemma counted_pairs w k db db' M M' : replaced db db' -> is_least low most k w db M -> is_least low most k w db' M' ->
+  Lemma counted_pairs w k db db' M M' : replaced db db' -> is_least low most every k w db M -> is_least low most every k w db' M' ->
     exists B A, 1 <= B /\ 1 <= A /\ B * A <= allowed width en ed /\
       forall t, (t <= w)%nat -> moves_within B A (T (counted_level k M db t)) (T (counted_level k M' db' t)).
   Proof.
-    intros H Le Le'. pose proof (least_moves _ _ _ _ _ _ _ _ H Le Le') as Near. pose proof r_one as R1. pose proof r_paid as Rp.
-    assert (Facts : forall t, (t <= w)%nat -> (M <= counted_score low most k db t /\ M' <= counted_score low most k db' t /\
-      counted_score low most k db t <= counted_score low most k db' t + 1 /\
-      counted_score low most k db' t <= counted_score low most k db t + 1)%Z).
-    { intros t Ht. pose proof (score_moves low most k db db' t H). pose proof (proj2 Le t Ht). pose proof (proj2 Le' t Ht). lia. }
+    intros H Le Le'. pose proof (least_moves _ _ _ _ _ _ _ _ _ H Le Le') as Near. pose proof r_one as R1. pose proof r_paid as Rp.
+    assert (Facts : forall t, (t <= w)%nat -> (M <= counted_score low most every k db t /\ M' <= counted_score low most every k db' t /\
+      counted_score low most every k db t <= counted_score low most every k db' t + 1 /\
+      counted_score low most every k db' t <= counted_score low most every k db t + 1)%Z).
+    { intros t Ht. pose proof (score_moves low most every k db db' t H). pose proof (proj2 Le t Ht). pose proof (proj2 Le' t Ht). lia. }
     assert (Which : (M' = M \/ M' = M + 1 \/ M' = M - 1)%Z) by lia.
     destruct Which as [E|[E|E]].
     - exists r, r. repeat split; try lra; try apply T_unit'; specialize (Facts t H0); apply within_one; unfold counted_level; lia.
@@ -121,7 +131,7 @@ Section Accepted.
   Lemma counted_units q : Forall in_unit (map T q).
   Proof. apply Forall_forall. intros z Hz. apply in_map_iff in Hz as (l & <- & _). apply T_unit'. Qed.
 
-  Lemma counted_flip w k db db' M M' i : replaced db db' -> is_least low most k w db M -> is_least low most k w db' M' ->
+  Lemma counted_flip w k db db' M M' i : replaced db db' -> is_least low most every k w db M -> is_least low most every k w db' M' ->
     flip (map T (counted_levels w k (db, M))) i <= allowed width en ed * flip (map T (counted_levels w k (db', M'))) i.
   Proof.
     intros H Le Le'. destruct (counted_pairs w k db db' M M' H Le Le') as (B & A & HB & HA & HP & HM).
@@ -139,12 +149,12 @@ Section Accepted.
     Mechanism (seq 0 (Z.to_nat (width + 1))) (fun g i => drawn (map T (counted_levels (Z.to_nat width) k g)) i).
 
   Theorem counted_promise k db db' M M' : let w := Z.to_nat width in
-    replaced db db' -> is_least low most k w db M -> is_least low most k w db' M' ->
+    replaced db db' -> is_least low most every k w db M -> is_least low most every k w db' M' ->
     forall S, Pr (counted_law k) (db, M) S <= exp (eps en ed) * Pr (counted_law k) (db', M') S.
   Proof.
     intros w H Le Le'.
     set (near := fun g g' : list nat * Z => replaced (fst g) (fst g') /\
-      is_least low most k w (fst g) (snd g) /\ is_least low most k w (fst g') (snd g')).
+      is_least low most every k w (fst g) (snd g) /\ is_least low most every k w (fst g') (snd g')).
     enough (Q : private near (eps en ed) (counted_law k)) by (apply (Q (db, M) (db', M')); unfold near; cbn; tauto).
     apply pointwise_private. intros g g' (H1 & H2 & H3) i Hi. cbn in *.
     pose proof (counted_flip w k (fst g) (fst g') (snd g) (snd g') i H1 H2 H3) as B. rewrite <- !surjective_pairing in B.

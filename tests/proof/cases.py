@@ -249,7 +249,10 @@ def counted_passports(number: int, seed: int) -> Iterator[Json]:
         asked = _quantile(width, rng)
         if rng.random() < 0.8:
             asked["quantile"].update(public=True, records="1")
-        law = {"counted": {"table": _line(table), "low": str(low), "most": str(most)}}
+        every = rng.choice(
+            ({}, {"every": "1"}, {"every": "3"}, {"every": rng.choice(("0", "-1", str(2**40 + 1), "1 1"))})
+        )
+        law = {"counted": {"table": _line(table), "low": str(low), "most": str(most), **every}}
         yield passports.QUANTILE_PASSPORT.sealed({**asked, "epsilon": str(epsilon), "law": law, **_ORIGIN})
 
 

@@ -15,6 +15,7 @@ from inbounds.errors import NotADistribution, PassportError, TooSteep
 from inbounds.files import digest
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import CountedTable, QuantileMechanism
+from inbounds.mechanism.quantiles.passport import passport
 from inbounds.trusted.bounds import EXP_BITS, TOTAL, exp_below
 from inbounds.trusted.counted import MOST_COUNTED, check_counted, counted_levels
 
@@ -23,7 +24,7 @@ from .test_sides import geometric, of_rank
 
 
 def laws_of(query, law, groups):
-    levels = counted_levels(query.filled(np.array(groups)), query.rank, law.low, law.most)
+    levels = counted_levels(query.filled(np.array(groups)), query.rank, law.low, law.most, law.every)
     last = len(law.table) - 1
     chances = [[Fraction(law.table[min(level, last)], TOTAL) for level in row] for row in levels.tolist()]
     return dict(zip(groups, map(exact_law, chances), strict=True))
@@ -34,10 +35,10 @@ def largest_ratio(laws, pairs):
 
 
 @pytest.mark.parametrize("epsilon", ["1/5", "1", "4"])
-@pytest.mark.parametrize(("low", "most"), [(0, 0), (0, 9), (1, 2), (2, 1)])
-def test_neighbours_are_within_epsilon_at_every_rank(epsilon, low, most):
+@pytest.mark.parametrize(("low", "most", "every"), [(0, 0, 1), (0, 9, 1), (1, 2, 1), (2, 1, 1), (0, 9, 2), (1, 1, 3)])
+def test_neighbours_are_within_epsilon_at_every_rank(epsilon, low, most, every):
     size, width, p = 4, 3, exp_below(Fraction(epsilon))
-    law, groups = CountedTable(geometric(epsilon, 2), low, most), histograms(4, 3)
+    law, groups = CountedTable(geometric(epsilon, 2), low, most, every), histograms(4, 3)
     for rank in range(size + 1):
         query = of_rank(width, rank, size)
         QuantileMechanism(query, Fraction(epsilon), law, Origin("by hand"))
@@ -46,7 +47,7 @@ def test_neighbours_are_within_epsilon_at_every_rank(epsilon, low, most):
 
 
 def test_a_surplus_record_is_covered_too():
-    query, law = of_rank(2, 3, 4), CountedTable(geometric(1, 2), 1, 2)
+    query, law = of_rank(2, 3, 4), CountedTable(geometric(1, 2), 0, 2, 2)
     groups = [group for size in range(7) for group in histograms(size, 2)]
     laws, p = laws_of(query, law, groups), exp_below(Fraction(1))
     for group, t in product(histograms(4, 2) + histograms(5, 2), range(3)):
@@ -64,13 +65,16 @@ def test_epsilon_is_attained_where_many_values_move_together():
     assert 0.98 < math.log(other[width] / own[width]) <= 1
 
 
-@given(st.lists(st.integers(1, 100), min_size=2, max_size=12), st.integers(0, 4), st.integers(0, 4), st.integers(0, 3))
-def test_the_square_of_the_largest_step_bounds_every_ratio(falls, low, most, rank):
+COUNTS = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(1, 3))
+
+
+@given(st.lists(st.integers(1, 100), min_size=2, max_size=12), COUNTS, st.integers(0, 3))
+def test_the_square_of_the_largest_step_bounds_every_ratio(falls, counts, rank):
     table = [TOTAL]
     for fall in falls:
         table.append(max(1, table[-1] - table[-1] * fall // 101 - (len(table) == 1)))
     query, groups = of_rank(2, rank, 3), histograms(3, 2)
-    laws = laws_of(query, CountedTable(tuple(table), low, most), groups)
+    laws = laws_of(query, CountedTable(tuple(table), *counts), groups)
     step = max(Fraction(a, b) for a, b in pairwise(table))
     assert largest_ratio(laws, ((group, near) for group in groups for near in changed(group))) <= step**2
 
@@ -86,11 +90,18 @@ def test_a_table_that_is_too_steep_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("low", "most"), [(-1, 2), (2, -1), (MOST_COUNTED + 1, 2), (2, MOST_COUNTED + 1), (1.0, 2), (1, True)]
+    "counts",
+    [
+        *((-1, 2), (2, -1), (MOST_COUNTED + 1, 2), (2, MOST_COUNTED + 1), (1.0, 2), (1, True)),
+        *((1, 2, 0), (1, 2, -1), (1, 2, 2.0), (1, 2, MOST_COUNTED + 1)),
+    ],
 )
-def test_what_counts_no_records_is_refused(low, most):
+def test_what_counts_no_records_is_refused(counts):
+    law = CountedTable(geometric(1, 2), 1, 2)
+    for part, number in zip(("low", "most", "every"), counts, strict=False):
+        object.__setattr__(law, part, number)
     with pytest.raises(NotADistribution, match="must count"):
-        check_counted(geometric(1, 2), low, most, 4, Fraction(1))
+        law.check(ib.median(0, 4, size=5), Fraction(1))
 
 
 @pytest.mark.parametrize("query", [ib.median(0, 4, maximum=5), ib.median(0, 4, size=5, records=2)])
@@ -111,7 +122,14 @@ def test_reports_have_the_probabilities_that_are_told():
     assert np.allclose(np.bincount(drawn, minlength=4) / 40_000, told, atol=0.02)  # 8 sigma
 
 
-CHANGES = [{"low": "-1"}, {"most": "x"}, {"table": "4611686018427387904 1"}, {"low": str(2**41)}]
+CHANGES = [
+    {"low": "-1"},
+    {"most": "x"},
+    {"table": "4611686018427387904 1"},
+    {"low": str(2**41)},
+    {"every": "0"},
+    {"every": "1 1"},
+]
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -128,10 +146,20 @@ def test_a_passport_is_read_as_it_was_written_or_refused(change, tmp_path):
         ib.load_quantile(path)
 
 
-def test_medians_of_few_values_with_some_records_each_are_answered_by_counting_them():
-    assert isinstance(ib.choose(ib.median(0, 4, size=300), "1/5").mechanism.law, CountedTable)
-    few, wide, largest = ib.median(0, 4, size=30), ib.median(0, 100, size=300), ib.quantile(1, 0, 4, size=300)
-    for query in (few, wide, largest, ib.median(0, 4, maximum=300)):
+def test_a_passport_that_counts_every_record_does_not_say_so():
+    """As before there was anything else to say."""
+    every = ib.counted_scores(ib.quantile("9/10", 0, 4, size=300), "1/5")
+    second = ib.counted_scores(ib.median(0, 4, size=300), "1/5")
+    assert (every.law.every, second.law.every) == (1, 2)
+    assert set(passport(every)["law"]["counted"]) == {"table", "low", "most"}
+    assert passport(second)["law"]["counted"]["every"] == "2"
+
+
+def test_medians_of_values_with_some_records_each_are_answered_by_counting_them():
+    for query in (ib.median(0, 4, size=300), ib.median(0, 100, size=1000)):
+        assert isinstance(ib.choose(query, "1/5").mechanism.law, CountedTable)
+    few, largest = ib.median(0, 4, size=30), ib.quantile(1, 0, 4, size=300)
+    for query in (few, largest, ib.median(0, 4, maximum=300)):
         assert not isinstance(ib.choose(query, "1/5").mechanism.law, CountedTable)
 
 
@@ -142,3 +170,15 @@ def test_counting_is_better_than_lengths_where_records_lie_evenly():
     distances = np.abs(np.arange(5) - query.truths(even)[:, None])
     errors = [(one.probabilities(even) * distances).sum(axis=1).mean() for one in (counted, lengths)]
     assert errors[0] < 0.8 * errors[1]
+
+
+def test_counting_costs_no_more_than_the_exponential_mechanism_where_nothing_lies_beside_the_quantile():
+    """All records at two values far from each other: the edge between them at every place."""
+    query, epsilon, n = ib.median(0, 30, size=1000), Fraction(1, 5), 1000
+    mechanism, groups = ib.counted_scores(query, epsilon), np.zeros((n - 1, 31), dtype=np.int64)
+    groups[:, 10], groups[:, 20] = np.arange(1, n), n - np.arange(1, n)
+    distances = np.abs(np.arange(31) - query.truths(groups)[:, None])
+    weights = np.exp(-float(epsilon) / 2 * query.lengths(groups))
+    exponential = weights / weights.sum(axis=1, keepdims=True)
+    own, peer = ((law * distances).sum() for law in (mechanism.probabilities(groups), exponential))
+    assert own <= peer

@@ -204,3 +204,21 @@ def test_the_types_of_columns_are_suggested_by_what_they_are_compared_with():
         "d": None,
     }
     assert type_of(Literal("x"), {}) == "text"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("first seen > 4", 'if "first seen" is one name, write it in double quotes'),
+        ("age > 4 and first  seen = 3", 'if "first  seen" is one name'),
+        ("first-seen > 4", "stands in double quotes"),
+    ],
+)
+def test_a_name_that_needs_quotation_marks_is_hinted_at(text, hint):
+    with pytest.raises(ValueError, match=hint):
+        parse(text)
+
+
+def test_two_words_that_are_no_names_get_no_hint():
+    with pytest.raises(ValueError, match="expected null;"):
+        parse("age is nothing")

@@ -141,3 +141,10 @@ def test_an_expected_error_is_said_before_data_is_read(tmp_path):
     found = preview(plan({"median": "x"}, {"min": "x"}), FRAME, cache=tmp_path)
     assert 0 < found.errors["x_median"][0] < 0.5
     assert found.no_better == ()
+
+
+@pytest.mark.parametrize("sizes", [{"size": SIZE}, {"maximum": SIZE}])
+def test_which_groups_expected_errors_are_of_is_said_where_sizes_are_not_public(sizes):
+    said = preview(plan({"median": "x"}, {"max": "x"}, {"sum": "x"}, sizes=sizes), FRAME).record["values"]
+    supposed = [line.partition(":")[0] for line in said if "as large as their maximum" in line]
+    assert supposed == (["x_median, x_max"] if "maximum" in sizes else [])

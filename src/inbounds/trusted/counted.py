@@ -3,11 +3,12 @@
 For the k-th smallest of a public number of records, one of which may be another. With F(t) records at most t, L(t) of
 them below t and c(t) = F(t) - L(t) at t, the score of t is
 
-    max(L(t) - k, k - 1 - F(t)) + min(max(c(t) - low, 0), most) .
+    max(L(t) - k, k - 1 - F(t)) + min(max(c(t) - low, 0) // every, most) .
 
 The first part is the path length less 1, and at the quantile alone negative: its depth, and 1 more. When a record
-moves, F(t) and L(t) move by at most 1, both the same way. If both do, c(t) stays; if one does, the first part moves
-against c(t) or not at all: so the score moves by at most 1, and so does the least score of all. Output t has the level
+moves, F(t) and L(t) move by at most 1, both the same way. If both do, c(t) stays; if one does, c(t) moves by 1, what it
+adds by 0 or 1 the same way, and the first part by 0 or 1 against it: so the score moves by at most 1, and so does the
+least score of all. Output t has the level
 
     score(t) - the least score
 
@@ -26,21 +27,23 @@ from inbounds.numbers import Ints
 from inbounds.trusted.sides import Side, check_sides
 
 MOST_COUNTED = 1 << 40
-"""The largest `low` and `most`: no group has more records."""
+"""The largest `low`, `most` and `every`: no group has more records."""
 
 ALIKE: Side = (1, 1, 0)
 """A level for every unit of the score, on both sides: `check_sides` then compares the square of the largest step."""
 
 
-def counted_levels(full: Ints, k: int, low: int, most: int) -> Ints:
+def counted_levels(full: Ints, k: int, low: int, most: int, every: int = 1) -> Ints:
     """The levels of every group. full: histograms of at least the public size, as `lengths.filled` makes them."""
     upto = np.cumsum(full, axis=1)
-    score = np.maximum(upto - full - k, k - 1 - upto) + np.clip(full - low, 0, most)
+    score = np.maximum(upto - full - k, k - 1 - upto) + np.clip((full - low) // every, 0, most)
     return np.asarray(score - score.min(axis=1, keepdims=True))
 
 
-def check_counted(table: Sequence[int], low: int, most: int, width: int, epsilon: Fraction) -> None:
+def check_counted(table: Sequence[int], low: int, most: int, width: int, epsilon: Fraction, every: int = 1) -> None:
     """Raise unless permute-and-flip with these levels over the outputs 0..width is private, as it is drawn."""
-    if not (type(low) is type(most) is int and 0 <= low <= MOST_COUNTED and 0 <= most <= MOST_COUNTED):
+    if not all(type(number) is int and 0 <= number <= MOST_COUNTED for number in (low, most, every)):
         raise NotADistribution(f"a counted score table must count from 0 or more, at most {MOST_COUNTED} records")
+    if every == 0:
+        raise NotADistribution("a counted score table must count one record of every 1 or more")
     check_sides(table, ALIKE, ALIKE, 0, width, epsilon)

@@ -1,10 +1,12 @@
-"""counted_scores: path scores that also count the records at a value, for few values with some records each.
+"""counted_scores: path scores that also count the records at a value, for values with some records each.
 
-Where many records lie evenly on few values, a value wins its neighbours by chance: the quantile lies near the edge of
-its value because that value happens to have few records, and the one beside it many. A score that falls short for
-values of many records evens this out. It costs up to `most` records' worth where a value of few records lies beside the
-quantile, so that it counts only around the records of an even share.
+Where chance decides whether the quantile lies near the edge of its value, it is there because that value happens to
+have few records, and the one beside it many. A score that falls short for values of many records evens this out. It
+costs up to `most` records' worth where a value of few records lies beside the quantile, so that it counts only where
+chance decides: around an even share, or where the edges of a value are a few standard deviations of the rank apart.
 """
+
+import math
 
 from inbounds.design.quantiles.table import REFERENCE, SLACKS, rounded_up
 from inbounds.errors import InboundsError, Infeasible
@@ -14,10 +16,19 @@ from inbounds.numbers import Number, as_epsilon
 from inbounds.query import Quantile
 
 SMALL_EPSILON, MOST_VALUES = 0.5, 15
-"""Up to which counting helps: beyond, steeper tables of lengths are better, and chance decides less."""
+"""Up to which counting helps, and even shares are worth a thought: beyond, steeper tables of lengths are better, and
+chance decides less."""
 
 SOME, MANY = 3.5, 20.0
 """Records of an even share, times epsilon: between these the edge of a value is neither everywhere nor nowhere."""
+
+
+FIRST, LAST = 4.0, 8.0
+"""Records at a value between which they count near the middle, in standard deviations of the rank: the edges of a value
+of fewer are everywhere, those of one with more hardly ever near."""
+
+MOST_RARE = 8
+"""One of so many records counts at least: one of ever more would tell nothing."""
 
 
 def counted_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
@@ -30,44 +41,59 @@ def counted_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
     bound = as_epsilon(epsilon)
     if not (query.public and query.records == 1):
         raise ValueError("counted scores need a public size and one record a person; use permute_and_flip otherwise")
-    low, most = counts_of(query, float(bound))
+    low, most, every = counts_of(query, float(bound))
     for slack in SLACKS:
         level = float(bound) * (1 - slack) / 2
         table = rounded_up(level, level, 2 * query.longest + most)
         try:
-            law = CountedTable(table, low, most)
+            law = CountedTable(table, low, most, every)
             return QuantileMechanism(query, bound, law, Origin("counted_scores", {}, REFERENCE))
         except InboundsError:
             continue
     raise Infeasible("no score table is private at this epsilon: whole numbers cannot tell the scores apart")
 
 
-def counts_of(query: Quantile, epsilon: float) -> tuple[int, int]:
-    """From how many records on they count, and how many at most.
+def counts_of(query: Quantile, epsilon: float) -> tuple[int, int, int]:
+    """From how many records on they count, how many at most, and one of how many does.
 
-    Near the middle from 0.9 of an even share on, 2 to 4 records over epsilon; near an end only values that have two
-    shares or more, such as the one below a 90 % quantile of records that mostly have the least value. The numbers were
-    chosen on the shapes of docs/benchmarks/quantiles.md, and tried on others there.
+    Near the middle every second one from 0.8 of an even share on, if that may lie evenly; otherwise from 4 standard
+    deviations of the rank to 8 of them, or to 1.25 shares. Near an end only values that have two shares or more, such
+    as the one below a 90 % quantile of records that mostly have the least value. The numbers were chosen on the shapes
+    of docs/benchmarks/quantiles.md, and tried on others there.
     """
-    share = query.size / len(query.values)
-    if _is_central(query):
-        most = min(4.0, 1 + share * epsilon / 4) * min(1.0, 0.25 / epsilon)
-        return int(0.9 * share), max(1, round(most / epsilon))
-    return int(2 * share), max(1, round(min(2.0, share * epsilon / 3) / epsilon))
+    share, deviation = query.size / len(query.values), _deviation(query)
+    if not _is_central(query):
+        return int(2 * share), max(1, round(min(2.0, share * epsilon / 3) / epsilon)), 1
+    if _may_be_even(query, epsilon):
+        return int(0.8 * share), max(1, round(2.7 / epsilon)), 2
+    low, most = int(FIRST * deviation), max(1, round(2.5 / epsilon))
+    return low, most, min(MOST_RARE, max(1, round((max(LAST * deviation, 1.25 * share) - low) / most)))
 
 
 def counting_helps(query: Quantile, epsilon: float) -> bool:
     """Whether the table that counts is chosen, by size, range, epsilon and rank alone.
 
-    The quantile of even shares must lie well inside its value: at an edge nothing tells the two values apart. Near an
-    end there must be some records beyond it.
+    Near the middle the rank must vary by more than 1 over epsilon; near an end there must be some records beyond it.
+    """
+    if not (query.public and query.records == 1 and epsilon <= SMALL_EPSILON):
+        return False
+    if _is_central(query):
+        return _deviation(query) * epsilon >= 1
+    return min(query.rank, query.size - query.rank + 1) * epsilon >= 3 and _may_be_even(query, epsilon)
+
+
+def _may_be_even(query: Quantile, epsilon: float) -> bool:
+    """Whether it matters if records lie evenly, few values with some each, the quantile of even shares well inside one:
+    at an edge nothing tells the two values apart.
     """
     values = len(query.values)
-    if not (query.public and query.records == 1 and epsilon <= SMALL_EPSILON and values <= MOST_VALUES):
-        return False
-    beyond = min(query.rank, query.size - query.rank + 1) * epsilon
     inside = 0.25 <= float(query.at * values % 1) <= 0.75
-    return SOME <= query.size / values * epsilon <= MANY and beyond >= 3 and inside
+    return values <= MOST_VALUES and SOME <= query.size / values * epsilon <= MANY and inside
+
+
+def _deviation(query: Quantile) -> float:
+    """Of how many of the records of a fixed distribution are below its quantile of this rank: sqrt(n q (1 - q))."""
+    return math.sqrt(query.rank * (query.size - query.rank + 1) / query.size)
 
 
 def _is_central(query: Quantile) -> bool:

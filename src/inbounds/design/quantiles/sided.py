@@ -95,24 +95,28 @@ def _from_the_end(query: Quantile) -> int:
 
 
 def _pace(query: Quantile, epsilon: float) -> Pace:
-    """0.3 epsilon beyond an extreme and 0.4 beyond the next record, where the answer weighs little; otherwise alike."""
+    """0.375 epsilon beyond an extreme and 0.4 beyond the next record, where the answer weighs little, or alike."""
     place, others = _from_the_end(query), len(query.values) * math.exp(-epsilon / 2)
     alike = Pace(LEVELS // 2, LEVELS // 2)
     if 4 * place > query.size or place > 2:
         return alike
     if epsilon <= SMALL_EPSILON and others >= WIDE:
-        return Pace(12, 6) if place == 1 else Pace(16, 14)
+        return Pace(15, 16) if place == 1 else Pace(16, 14)
     if place > 1:
         return alike
-    if (epsilon <= SMALL_EPSILON and others >= NARROW) or _is_sparse(query, epsilon):
+    if epsilon <= SMALL_EPSILON and others >= NARROW:
+        return Pace(17, 23)
+    if _is_sparse(query, epsilon):
         return Pace(16, 24)
-    return Pace(16, 15) if SMALL_EPSILON < epsilon <= MIDDLE_EPSILON and others >= WIDE else alike
+    if SMALL_EPSILON < epsilon <= MIDDLE_EPSILON and others >= WIDE:
+        return Pace(16, 15)
+    return Pace(19, 21) if _is_sparse(query, epsilon, DENSER // 2) else alike
 
 
-def _is_sparse(query: Quantile, epsilon: float) -> bool:
-    """Whether the answer weighs nothing beside the values, at a large epsilon, and records are few."""
+def _is_sparse(query: Quantile, epsilon: float, times: int = DENSER) -> bool:
+    """Whether the answer weighs nothing beside the values, at a large epsilon, and records are few beside them."""
     values = len(query.values)
-    return epsilon > SMALL_EPSILON and values * math.exp(-epsilon / 2) >= HUGE and DENSER * query.size <= values
+    return epsilon > SMALL_EPSILON and values * math.exp(-epsilon / 2) >= HUGE and times * query.size <= values
 
 
 def _spread(query: Quantile, epsilon: float, records: int) -> int:

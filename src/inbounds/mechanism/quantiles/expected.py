@@ -86,7 +86,7 @@ def expected_unknown(query: Quantile, law: QuantileLaw, size: int) -> ExpectedRe
     values = query.width + 1
     each = int(np.clip(COUNTS // values**2, *UNKNOWN_EACH))
     found = unknown_groups(values, rank(query.at, size), size, each)
-    matrix, together = np.zeros((values, values)), max(1, ROWS // (values * each))
+    matrix, together = np.zeros((values, values)), min(values, max(1, ROWS // (values * each)))
     for start in range(0, values, together):
         rows = slice(*np.searchsorted(found.truths, (start, start + together)))
         columns = np.zeros((rows.stop - rows.start, together))

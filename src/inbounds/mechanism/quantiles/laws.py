@@ -6,6 +6,7 @@ is for a histogram; none is a mechanism before `QuantileMechanism` has run its c
 """
 
 import operator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -139,24 +140,26 @@ class SidedTable:
 class CountedTable:
     """Permute-and-flip as in a `ScoreTable`, over a score that also counts the records at a value.
 
-    low, most: from how many on they count, and how many at most. See `trusted.counted`.
+    low, most: from how many on they count, and how many at most; every: one record of so many does. See
+    `trusted.counted`.
     """
 
     table: tuple[int, ...]
     low: int
     most: int
+    every: int = 1
 
     name: ClassVar[str] = "counted score table"
 
     def __post_init__(self) -> None:  # plain ints: the checker trusts no other arithmetic
         object.__setattr__(self, "table", tuple(map(operator.index, self.table)))
-        for part in ("low", "most"):
+        for part in ("low", "most", "every"):
             object.__setattr__(self, part, operator.index(getattr(self, part)))
 
     def check(self, query: Quantile, epsilon: Fraction) -> None:
         if not (query.public and query.records == 1):
             raise ValueError("a counted score table needs a public size and one record a person")
-        check_counted(self.table, self.low, self.most, query.width, epsilon)
+        check_counted(self.table, self.low, self.most, query.width, epsilon, self.every)
 
     def report(self, query: Quantile, histograms: Ints, draws: Draws) -> Ints:
         """The position that is reported for every group."""
@@ -167,24 +170,28 @@ class CountedTable:
         return _probabilities(self.table, self._levels(query, histograms))
 
     def _levels(self, query: Quantile, histograms: Ints) -> Ints:
-        return counted_levels(query.filled(histograms), query.rank, self.low, self.most)
+        return counted_levels(query.filled(histograms), query.rank, self.low, self.most, self.every)
 
     def proof_steps(self, query: Quantile) -> list[str]:
         """What `check` established, for a reader."""
         return [
             f"{len(self.table)} whole numbers fall from 2^62 to at least 1, the further the more records must change "
-            f"until the answer is another, and the more than {self.low} records are at a value, {self.most} at most",
+            f"until the answer is another, and the more than {self.low} records are at a value, {self._counting}",
             "when a record changes, no score moves by more than 1; the square of the table's largest step, as a "
             "fraction of whole numbers, is at most p/2^128, the sampler's rounding included",
             RATIO_BOUND,
         ]
+
+    @property
+    def _counting(self) -> str:
+        return f"{self.most} at most" if self.every == 1 else f"one of every {self.every}, {self.most} at most"
 
     @cached_property
     def _sampler(self) -> ScoreSampler:
         return ScoreSampler.of(self.table)
 
     def __reduce__(self) -> tuple[type["CountedTable"], tuple[Any, ...]]:
-        return CountedTable, (self.table, self.low, self.most)  # copies carry no sampler
+        return CountedTable, (self.table, self.low, self.most, self.every)  # copies carry no sampler
 
 
 @dataclass(frozen=True)
@@ -278,29 +285,46 @@ def central_columns(query: Quantile, length: int) -> int:
 
 
 def _probabilities(table: tuple[int, ...], levels: Ints) -> Floats:
-    weights = np.array(table, dtype=np.float64) / TOTAL
-    return flipped(weights[np.minimum(levels, len(weights) - 1)])
+    weights, found = np.array(table, dtype=np.float64) / TOTAL, np.empty(levels.shape)
+    for block in _blocks(levels.shape):
+        place = np.minimum(levels[block], len(weights) - 1)
+        used = np.bincount(place.ravel()) > 0  # as np.unique finds them, without sorting
+        found[block] = _flipped(weights[: len(used)][used], (np.cumsum(used) - 1)[place])
+    return found
 
 
 def flipped(chances: Floats) -> Floats:
-    """Pr[i] = p_i ∫ ∏_{j != i} (1 - u p_j) du for every row of chances p, by Gauss-Legendre quadrature.
+    """Pr[i] = p_i ∫ ∏_{j != i} (1 - u p_j) du for every row of chances p."""
+    found = np.empty_like(chances)
+    for block in _blocks(chances.shape):
+        p, place = np.unique(chances[block], return_inverse=True)
+        found[block] = _flipped(p, place.reshape(chances[block].shape))
+    return found
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Groups that are computed at a time."""
+    rows = max(1, ROWS // (shape[1] * _node_count(shape[1])))
+    return (slice(start, start + rows) for start in range(0, shape[0], rows))
+
+
+def _node_count(outputs: int) -> int:
+    return min(outputs // 2 + 1, 40 + 5 * int(outputs**0.5))
+
+
+def _flipped(p: Floats, place: Ints) -> Floats:
+    """The same of chances p[place], by Gauss-Legendre quadrature.
 
     The integrand has degree m - 1, so m // 2 + 1 nodes are exact; of a smooth decay far fewer are exact to float
     precision, of the order of the root of the degree. Outputs share few chances, so that logarithms are taken of the
     distinct ones alone, and added up as often as each occurs.
     """
-    nodes, weights = quadrature(min(chances.shape[1] // 2 + 1, 40 + 5 * int(chances.shape[1] ** 0.5)))
-    found = np.empty_like(chances)
-    rows = max(1, ROWS // (chances.shape[1] * len(nodes)))
-    for start in range(0, len(chances), rows):
-        block = chances[start : start + rows]
-        p, place = np.unique(block, return_inverse=True)
-        place = place.reshape(block.shape)
-        factors = 1 - nodes[:, None] * p
-        own = np.arange(len(block))[:, None] * len(p) + place
-        times = np.bincount(own.ravel(), minlength=len(block) * len(p)).reshape(len(block), len(p))
-        products = np.exp(times @ np.log(factors).T)  # groups × nodes
-        found[start : start + rows] = np.take_along_axis(products @ (weights[:, None] * p / factors), place, axis=1)
+    nodes, weights = quadrature(_node_count(place.shape[1]))
+    factors = 1 - nodes[:, None] * p
+    own = np.arange(len(place))[:, None] * len(p) + place
+    times = np.bincount(own.ravel(), minlength=len(place) * len(p)).reshape(len(place), len(p))
+    products = np.exp(times @ np.log(factors).T)  # groups × nodes
+    found = np.take_along_axis(products @ (weights[:, None] * p / factors), place, axis=1)
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 

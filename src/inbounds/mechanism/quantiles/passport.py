@@ -57,8 +57,9 @@ def quantile_law_json(law: QuantileLaw) -> Json:
         case SidedTable(table, below, above, deeper):
             sides = {"below": numbers_text(below), "above": numbers_text(above), "deeper": str(deeper)}
             return {"sides": {"table": numbers_text(table), **sides}}
-        case CountedTable(table, low, most):
-            return {"counted": {"table": numbers_text(table), "low": str(low), "most": str(most)}}
+        case CountedTable(table, low, most, every):
+            rarely = {} if every == 1 else {"every": str(every)}
+            return {"counted": {"table": numbers_text(table), "low": str(low), "most": str(most), **rarely}}
         case Oblivious(matrix):
             return law_json(matrix)
         case Central(first, length, matrix):

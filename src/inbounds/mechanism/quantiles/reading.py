@@ -60,7 +60,8 @@ def read_quantile_law(part: Json) -> QuantileLaw:
     if "counted" in part:
         counted = part["counted"]
         (low,), (most,) = (whole_numbers(counted[key]) for key in ("low", "most"))
-        return CountedTable(tuple(whole_numbers(counted["table"])), low, most)
+        (every,) = whole_numbers(counted["every"]) if "every" in counted else (1,)
+        return CountedTable(tuple(whole_numbers(counted["table"])), low, most, every)
     if "central" not in part:
         return Oblivious(_matrix(part))
     central = part["central"]

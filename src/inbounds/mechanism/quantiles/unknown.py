@@ -15,6 +15,7 @@ how likely the range is.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,9 +95,14 @@ class _Side:
         """Pr[x or more stars stand between the k-th and the nearest bar]; 1 where that is settled."""
         from scipy.special import betaln
 
-        left = np.maximum(self.stars + 1.0 - x, 0.5)
-        found = np.exp(betaln(self.stars + 1.0, np.maximum(self.bars, 1)) - betaln(left, np.maximum(self.bars, 1)))
+        found = np.exp(self._all - betaln(np.maximum(self.stars + 1.0 - x, 0.5), np.maximum(self.bars, 1)))
         return np.where(self.settled, 1.0, np.where(x > self.stars, 0.0, found))
+
+    @cached_property
+    def _all(self) -> Floats:
+        from scipy.special import betaln
+
+        return np.asarray(betaln(self.stars + 1.0, np.maximum(self.bars, 1)))
 
     def of(self, place: Ints) -> "_Side":
         return _Side(self.stars, self.bars[place])

@@ -33,6 +33,9 @@ from inbounds.tables.condition import (
     Truth,
 )
 
+QUOTED_NAMES = "a name with other signs than letters, digits and _ stands in double quotes"
+"""What becomes of a name such as first-seen."""
+
 WORDS = ("and", "or", "not", "in", "between", "is", "null", "true", "false")
 DEEPEST = 100
 """Parentheses and negations may be nested this deep."""
@@ -84,7 +87,8 @@ def _tokens(text: str) -> list[_Token]:
         found = _TOKEN.match(text, place)
         if found is None:
             start = len(text) - len(text[place:].lstrip())
-            raise _outside(text, start, "the quotation mark is not closed" if text[start] in "'\"" else "no such sign")
+            wanted = "the quotation mark is not closed" if text[start] in "'\"" else f"no such sign; {QUOTED_NAMES}"
+            raise _outside(text, start, wanted)
         kind = str(found.lastgroup)
         value = found[kind].lower() if kind == "word" and found[kind].lower() in WORDS else found[kind]
         if kind == "word" and value in WORDS:
@@ -119,8 +123,15 @@ class _Reader:
         token = self.take(*kinds)
         if token is None:
             names = wanted or " or ".join("the end" if kind == "end" else kind for kind in kinds)
-            raise _outside(self.text, self.tokens[self.place].start, f"expected {names}")
+            raise _outside(self.text, self.tokens[self.place].start, f"expected {names}{self._quoted_name()}")
         return token
+
+    def _quoted_name(self) -> str:
+        """A way out where two names follow each other: they may be one."""
+        before, own = self.tokens[max(0, self.place - 1)], self.tokens[self.place]
+        if before is own or not before.kind == own.kind == "word":
+            return ""
+        return f'; if "{self.text[before.start : own.start + len(own.value)]}" is one name, write it in double quotes'
 
     def condition(self, depth: int) -> Condition:
         parts = [self.either(depth)]

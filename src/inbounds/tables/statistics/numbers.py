@@ -112,12 +112,20 @@ def words(members: Sequence[tuple[StatisticKind[Number], Subject[Number]]], sour
         f"a record without a value{_unread(source)}{', ' if short else ' '}{short}"
         f"counts as {number(column.missing)} (missing)",
         *_computed(members),
+        *_as_large_as_may_be(members),
     ]
 
 
 def _computed(members: Sequence[tuple[StatisticKind[Number], Subject[Number]]]) -> list[str]:
     found = [(subject.name, kind.derived(subject)) for kind, subject in members]
     return [f"{name}: computed as {derived.words}" for name, derived in found if derived is not None]
+
+
+def _as_large_as_may_be(members: Sequence[tuple[StatisticKind[Number], Subject[Number]]]) -> list[str]:
+    """Of which groups the expected errors of quantiles are, where sizes are not public."""
+    names = [subject.name for kind, subject in members if kind.counts_values and not subject.public]
+    supposed = "expected errors and intervals are those of groups as large as their maximum; smaller groups err more"
+    return [f"{', '.join(names)}: {supposed}"] if names else []
 
 
 def _unread(source: Source) -> str:

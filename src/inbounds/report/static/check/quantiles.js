@@ -196,13 +196,15 @@ class CountedTable {
   constructor(part) {
     this.table = readWholes(field(part, "table"));
     [this.low, this.most] = ["low", "most"].map((name) => readWhole(field(part, name)));
+    this.every = part.has("every") ? readWhole(part.get("every")) : 1n;
     Object.freeze(this);
   }
 
   check(quantile, epsilon) {
     insist(quantile.public && quantile.records === 1n, "a counted score table needs a public size and one record a person");
-    const counts = [this.low, this.most].every((number) => number >= 0n && number <= MOST_COUNTED);
+    const counts = [this.low, this.most, this.every].every((number) => number >= 0n && number <= MOST_COUNTED);
     insist(counts, "a counted score table must count from 0 or more, at most 2^40 records");
+    insist(this.every > 0n, "a counted score table must count one record of every 1 or more");
     refuseOtherTables(this.table, quantile.width);
     return nearestOf(this.ratios(), quantile, epsilon);
   }
