@@ -1,7 +1,7 @@
 """People with labels, what peers estimate of them, and errors: for bench/local.py."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -97,9 +97,15 @@ def errors(estimate: Floats, truth: Floats) -> list[float]:
 
 
 def counted(mechanism: Any, truth: Floats, reports: int, rng: np.random.Generator) -> Floats:
-    """Counts of the reports of people who are drawn from the truth, by the law itself."""
-    likely = np.maximum(channel_of(mechanism).forward(truth), 0)
-    return rng.multinomial(reports, likely / likely.sum())
+    """Counts of the reports of people who are drawn from the truth, by the law itself: they are multinomial."""
+    return rng.multinomial(reports, _likely(mechanism, truth.tobytes()))
+
+
+@lru_cache(2)
+def _likely(mechanism: Any, truth: bytes) -> Floats:
+    """The probability of every report."""
+    likely = np.maximum(channel_of(mechanism).forward(np.frombuffer(truth)), 0)
+    return likely / likely.sum()
 
 
 @cache
