@@ -21,13 +21,13 @@ they hold of a block is that of a Poisson number times 0.2 to 0.6 of the block."
 class AffineReading:
     """Shares read one by one: answer j's is (seen_j - base_j) / lift_j, seen_j the share of reports that support j.
 
-    jointly: a report supports several answers, often neighbours.
+    together: how many neighbouring answers one report may support.
     """
 
     seen: Floats
     base: Floats
     lift: Floats
-    jointly: bool = False
+    together: int = 1
 
     @property
     def shares(self) -> Floats:
@@ -39,7 +39,7 @@ class AffineReading:
         Sets over more labels than there are leave their sum open, which says nothing of one label rather than another.
         """
         missing = (1 - self.shares.sum()) / len(self.seen)
-        return AffineReading(self.seen + self.lift * missing, self.base, self.lift, self.jointly)
+        return AffineReading(self.seen + self.lift * missing, self.base, self.lift, self.together)
 
     def deviations(self, shares: Floats, reports: float) -> Floats:
         """Standard deviations of the readings if these were the shares: supporting reports are binomial."""
@@ -56,8 +56,8 @@ class AffineReading:
         Readings of different answers are hardly correlated, so sums have the variance that they would have if answers
         were reported one by one; but they come in larger steps, and are further from normal.
         """
-        held = CLUMP * np.minimum(width, self.base.mean() * len(self.seen)) if self.jointly else 0.0
-        return np.asarray(np.maximum(held, 1.0) / (reports * self.lift.mean()))
+        held = np.maximum(CLUMP * np.minimum(width, self.together), 1.0)
+        return np.asarray(held / (reports * self.lift.mean()))
 
 
 def affine(channel: Channel, q: Floats) -> AffineReading | None:
@@ -70,7 +70,7 @@ def affine(channel: Channel, q: Floats) -> AffineReading | None:
     if isinstance(channel, Sets):
         seen = channel.held_by(q)
         chance, lift = np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance)
-        return AffineReading(seen, chance, lift, jointly=True)
+        return AffineReading(seen, chance, lift, channel.together)
     return None
 
 

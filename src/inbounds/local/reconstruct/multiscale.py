@@ -176,7 +176,9 @@ def _followed(d: Floats, variance: Floats, unit: Floats, share: Floats, doubt: f
     variance = np.maximum(variance, np.finfo(np.float64).tiny)
     more = (SPREADS * np.maximum(share, 0)[:, None]) ** 2
     total = variance[:, None] + more
+    deciding = variance / unit**2
     logs = -_square(d, variance, unit)[:, None] / total / 2 - np.log(total) / 2
+    logs *= (deciding / (1 + deciding))[:, None]  # the same few reports decide other differences too
     likely = np.exp(logs - logs.max(axis=1, keepdims=True))
     often = np.full(len(SPREADS), 1 / len(SPREADS))
     for _ in range(STEPS):
