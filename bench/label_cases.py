@@ -34,17 +34,17 @@ DATA: dict[str, Shape] = {
 LOOKED_AT: dict[str, Shape] = {
     "ramp": lambda labels, rng: np.arange(1.0, labels + 1),
     "sawtooth": lambda labels, rng: 1.0 + np.arange(labels) % max(2, labels // 7),
+    "waves": lambda labels, rng: 1 + 0.8 * np.sin(6 * np.pi * np.arange(labels) / labels),
+    "log-normal": lambda labels, rng: np.exp(rng.normal(size=labels)),
 }
 """Held out once; the estimate was mended after they had been seen."""
 HELD_OUT: dict[str, Shape] = {
-    "triangle": lambda labels, rng: np.minimum(np.arange(1.0, labels + 1), np.arange(labels, 0.0, -1)),
-    "waves": lambda labels, rng: 1 + 0.8 * np.sin(6 * np.pi * np.arange(labels) / labels),
-    "blocks": lambda labels, rng: rng.exponential(size=6)[
-        np.searchsorted(np.sort(rng.random(5)), np.arange(labels) / labels)
-    ],
-    "log-normal": lambda labels, rng: np.exp(rng.normal(size=labels)),
+    "semicircle": lambda labels, rng: np.sqrt(1 - (2 * (np.arange(labels) + 0.5) / labels - 1) ** 2),
+    "notch": lambda labels, rng: np.where(np.abs(np.arange(labels) / labels - 0.6) < 0.1, 0.1, 1.0),
+    "root": lambda labels, rng: 1 / np.sqrt(np.arange(1.0, labels + 1)),
+    "gamma": lambda labels, rng: rng.gamma(0.3, size=labels),
 }
-RANDOM = ("atoms", "blocks", "log-normal")
+RANDOM = ("atoms", "log-normal", "gamma")
 """Kinds of which every collection is another one."""
 
 
