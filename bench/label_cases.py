@@ -39,12 +39,12 @@ LOOKED_AT: dict[str, Shape] = {
 }
 """Held out once; the estimate was mended after they had been seen."""
 HELD_OUT: dict[str, Shape] = {
-    "semicircle": lambda labels, rng: np.sqrt(1 - (2 * (np.arange(labels) + 0.5) / labels - 1) ** 2),
-    "notch": lambda labels, rng: np.where(np.abs(np.arange(labels) / labels - 0.6) < 0.1, 0.1, 1.0),
-    "root": lambda labels, rng: 1 / np.sqrt(np.arange(1.0, labels + 1)),
-    "gamma": lambda labels, rng: rng.gamma(0.3, size=labels),
+    "cosine": lambda labels, rng: 1 + 0.9 * np.cos(2 * np.pi * np.arange(labels) / labels),
+    "gap": lambda labels, rng: 1.0 * (np.abs(np.arange(labels) / labels - 0.55) > 0.2),
+    "cube root": lambda labels, rng: np.cbrt(1 / np.arange(1.0, labels + 1)),
+    "Weibull": lambda labels, rng: rng.weibull(0.5, size=labels),
 }
-RANDOM = ("atoms", "log-normal", "gamma")
+RANDOM = ("atoms", "log-normal", "Weibull")
 """Kinds of which every collection is another one."""
 
 

@@ -166,9 +166,10 @@ about 1,000, {FEWEST[100_000]} to {MOST[100_000]} about 100,000; of peers {PEERS
 Where ours is randomized response too, both estimate from the same reports: there is no such error.
 
 Constants of our estimate were set looking at the four kinds of data, and at steps, decays, combs, Dirichlet shares,
-mixed-up Zipf shares, triangles, blocks at random, atoms on a flat floor and lines that fall by half; ramps, sawteeth,
-waves and log-normal shares in no order had been held out and seen. *Held-out shapes* (a semicircle, a notch, shares that
-fall as the root of the rank, gamma shares in no order) were not looked at before the estimate was finished."""
+mixed-up Zipf shares, triangles, semicircles, notches, blocks at random, atoms on a flat floor and lines that fall by
+half; ramps, sawteeth, waves and log-normal shares in no order had been held out and seen. *Held-out shapes* (a cosine, a
+gap, shares that fall as the cube root of the rank, Weibull shares in no order) were not looked at before the estimate
+was finished."""
 
 AHEAD = f"""Rows above {LIMIT}, and how the peer that is ahead there does in the other measure. Where noise is larger
 than any share, nothing tells a flat list from one that falls: a projection puts everything on the labels that came out

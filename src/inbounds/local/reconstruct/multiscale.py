@@ -43,7 +43,8 @@ IN_BLOCKS = 32.0
 labels that are all alike a block's sum errs by as much as √labels single shares do; this keeps them below."""
 
 EVIDENCE = 0.5
-"""Part of a gain in log-likelihood that counts: sizes see the same reports, so their gains are not independent."""
+"""Part of a gain in log-likelihood that counts, for sizes and for LEAST_FOLLOWED: all see the same reports, so what they
+say is not independent."""
 
 ALIKE = 1 / 1000
 """Odds that all labels are alike before anything is seen, for each label: the more labels, the more of them or their
@@ -83,7 +84,7 @@ def multiscale(law: AffineReading, reports: float) -> Floats:
     trust = _trust(len(raw), noise)
     start = trust * drawn.shares + (1 - trust) * (onto_simplex(raw) + cut_and_scaled(raw)) / 2
     left_open = trust * np.maximum(1 - drawn.followed, LEAST_OPEN) * law.deviations(raw, reports) ** 2
-    least = drawn.alike / (1 + LEAST_FOLLOWED * noise)
+    least = drawn.alike**EVIDENCE / (1 + LEAST_FOLLOWED * noise)
     corrected = [_Correction(law, reports, left_open, least).of(start, middle) for middle in MIDDLES]
     return onto_simplex(np.mean(corrected, axis=0))
 
