@@ -167,8 +167,8 @@ Where ours is randomized response too, both estimate from the same reports: ther
 
 Constants of our estimate were set looking at the four kinds of data, and at steps, decays, combs, Dirichlet shares,
 mixed-up Zipf shares, triangles, semicircles, notches, blocks at random, atoms on a flat floor and lines that fall by
-half; ramps, sawteeth, waves and log-normal shares in no order had been held out and seen. *Held-out shapes* (a cosine, a
-gap, shares that fall as the cube root of the rank, Weibull shares in no order) were not looked at before the estimate
+half; ramps, sawteeth, waves and log-normal shares in no order had been held out and seen. *Held-out shapes* (a cosine,
+a gap, shares that fall as the cube root of the rank, Weibull shares in no order) were not looked at before the estimate
 was finished."""
 
 AHEAD = f"""Rows above {LIMIT}, and how the peer that is ahead there does in the other measure. Where noise is larger

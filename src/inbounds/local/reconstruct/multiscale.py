@@ -43,8 +43,8 @@ IN_BLOCKS = 32.0
 labels that are all alike a block's sum errs by as much as √labels single shares do; this keeps them below."""
 
 EVIDENCE = 0.5
-"""Part of a gain in log-likelihood that counts, for sizes and for LEAST_FOLLOWED: all see the same reports, so what they
-say is not independent."""
+"""Part of a gain in log-likelihood that counts, for sizes and for LEAST_FOLLOWED: all see the same reports, so what
+they say is not independent."""
 
 ALIKE = 1 / 1000
 """Odds that all labels are alike before anything is seen, for each label: the more labels, the more of them or their
