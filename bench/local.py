@@ -33,11 +33,10 @@ FEWEST, MOST = {5: 300, 30: 300, 1000: 16, 100_000: 6}, {5: 300, 30: 2500, 1000:
 PEERS = {5: 3, 30: 2, 1000: 4, 100_000: 4}
 """The same for peers, which cost less, for each of ours; one where they estimate from the same reports."""
 SURE, APART = 0.01, 3
-"""Collections are added until the standard error of either ratio is SURE, or the ratio is APART of them from LIMIT."""
+"""Collections are doubled until the standard error of either ratio is SURE, or the ratio is APART of them from LIMIT:
+with few looks, stopping where chance has moved a ratio away from the limit is rare."""
 MEASURES = ("L1 error", "Kantorovich distance, as a share of the range")
 LIMIT = 1.03
-STEP = 2
-"""Collections between two looks at the standard errors."""
 
 
 def names() -> Iterator[tuple[int, str, int, str]]:
@@ -50,6 +49,7 @@ def cell(labels: int, epsilon: str, reports: int, data: str) -> dict[str, Any]:
     e, kind = math.exp(float(epsilon)), [*DATA, *LOOKED_AT, *HELD_OUT].index(data)
     rng, mechanism = np.random.default_rng([labels, reports, kind]), mechanism_of(labels, epsilon)
     same, all_ = mechanism.origin.name == "randomized_response", {}
+    looks = {FEWEST[labels] << doubled for doubled in range(8)}
     for run in range(MOST[labels]):
         truth = shares(data, labels, np.random.default_rng([labels, kind, run if data in RANDOM else 0]))
         counts = counted(mechanism, truth, reports, rng)
@@ -58,7 +58,7 @@ def cell(labels: int, epsilon: str, reports: int, data: str) -> dict[str, Any]:
             estimates += peers(rng.multinomial(reports, truth), e, rng, counts if same else None).items()
         for name, estimate in estimates:
             all_.setdefault(name, []).append(errors(estimate, truth))
-        if run + 1 >= FEWEST[labels] and (run + 1) % STEP == 0 and is_sure(found := summaries(mechanism, all_)):
+        if run + 1 in looks and is_sure(found := summaries(mechanism, all_)):
             return found
     return summaries(mechanism, all_)
 
@@ -160,7 +160,7 @@ the one that `ib.reconstruct` picks. Peers on the same data: randomized response
 and as pure-ldp does (projected onto the simplex); the libraries themselves are further down. The best of the four is
 chosen anew in every row and for either measure, knowing the truth, which no user does.
 
-Collections are added until the standard error of the ratio, after ±, is {SURE:.0%}, or the ratio {APART} of them from
+Collections are doubled until the standard error of the ratio, after ±, is {SURE:.0%}, or the ratio {APART} of them from
 {LIMIT}; {FEWEST[5]} collections about 5 labels, {FEWEST[30]} to {MOST[30]} about 30, {FEWEST[1000]} to {MOST[1000]}
 about 1,000, {FEWEST[100_000]} to {MOST[100_000]} about 100,000; of peers {PEERS[30]} to {PEERS[1000]} times as many.
 Where ours is randomized response too, both estimate from the same reports: there is no such error.
