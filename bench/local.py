@@ -28,10 +28,13 @@ import inbounds as ib
 DOCS = Path(__file__).parent.parent / "docs" / "benchmarks"
 LABELS, EPSILONS, REPORTS = (5, 30, 1000, 100_000), ("0.5", "1", "2", "4"), (10_000, 1_000_000)
 HELD_OUT_EPSILONS = ("1", "4")
-OURS = {5: 300, 30: 1500, 1000: 40, 100_000: 6}
+FEWEST, MOST = {5: 300, 30: 300, 1000: 16, 100_000: 6}, {5: 1200, 30: 2500, 1000: 120, 100_000: 32}
 """Collections that a mean of ours is over."""
-PEERS = {5: 900, 30: 2000, 1000: 240, 100_000: 24}
-"""The same for peers, which cost less; as many as ours where they estimate from the same reports."""
+PEERS = {5: 3, 30: 2, 1000: 4, 100_000: 4}
+"""The same for peers, which cost less, for each of ours; one where they estimate from the same reports."""
+SURE, APART = 0.01, 3
+"""Collections are doubled until the standard error of either ratio is SURE, or the ratio is APART of them from LIMIT:
+with few looks, stopping where chance has moved a ratio away from the limit is rare."""
 MEASURES = ("L1 error", "Kantorovich distance, as a share of the range")
 LIMIT = 1.03
 
@@ -45,20 +48,29 @@ def cell(labels: int, epsilon: str, reports: int, data: str) -> dict[str, Any]:
     """Mean errors with their standard errors, ours and every peer's, and which law was ours."""
     e, kind = math.exp(float(epsilon)), [*DATA, *LOOKED_AT, *HELD_OUT].index(data)
     rng, mechanism = np.random.default_rng([labels, reports, kind]), mechanism_of(labels, epsilon)
-    same = mechanism.origin.name == "randomized_response"
-    ours, found = OURS[labels], {}
-    for run in range(ours if same else max(ours, PEERS[labels])):
-        seed = [labels, kind, run % ours if data in RANDOM else 0]
-        truth = shares(data, labels, np.random.default_rng(seed))
-        named, counts = {}, None
-        if run < ours:
-            counts = counted(mechanism, truth, reports, rng)
-            named["ours"] = ib.reconstruct(counts, mechanism, given="counts").distribution
-        if run < PEERS[labels]:
-            named |= peers(rng.multinomial(reports, truth), e, rng, counts if same else None)
-        for name, estimate in named.items():
-            found.setdefault(name, []).append(errors(estimate, truth))
-    return {"law": mechanism.origin.name, **{name: summary(all_) for name, all_ in found.items()}}
+    same, all_ = mechanism.origin.name == "randomized_response", {}
+    looks = {FEWEST[labels] << doubled for doubled in range(8)}
+    for run in range(MOST[labels]):
+        truth = shares(data, labels, np.random.default_rng([labels, kind, run if data in RANDOM else 0]))
+        counts = counted(mechanism, truth, reports, rng)
+        estimates = [("ours", ib.reconstruct(counts, mechanism, given="counts").distribution)]
+        for _ in range(1 if same else PEERS[labels]):
+            estimates += peers(rng.multinomial(reports, truth), e, rng, counts if same else None).items()
+        for name, estimate in estimates:
+            all_.setdefault(name, []).append(errors(estimate, truth))
+        if run + 1 in looks and is_sure(found := summaries(mechanism, all_)):
+            return found
+    return summaries(mechanism, all_)
+
+
+def is_sure(found: dict[str, Any]) -> bool:
+    ratios = [ratio(found, k)[1:] for k in range(len(MEASURES))]
+    return all(spread <= max(SURE, abs(LIMIT - value) / APART) for value, spread in ratios)
+
+
+def summaries(mechanism: Any, all_: dict[str, list[list[float]]]) -> dict[str, Any]:
+    found = {name: summary(errors_) for name, errors_ in all_.items()}
+    return {"law": mechanism.origin.name, "collections": len(all_["ours"]), **found}
 
 
 def summary(all_: list[list[float]]) -> dict[str, list[float]]:
@@ -148,14 +160,16 @@ the one that `ib.reconstruct` picks. Peers on the same data: randomized response
 and as pure-ldp does (projected onto the simplex); the libraries themselves are further down. The best of the four is
 chosen anew in every row and for either measure, knowing the truth, which no user does.
 
-Means of ours are over {OURS[5]} collections about 5 labels, {OURS[30]} about 30, {OURS[1000]} about 1,000,
-{OURS[100_000]} about 100,000; of peers over {PEERS[5]}, {PEERS[30]}, {PEERS[1000]} and {PEERS[100_000]}. ± is a
-standard error of the ratio; where ours is randomized response too, both estimate from the same reports: there is none.
+Collections are doubled until the standard error of the ratio, after ±, is {SURE:.0%}, or the ratio {APART} of them from
+{LIMIT}; {FEWEST[5]} to {MOST[5]} about 5 labels, {FEWEST[30]} to {MOST[30]} about 30, {FEWEST[1000]} to {MOST[1000]}
+about 1,000, {FEWEST[100_000]} to {MOST[100_000]} about 100,000; of peers {PEERS[30]} to {PEERS[1000]} times as many.
+Where ours is randomized response too, both estimate from the same reports: there is no such error.
 
 Constants of our estimate were set looking at the four kinds of data, and at steps, decays, combs, Dirichlet shares,
-mixed-up Zipf shares and lines that fall by half; ramps and sawteeth had been held out and seen. *Held-out shapes* (a
-triangle, waves, blocks at random, log-normal shares in no order) were not looked at before the estimate was
-finished."""
+mixed-up Zipf shares, triangles, semicircles, notches, blocks at random, atoms on a flat floor and lines that fall by
+half; ramps, sawteeth, waves and log-normal shares in no order had been held out and seen. *Held-out shapes* (a cosine,
+a gap, shares that fall as the cube root of the rank, Weibull shares in no order) were not looked at before the estimate
+was finished."""
 
 AHEAD = f"""Rows above {LIMIT}, and how the peer that is ahead there does in the other measure. Where noise is larger
 than any share, nothing tells a flat list from one that falls: a projection puts everything on the labels that came out

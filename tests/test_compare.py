@@ -5,6 +5,7 @@ import json
 import sys
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -12,6 +13,7 @@ import inbounds as ib
 from inbounds.cli import app
 from inbounds.read.compare import CODES, compare, families, families_named, fitting
 from inbounds.read.recommend import recommend
+from inbounds.report import figures
 
 QUERY = ib.count(6)
 
@@ -145,10 +147,33 @@ def test_a_comparison_is_written_as_csv_and_latex(everything, tmp_path):
         assert run(*words, "--overwrite").exit_code == 0
 
 
+def test_own_mechanisms_in_files_stand_beside_all_that_fit_and_the_optimum_under_the_prior(tmp_path):
+    query, weights = ib.count(3), [4, 2, 1, 1]
+    mine, prior = tmp_path / "mine.json", tmp_path / "prior.txt"
+    ib.certify(ib.catalog.explicit_fair(query, 1).matrix, query, 1).save(mine)
+    prior.write_text("\n".join(map(str, weights)))
+    words = ("compare", "count", "--size", "3", "--epsilon", "1", "--file", str(mine), "--prior", str(prior), "--json")
+    found = {row["mechanism"]: row["absolute"] for row in json.loads(run(*words).output)["mechanisms"]}
+    assert found["mine"] == pytest.approx(found["explicit_fair"])
+    assert found["optimal"] == pytest.approx(ib.optimal(query, 1, "absolute", weights).loss("absolute", weights))
+    assert min(found.values()) == pytest.approx(found["optimal"])
+    with pytest.raises(ValueError, match="same query"):
+        run("compare", "count", "--size", "4", "--epsilon", "1", "--file", str(mine))
+
+
+def test_what_is_no_mechanism_is_refused_with_the_way_to_make_one():
+    own, said = {"mine": lambda query, epsilon: np.eye(3)}, r"'mine' must make .*got ndarray; ib\.certify makes one"
+    with pytest.raises(TypeError, match=said):
+        compare(ib.count(2), 1, also=own)
+    with pytest.raises(TypeError, match=said):
+        figures.loss_against_epsilon(ib.count(2), [1], own)
+
+
 def test_families_are_named_or_given():
     assert list(families_named(["uniform", "explicit_fair"])) == ["uniform", "explicit_fair"]
     own = {"mine": ib.catalog.uniform}
     assert families_named(own) == own
+    assert families_named({"GM": "truncated_geometric"}) == {"GM": families()["truncated_geometric"]}
     with pytest.raises(ValueError, match=r"family must be one of .*, got 'uniforn'.*uniform"):
         families_named(["uniforn"])
 

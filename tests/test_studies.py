@@ -243,6 +243,7 @@ def test_settings_are_listed_with_the_papers_own_and_a_prior_and_mechanisms_of_o
     value = result.table.number("value", mechanism="mine", measure="absolute error")
     query = ib.extreme(0, 4)
     assert value == pytest.approx(ib.catalog.exponential(query, 1).loss("absolute", leaning(query)))
+    assert study.run(high=4, epsilons=["1"], names=own, prior=[1, 2, 3, 4, 5]).table == result.table
     best = result.table.number("value", mechanism="optimal", measure="absolute error")
     assert best == pytest.approx(ib.optimal(query, 1, prior=leaning(query)).loss("absolute", leaning(query)))
     with pytest.raises(ValueError, match=r"names must be among .*, got 'mine'; give your own as a dictionary"):

@@ -65,9 +65,11 @@ def compare(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put all mechanisms that fit a query side by side, or the mechanisms of several files.
+    """Put all mechanisms that fit a query side by side, with your own from files, or the mechanisms of several files.
 
     Example: [bold]inbounds compare count --size 20 --epsilon 0.5[/]
+
+    Example: [bold]inbounds compare count --size 20 --epsilon 0.5 --file mine.json[/]
 
     Example: [bold]inbounds compare --file a.json --file b.json --out comparison.html[/]
     """
@@ -80,13 +82,13 @@ def compare(
         quantiles = patiently("comparing", lambda: compare_quantiles(_loaded(file), losses=losses, prior=weights))
         _show_quantiles(quantiles.sorted(sort) if sort is not None else quantiles, to, as_json)
         return
-    if file:
-        mechanisms = _loaded(file)
+    mechanisms = _loaded(file or [])
+    if query is not None:
+        found = patiently("comparing", lambda: compared(query, epsilon, losses=losses, prior=weights, also=mechanisms))
+    elif file:
         found = patiently("comparing", lambda: compared(mechanisms, losses=losses, prior=weights))
-    elif query is None:
-        raise ValueError("compare needs a query such as: count --size 20 --epsilon 0.5, or --file twice")
     else:
-        found = patiently("comparing", lambda: compared(query, epsilon, losses=losses, prior=weights))
+        raise ValueError("compare needs a query such as: count --size 20 --epsilon 0.5, or --file twice")
     found = found.sorted(sort) if sort is not None else found
     if to is not None:
         _write(found, to)

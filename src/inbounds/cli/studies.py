@@ -105,7 +105,9 @@ def run(
     if as_json:
         typer.echo(json.dumps(written))
     elif written:
-        out.print(f"CSV, SVG and PNG of {len(written)} {'study' if len(written) == 1 else 'studies'} in {out_dir}")
+        out.print(
+            f"CSV, LaTeX, SVG and PNG of {len(written)} {'study' if len(written) == 1 else 'studies'} in {out_dir}"
+        )
     if len(written) < len(chosen):
         raise typer.Exit(1)
 

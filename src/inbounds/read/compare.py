@@ -261,20 +261,37 @@ def _own(
         if name in known:
             raise ValueError(f"also must give names that are not taken, got {name!r}")
         if not isinstance(own, Mechanism) and not (callable(own) and isinstance(what, Query)):
-            raise TypeError(f"also must hold mechanisms, or functions of a query and epsilon, got {type(own).__name__}")
-        found[name] = own if isinstance(own, Mechanism) else own(what, as_epsilon(epsilon))  # type: ignore[arg-type]
+            raise TypeError(
+                f"also must hold mechanisms, or functions of a query and epsilon, got {type(own).__name__}; "
+                "ib.certify makes a mechanism of a matrix"
+            )
+        found[name] = own if isinstance(own, Mechanism) else made_by(name, own, what, as_epsilon(epsilon))  # type: ignore[arg-type]
     return found
 
 
-def families_named(what: Mapping[str, Family] | Iterable[str]) -> dict[str, Family]:
-    """Families by name: a dictionary as it is, or names of the catalog."""
-    if isinstance(what, Mapping):
-        return dict(what)
+def made_by(name: str, family: Family, query: Query, epsilon: Number) -> Mechanism:
+    """The mechanism that a family, perhaps the caller's own, makes."""
+    made = family(query, epsilon)
+    if not isinstance(made, Mechanism):
+        raise TypeError(
+            f"family {name!r} must make a mechanism of a query and epsilon, got {type(made).__name__}; "
+            "ib.certify makes one of a matrix"
+        )
+    return made
+
+
+def families_named(what: Mapping[str, Family | str] | Iterable[str]) -> dict[str, Family]:
+    """Families by name: those of a dictionary, one's own or named, or names of the catalog."""
+    asked = what if isinstance(what, Mapping) else {name: name for name in ([what] if isinstance(what, str) else what)}
+    return {name: family_named(family) if isinstance(family, str) else family for name, family in asked.items()}
+
+
+def family_named(name: str) -> Family:
+    """A family of the catalog."""
     known = families()
-    for name in (names := [what] if isinstance(what, str) else list(what)):
-        if name not in known:
-            raise ValueError(f"family must be one of {', '.join(known)}, got {name!r}{meant(name, known)}")
-    return {name: known[name] for name in names}
+    if name not in known:
+        raise ValueError(f"family must be one of {', '.join(known)}, got {name!r}{meant(name, known)}")
+    return known[name]
 
 
 def fitting(query: Query, epsilon: Number, loss: Loss | None = None) -> tuple[dict[str, Mechanism], dict[str, str]]:

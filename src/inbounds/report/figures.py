@@ -15,7 +15,7 @@ from inbounds.mechanism.bayes import answer_values
 from inbounds.numbers import Floats, Number, alpha, exact
 from inbounds.query import Query, on_map
 from inbounds.query.places import map_axes
-from inbounds.read.compare import OPTIMUM, Family, by_short_name, families_named
+from inbounds.read.compare import OPTIMUM, Family, by_short_name, families_named, made_by
 from inbounds.report.layout import thinned
 from inbounds.report.plots import Interval
 
@@ -61,7 +61,7 @@ def on_heat(value: float, top: float) -> str:
     return "white" if value > 0.55 * top else "black"
 
 
-Families = Mapping[str, Family] | Sequence[str]
+Families = Mapping[str, Family | str] | Sequence[str]
 """Families by name, one's own among them, or names of the catalog."""
 
 
@@ -248,7 +248,10 @@ def _against(
     weights = [prior(query) if callable(prior) else prior for _, query, _ in at]
     asked = [(query, epsilon, weight) for (_, query, epsilon), weight in zip(at, weights, strict=True)]
     curves = {
-        name: (x, np.array([make(query, epsilon).loss(loss, weight) for query, epsilon, weight in asked]))
+        name: (
+            x,
+            np.array([made_by(name, make, query, epsilon).loss(loss, weight) for query, epsilon, weight in asked]),
+        )
         for name, make in made.items()
     }
     if made and OPTIMUM not in made:

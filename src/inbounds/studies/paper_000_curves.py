@@ -41,8 +41,8 @@ EPSILONS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1", 
 Names = Sequence[str] | Mapping[str, Family]
 """Which mechanisms are compared: names of MAKERS, or those and one's own with the functions that make them."""
 
-QueryPrior = Callable[[Query], Prior]
-"""The prior for a query, where a study asks several."""
+QueryPrior = Callable[[Query], Prior] | Prior
+"""The prior, or a function that gives it for a query, where a study asks several."""
 
 
 def makers(names: Names) -> tuple[tuple[str, Family | None], ...]:
@@ -73,16 +73,16 @@ def least(query: Query, epsilon: Number, prior: Prior = None) -> list[tuple[str,
 
 
 def _compare(
-    job: tuple[Query, Number, tuple[tuple[str, Family | None], ...], QueryPrior | None],
+    job: tuple[Query, Number, tuple[tuple[str, Family | None], ...], QueryPrior],
 ) -> list[tuple[str, str, float]]:
     query, epsilon, made, prior = job
-    weights = None if prior is None else prior(query)
+    weights = prior(query) if callable(prior) else prior
     rows = [row for name, own in made for row in scored(name, (own or MAKERS[name])(query, epsilon), weights)]
     return rows + least(query, epsilon, weights)
 
 
 def _swept(
-    crew: Crew, x: str, jobs: Sequence[tuple[Any, Query, Number]], names: Names, prior: QueryPrior | None = None
+    crew: Crew, x: str, jobs: Sequence[tuple[Any, Query, Number]], names: Names, prior: QueryPrior = None
 ) -> Table:
     """One point of the x axis for each job (x, query, epsilon): the named mechanisms and the optimum."""
     found = crew.map(_compare, [(query, epsilon, makers(names), prior) for _, query, epsilon in jobs])
@@ -108,7 +108,7 @@ def fig1(
     low: int = 0,
     high: int = 4,
     names: Names = tuple(MAKERS),
-    prior: QueryPrior | None = None,
+    prior: QueryPrior = None,
     crew: Crew = ALONE,
 ) -> Result:
     """Loss against the size of the database, for the mean of values 0..4 at epsilon 0.2."""
@@ -122,7 +122,7 @@ def fig2(
     low: int = 0,
     high: int = 4,
     names: Names = tuple(MAKERS),
-    prior: QueryPrior | None = None,
+    prior: QueryPrior = None,
     crew: Crew = ALONE,
 ) -> Result:
     """As Figure 1, at epsilon 0.5."""
@@ -193,7 +193,7 @@ def fig4(
     high: int = 4,
     epsilons: Sequence[Number] = EPSILONS,
     names: Names = tuple(MAKERS),
-    prior: QueryPrior | None = None,
+    prior: QueryPrior = None,
     crew: Crew = ALONE,
 ) -> Result:
     """Loss against epsilon for the mean of ten values 0..4."""
@@ -206,7 +206,7 @@ def fig5(
     high: int = 9,
     epsilons: Sequence[Number] = EPSILONS,
     names: Names = tuple(MAKERS),
-    prior: QueryPrior | None = None,
+    prior: QueryPrior = None,
     crew: Crew = ALONE,
 ) -> Result:
     """Loss against epsilon for the largest of values 0..9 (or the smallest, or the median)."""

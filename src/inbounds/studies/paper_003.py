@@ -62,7 +62,7 @@ def l0(mechanism: Mechanism) -> float:
 def fig1(
     alphas: Sequence[Number] = ("0.62", "0.9"),
     panels: Sequence[tuple[LossLike, int]] = SHOWN,
-    prior: Callable[[Query], Prior] | None = None,
+    prior: Callable[[Query], Prior] | Prior = None,
 ) -> Result:
     """Unconstrained optima: gaps and spikes. The paper's alpha is 0.62; what its text describes needs more."""
     return _designed(alphas, panels, (), prior)
@@ -71,7 +71,7 @@ def fig1(
 def fig2(
     alphas: Sequence[Number] = ("0.62",),
     panels: Sequence[tuple[LossLike, int]] = SHOWN,
-    prior: Callable[[Query], Prior] | None = None,
+    prior: Callable[[Query], Prior] | Prior = None,
 ) -> Result:
     """The same objectives with all seven properties: no gaps, no spikes."""
     return _designed(alphas, panels, NAMES, prior)
@@ -81,13 +81,13 @@ def _designed(
     alphas: Sequence[Number],
     panels: Sequence[tuple[LossLike, int]],
     properties: Sequence[str],
-    prior: Callable[[Query], Prior] | None,
+    prior: Callable[[Query], Prior] | Prior,
 ) -> Result:
     from inbounds.design.optimal import optimal
 
     found = {
         f"{as_loss(loss).name}, n = {n}, α = {a}": optimal(
-            count(n), alpha(a), loss, None if prior is None else prior(count(n)), properties
+            count(n), alpha(a), loss, prior(count(n)) if callable(prior) else prior, properties
         )
         for a in alphas
         for loss, n in panels

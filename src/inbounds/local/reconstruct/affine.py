@@ -11,14 +11,23 @@ from inbounds.numbers import Floats
 EVEN = 1e-9
 """Relative difference of weights that are one but for rounding."""
 
+CLUMP = 0.75
+"""Part of a block of neighbouring labels that one report may support at once. Sets are points with structure: lines of
+them hold neighbours, so a report that holds two holds many. Over the sets of a design, the fourth moment of how many
+they hold of a block is that of a Poisson number times 0.2 to 0.6 of the block."""
+
 
 @dataclass(frozen=True, eq=False)
 class AffineReading:
-    """Shares read one by one: answer j's is (seen_j - base_j) / lift_j, seen_j the share of reports that support j."""
+    """Shares read one by one: answer j's is (seen_j - base_j) / lift_j, seen_j the share of reports that support j.
+
+    together: how many neighbouring answers one report may support.
+    """
 
     seen: Floats
     base: Floats
     lift: Floats
+    together: int = 1
 
     @property
     def shares(self) -> Floats:
@@ -30,12 +39,25 @@ class AffineReading:
         Sets over more labels than there are leave their sum open, which says nothing of one label rather than another.
         """
         missing = (1 - self.shares.sum()) / len(self.seen)
-        return AffineReading(self.seen + self.lift * missing, self.base, self.lift)
+        return AffineReading(self.seen + self.lift * missing, self.base, self.lift, self.together)
 
     def deviations(self, shares: Floats, reports: float) -> Floats:
         """Standard deviations of the readings if these were the shares: supporting reports are binomial."""
         seen = np.clip(self.base + self.lift * shares, 0.0, 1.0)
         return np.asarray(np.sqrt(seen * (1 - seen) / reports) / self.lift)
+
+    def spread(self, reports: float) -> float:
+        """The standard deviation of a rare answer's reading."""
+        return float(self.deviations(np.zeros(1), reports)[0])
+
+    def unit(self, width: Floats | float, reports: float) -> Floats:
+        """By how much one report may move the reading of a sum over `width` neighbouring answers.
+
+        Readings of different answers are hardly correlated, so sums have the variance that they would have if answers
+        were reported one by one; but they come in larger steps, and are further from normal.
+        """
+        held = np.maximum(CLUMP * np.minimum(width, self.together), 1.0)
+        return np.asarray(held / (reports * self.lift.mean()))
 
 
 def affine(channel: Channel, q: Floats) -> AffineReading | None:
@@ -47,7 +69,8 @@ def affine(channel: Channel, q: Floats) -> AffineReading | None:
         return AffineReading(q, channel.base, channel.lift)
     if isinstance(channel, Sets):
         seen = channel.held_by(q)
-        return AffineReading(seen, np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance))
+        chance, lift = np.full_like(seen, channel.chance), np.full_like(seen, channel.hit - channel.chance)
+        return AffineReading(seen, chance, lift, channel.together)
     return None
 
 

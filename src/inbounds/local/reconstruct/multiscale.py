@@ -5,19 +5,23 @@ Drawing single shares together is best for the shares, and moves sums over many 
 other: the largest shares of a long tail come first, and all of it is drawn the same way. Two things mend that.
 
 Blocks of 2, 4, 8, … labels are drawn together as labels are: a block may stand out where none of its labels does. Each
-size gives an estimate, and their mean is taken, weighted by how well each explains its readings.
+size gives an estimate, and their mean is taken, weighted by how well each explains its readings. Against all of them
+stands that labels are alike (ALIKE): a mixture fitted to noise explains it a little better than one share for all does,
+and what it makes of the few labels that came out highest is far off.
 
 Then the labels are halved again and again, and the share of the first half of every block is compared with the
 reports' own, unbiased reading. Their difference d has the standard deviation s if the estimate is right. In addition to
 s it varies by t·M among the blocks of a size, M the share of the block and t one of SPREADS; how often each t occurs is
 estimated from all blocks of that size (Stephens, False discovery rates: a new deal, 2017; for wavelets Xing, Carbonetto
 and Stephens, Flexible signal denoising via flexible empirical Bayes shrinkage, 2021), and the mean of what d leaves
-open is added. Where the first cut falls is arbitrary, so several are averaged (Coifman and Donoho,
-Translation-invariant de-noising, 1995). Labels whose order means nothing have no such differences, and keep their
-estimates.
+open is added. Where reports name sets of labels, few of them decide a sum over many (`AffineReading.unit`), so a large
+difference is less of a surprise than among normal numbers (`_square`). Where the first cut falls is arbitrary, so
+several are averaged (Coifman and Donoho, Translation-invariant de-noising, 1995). Labels whose order means nothing have
+no such differences, and keep their estimates.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,7 +43,17 @@ IN_BLOCKS = 32.0
 labels that are all alike a block's sum errs by as much as √labels single shares do; this keeps them below."""
 
 EVIDENCE = 0.5
-"""Part of a gain in log-likelihood that counts: sizes see the same reports, so their gains are not independent."""
+"""Part of a gain in log-likelihood that counts, for sizes and for LEAST_FOLLOWED: all see the same reports, so what
+they say is not independent."""
+
+ALIKE = 1 / 1000
+"""Odds that all labels are alike before anything is seen, for each label: the more labels, the more of them or their
+blocks stand out by chance. One collection that is misread costs as much as many read well gain."""
+
+LEAST_FOLLOWED = 1.0
+"""Where all labels may be alike, sums over the largest blocks follow a part 1 / (1 + LEAST_FOLLOWED · noise) of what
+reports say, noise as in FEW. To cut readings at zero and to scale them does this too, with 0.8 in place of
+LEAST_FOLLOWED: of a small share it keeps one half, beside 0.4 standard deviations of noise for every label."""
 
 MIDDLES = (0.5, 0.42, 0.58)
 """Where the labels are cut first; halves are halved from there."""
@@ -65,18 +79,14 @@ STEPS, ENOUGH = 100, 1e-3
 def multiscale(law: AffineReading, reports: float) -> Floats:
     """The estimated distribution. O(labels · log labels), and what `mean_shares` takes."""
     law = law.centred()
-    raw, labels = law.shares, len(law.seen)
-    deviations = law.deviations(raw, reports)
-    drawn, followed = _drawn_in_blocks(law, reports)
-    trust = _trust(labels, labels * _spread(law, reports))
-    start = trust * drawn + (1 - trust) * (onto_simplex(raw) + cut_and_scaled(raw)) / 2
-    left_open = trust * np.maximum(1 - followed, LEAST_OPEN) * deviations**2
-    return onto_simplex(np.mean([_corrected(start, raw, left_open, middle) for middle in MIDDLES], axis=0))
-
-
-def _spread(law: AffineReading, reports: float) -> float:
-    """The standard deviation of a rare label's reading."""
-    return float(law.deviations(np.zeros(1), reports)[0])
+    raw, noise = law.shares, len(law.seen) * law.spread(reports)
+    drawn = _drawn_in_blocks(law, reports)
+    trust = _trust(len(raw), noise)
+    start = trust * drawn.shares + (1 - trust) * (onto_simplex(raw) + cut_and_scaled(raw)) / 2
+    left_open = trust * np.maximum(1 - drawn.followed, LEAST_OPEN) * law.deviations(raw, reports) ** 2
+    least = drawn.alike**EVIDENCE / (1 + LEAST_FOLLOWED * noise)
+    corrected = [_Correction(law, reports, left_open, least).of(start, middle) for middle in MIDDLES]
+    return onto_simplex(np.mean(corrected, axis=0))
 
 
 def _trust(labels: int, noise: float) -> float:
@@ -84,21 +94,32 @@ def _trust(labels: int, noise: float) -> float:
     return labels**2 / (labels**2 + FEW**2 / max(noise, SHARP))
 
 
-def _drawn_in_blocks(law: AffineReading, reports: float) -> tuple[Floats, Floats]:
-    """Shares drawn together one by one and in blocks of every size, and how far the single ones follow."""
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Shares drawn together, how far they follow their readings, and how likely it is that all labels are alike."""
+
+    shares: Floats
+    followed: Floats
+    alike: float
+
+
+def _drawn_in_blocks(law: AffineReading, reports: float) -> _Drawn:
+    """Shares drawn together one by one and in blocks of every size, and towards one another if they may be alike."""
     single, raw = mean_shares(law, reports), law.shares
     shares, gains = [single.shares], [single.gain]
     blocks = len(raw) // 2
     while blocks >= FEWEST_BLOCKS:
-        edges = np.arange(blocks + 1) * len(raw) // blocks
+        edges, width = np.arange(blocks + 1) * len(raw) // blocks, len(raw) / blocks
         sums, held = (np.add.reduceat(each, edges[:-1]) for each in (raw, single.shares))
-        found = mean_sums(sums, _spread(law, reports) * np.sqrt(len(raw) / blocks))
+        found = mean_sums(sums, law.spread(reports) * np.sqrt(width), float(law.unit(width, reports)))
         within = np.divide(found.shares, held, out=np.zeros(blocks), where=held > 0)
         shares.append(single.shares * np.repeat(within, np.diff(edges)))
         gains.append(found.gain)
         blocks //= 2
-    weights = _before(len(shares), len(raw)) * np.exp(EVIDENCE * (np.array(gains) - max(gains)))
-    return np.average(shares, axis=0, weights=weights), single.followed
+    before = _before(len(shares), len(raw))
+    mixed = np.average(shares, axis=0, weights=before * np.exp(EVIDENCE * (np.array(gains) - max(gains))))
+    alike = float(np.exp(-np.logaddexp(0, np.max(np.log(before) + gains) - np.log(ALIKE * len(raw)))))
+    return _Drawn(alike / len(raw) + (1 - alike) * mixed, (1 - alike) * single.followed, alike)
 
 
 def _before(sizes: int, labels: int) -> Floats:
@@ -107,19 +128,32 @@ def _before(sizes: int, labels: int) -> Floats:
     return np.append(1.0, blocks / max(blocks.sum(), 1) * min(1.0, IN_BLOCKS / np.sqrt(labels)))
 
 
-def _corrected(start: Floats, raw: Floats, left_open: Floats, middle_at: float) -> Floats:
-    """The start, with the sums over blocks moved towards those of `raw`, the largest blocks first."""
-    p, doubt = start, DOUBT * np.sqrt(len(raw))
-    off, open_ = _sums(raw - start), _sums(left_open)
-    for first, middle, last in _halvings(len(raw), middle_at):
-        left, right = middle - first, last - middle
-        width = left + right
-        d = (right * (off[middle] - off[first]) - left * (off[last] - off[middle])) / width
-        variance = right**2 * (open_[middle] - open_[first]) + left**2 * (open_[last] - open_[middle])
-        held = _sums(p)
-        moved = _followed(d, variance / width**2, held[last] - held[first], doubt)
-        p = p + _steps(len(raw), first, middle, last, moved / left, moved / right)
-    return p
+@dataclass(frozen=True, eq=False)
+class _Correction:
+    """Moves sums over blocks towards what reports say of them: by the mean of what is left open, or by `least`."""
+
+    law: AffineReading
+    reports: float
+    left_open: Floats
+    least: float
+
+    @property
+    def doubt(self) -> float:
+        return float(DOUBT * np.sqrt(len(self.left_open)))
+
+    def of(self, start: Floats, middle_at: float) -> Floats:
+        """The start, with the sums over blocks moved towards the readings', the largest blocks first."""
+        p, off, open_ = start, _sums(self.law.shares - start), _sums(self.left_open)
+        for rank, (first, middle, last) in enumerate(_halvings(len(p), middle_at)):
+            left, right, held = middle - first, last - middle, _sums(p)
+            width = left + right
+            d = (right * (off[middle] - off[first]) - left * (off[last] - off[middle])) / width
+            variance = right**2 * (open_[middle] - open_[first]) + left**2 * (open_[last] - open_[middle])
+            unit = self.law.unit(np.maximum(left, right), self.reports) * np.minimum(left, right) / width
+            part = _followed(d, variance / width**2, unit, held[last] - held[first], self.doubt)
+            moved = d * (np.maximum(part, self.least) if rank == 0 else part)
+            p = p + _steps(len(p), first, middle, last, moved / left, moved / right)
+        return p
 
 
 def _halvings(labels: int, middle_at: float) -> Iterator[tuple[Ints, Ints, Ints]]:
@@ -138,11 +172,14 @@ def _halvings(labels: int, middle_at: float) -> Iterator[tuple[Ints, Ints, Ints]
             waiting = []
 
 
-def _followed(d: Floats, variance: Floats, share: Floats, doubt: float) -> Floats:
-    """The mean of what each difference is, given that it was read as d."""
+def _followed(d: Floats, variance: Floats, unit: Floats, share: Floats, doubt: float) -> Floats:
+    """The part of each difference, read as d, that is no chance, in the mean."""
+    variance = np.maximum(variance, np.finfo(np.float64).tiny)
     more = (SPREADS * np.maximum(share, 0)[:, None]) ** 2
-    total = np.maximum(variance, np.finfo(np.float64).tiny)[:, None] + more
-    logs = -(d[:, None] ** 2) / total / 2 - np.log(total) / 2
+    total = variance[:, None] + more
+    deciding = variance / unit**2
+    logs = -_square(d, variance, unit)[:, None] / total / 2 - np.log(total) / 2
+    logs *= (deciding / (1 + deciding))[:, None]  # the same few reports decide other differences too
     likely = np.exp(logs - logs.max(axis=1, keepdims=True))
     often = np.full(len(SPREADS), 1 / len(SPREADS))
     for _ in range(STEPS):
@@ -152,7 +189,16 @@ def _followed(d: Floats, variance: Floats, share: Floats, doubt: float) -> Float
         often = often / often.sum()
         if np.abs(often - before).max() < ENOUGH:
             break
-    return np.asarray(d * (likely * often * (more / total)).sum(axis=1) / (likely @ often))
+    return np.asarray((likely * often * (more / total)).sum(axis=1) / (likely @ often))
+
+
+def _square(d: Floats, variance: Floats, unit: Floats) -> Floats:
+    """The square of a normal number that is as far out as d, which is a number of units that is a Poisson one's.
+
+    2 v ((v + |d|) log(1 + |d| / v) - |d|), v = variance / unit, in place of d², which it is near for small |d|.
+    """
+    v, size = variance / unit, np.abs(d)
+    return np.asarray(2 * v * ((v + size) * np.log1p(size / v) - size))
 
 
 def _sums(values: Floats) -> Floats:

@@ -11,6 +11,7 @@ from inbounds.local.reconstruct.incidence import held, holding
 from inbounds.local.reconstruct.systems import System
 from inbounds.mechanism.labels.law import Blocks
 from inbounds.numbers import Floats
+from inbounds.trusted.designs import Planes
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,18 @@ class Sets:
     @property
     def chance(self) -> float:
         return float(self.law.chance)
+
+    @property
+    def together(self) -> int:
+        """How many neighbouring labels one block may hold: of a projective space, all that differ in their last digits
+        alone."""
+        design = self.law.design
+        if not isinstance(design, Planes):
+            return design.size
+        power = 1
+        while power * design.order <= min(design.labels, design.holding):
+            power *= design.order
+        return power
 
     def held_by(self, counts: Floats) -> Floats:
         """How many of the reports hold each label."""

@@ -76,12 +76,18 @@ def mean_shares(law: AffineReading, reports: float) -> PosteriorMeans:
     return _drawn(raw, spread, points, (logs, places, times))
 
 
-def mean_sums(sums: Floats, spread: float) -> PosteriorMeans:
-    """The same for sums over blocks of labels, whose readings are normal with the standard deviation `spread`."""
-    step = GRAIN * spread
+def mean_sums(sums: Floats, spread: float, unit: float) -> PosteriorMeans:
+    """The same for sums over blocks of labels.
+
+    A reading is taken for a Poisson number of units, less what is expected where the share is 0; it has the standard
+    deviation `spread` there. Where units are small that is normal; where they are large, a single report makes a block
+    look large, and is worth no more than that.
+    """
+    step, expected, reach = GRAIN * spread, (spread / unit) ** 2, max(spread, BULK * unit)
     seen, places, times = np.unique(np.rint(sums / step) * step, return_inverse=True, return_counts=True)
-    points = _points(sums, spread)
-    return _drawn(sums, spread, points, (-(((seen[:, None] - points) / spread) ** 2) / 2, places, times))
+    points, numbers = _points(sums, reach), np.maximum(expected + seen / unit, 0.0)
+    logs = numbers[:, None] * np.log1p(points / unit / expected) - points / unit
+    return _drawn(sums, reach, points, (logs, places, times))
 
 
 def _drawn(raw: Floats, spread: float, points: Floats, readings: tuple[Floats, Ints, Ints]) -> PosteriorMeans:
