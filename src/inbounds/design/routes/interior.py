@@ -35,7 +35,7 @@ GOOD, CRAWL = 1e-7, 0.5
 #: probability or loss that sums may miss; and with how much of it a matrix is as good as one that misses nothing
 TRUE, SOUND = 1e-10, 1e-9
 #: of the mean of all products, what a step aims at, at most; what multipliers and room of limits begin with
-AIM, BEGUN = 0.1, 0.1
+AIM, BEGUN = 0.3, 0.1
 #: the fewest answers that it is made for, and the log of the largest ratio between two neighbours
 FEWEST, LARGEST_STEP = 64, 30.0
 #: steps that it usually takes, and passes over the limits of an output in each
