@@ -185,7 +185,10 @@ def _steps(form: BandForm, deadline: float) -> Iterator[BandPoint]:
     point, before = _start(form), np.inf
     for _ in range(STEPS):
         yield point
-        share = point.gap / _value(form, point)
+        value = _value(form, point)
+        if value == 0:
+            return  # no loss is negative: nothing is better
+        share = point.gap / value
         crawls = share <= GOOD and share > CRAWL * before
         if share <= GAP or crawls or time.monotonic() > deadline:
             return
