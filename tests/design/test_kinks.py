@@ -14,6 +14,7 @@ from inbounds.design.routes.stairs import stairs
 from inbounds.design.solver import pricing
 from inbounds.design.solver.kinks import Kinks
 from inbounds.design.solver.master import Master
+from inbounds.design.solver.pricing import Cone
 from inbounds.loss import as_loss
 
 QUERIES = {
@@ -50,6 +51,15 @@ def test_combined_equations_say_the_same(name: str, epsilon: str) -> None:
         np.testing.assert_allclose(kinks.inverse @ kinks.of(log_x), x, rtol=0, atol=1e-10)
         np.testing.assert_allclose(kinks.inverse @ (kinks.matrix @ x), x, rtol=0, atol=1e-10)
         assert np.abs(kinks.inverse).max() <= 1 + 1e-12
+
+
+def test_steps_of_a_chain_may_differ() -> None:
+    cone = Cone(np.maximum(np.arange(9) - 1, 0), np.linspace(0.1, 0.9, 8))
+    log_x = pricing.rays(np.random.default_rng(0).normal(size=(9, 20)), cone)
+    kinks = Kinks(cone, False)
+    np.testing.assert_allclose(kinks.inverse @ kinks.of(log_x), np.exp(log_x), rtol=1e-10)
+    tails = kinks.of(stairs(cone).log_rays(np.arange(9), np.arange(9)))
+    assert np.count_nonzero(tails) <= 3 * 9  # zero but beside the peak
 
 
 def test_tails_of_staircases_vanish() -> None:
