@@ -50,6 +50,7 @@ class Master:
     ) -> None:
         self.loss, self.prior, self.worst, self.mirrored, self.scale = loss, prior, worst, mirrored, scale
         self.kinks = kinks
+        self.mass = 1.0 if kinks is None else highs.MASS  # what weights sum to in the solver
         n = (loss.shape[1] + 1) // 2 if mirrored else loss.shape[1]
         self.size, self.rows = n, 2 * n if worst else n
         self.rays: Floats = np.empty((loss.shape[1], 0))
@@ -58,7 +59,7 @@ class Master:
         self.costs: Floats = np.empty(0)
         self.seen: set[bytes] = set()
         self.work, self.entries = 0.0, 0
-        self.solver = _solver(self._sums(np.zeros((loss.shape[1], 1)))[:, 0], self.rows)
+        self.solver = _solver(self.mass * self._sums(np.zeros((loss.shape[1], 1)))[:, 0], self.rows)
         if worst:
             top = np.concatenate([np.zeros(n), -np.ones(n)])[:, None]
             self._append(top, top, np.ones(1))
@@ -134,7 +135,7 @@ class Master:
         if not self._usable():
             return None
         solution = self.solver.getSolution()
-        weights, y = np.maximum(solution.col_value, 0.0), self._duals(np.array(solution.row_dual))
+        weights, y = np.maximum(solution.col_value, 0.0) / self.mass, self._duals(np.array(solution.row_dual))
         if pivots is not None and self.solver.getBasis().valid:
             index = np.asarray(self.solver.getBasicVariables()[1], np.int64)
             slacks = None if self.kinks is None else self.kinks.inverse
