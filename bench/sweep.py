@@ -1,7 +1,9 @@
 """Even speed: every kind of query over epsilon and size, and the strongest formulation of each peer.
 
 `sweep.py ours KIND …` measures designs without properties, of some kinds or of all, `sweep.py peers` the peers; both
-add to docs/benchmarks/sweep.json what is not there yet. `sweep.py page` writes the page and its figure.
+add to docs/benchmarks/sweep.json what is not there yet, with the day. `sweep.py page` writes the page and its figure;
+`sweep.py whole` forgets what was there, measures everything and writes the page.
+Peers and we beside them are measured in processes of their own, one after the other on each design.
 Times are processor time of one run in a warm process: a sweep of this length shares its machine with others.
 """
 
@@ -11,12 +13,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import machine, one_thread
+from harness import OURS, machine, one_thread
 
 one_thread()
 
@@ -133,7 +136,14 @@ def clarabel(query: ib.Query, epsilon: float) -> float:
     return float(found.obj_val) if str(found.status) == "Solved" else float("nan")
 
 
+def inbounds(query: ib.Query, epsilon: float) -> float:
+    made = ib.optimal(query, epsilon, loss="absolute" if query.ordered else "zero-one")
+    assert made.optimality is not None
+    return made.optimality.value
+
+
 PEERS: dict[str, Callable[[ib.Query, float], float]] = {
+    OURS: inbounds,
     "Clarabel": clarabel,
     "HiGHS interior point": partial(highs, "highs-ipm"),
     "HiGHS simplex": partial(highs, "highs-ds"),
@@ -181,15 +191,24 @@ def known() -> dict[str, Any]:
 
 def add(side: str, key: str, row: dict[str, Any]) -> None:
     results = known()
-    results[side][key] = row
+    results[side][key] = {**row, "day": datetime.now(UTC).date().isoformat()}
     RESULTS.write_text(json.dumps(results, indent=0) + "\n", "utf-8")
+
+
+def page() -> None:
+    import sweep_page
+
+    sweep_page.write(known())
+
+
+def whole() -> None:
+    RESULTS.unlink(missing_ok=True)
+    ours([])
+    peers()
+    page()
 
 
 if __name__ == "__main__":
     what, *words = sys.argv[1:]
-    if what == "page":
-        import sweep_page
-
-        sweep_page.write(known())
-    else:
-        {"ours": lambda: ours(words), "peers": peers, "one": lambda: one_peer(*words)}[what]()
+    parts = {"ours": lambda: ours(words), "peers": peers, "one": lambda: one_peer(*words), "page": page, "whole": whole}
+    parts[what]()

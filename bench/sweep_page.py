@@ -6,7 +6,7 @@ from typing import Any
 
 import figures
 import numpy as np
-from harness import machine
+from harness import OURS, machine
 from matplotlib.colors import LogNorm
 from pages import WIDE, machine_line, seconds
 from sweep import COMPARED, EPSILONS, KINDS, PATIENCE, PEER_SIZES, PEERS, SIZES, TARGET
@@ -79,24 +79,30 @@ def stopped(results: dict[str, Any]) -> str:
 
 
 def peers(results: dict[str, Any]) -> tuple[str, list[str]]:
-    """The table of peers at epsilon 1, and where one of them is faster than us from 50 answers on."""
-    nearest = min(EPSILONS, key=lambda e: abs(float(e) - 1))
-    lines, faster = ["| design | inbounds | " + " | ".join(PEERS) + " |", "|---|---:|" + "---:|" * len(PEERS)], []
+    """The table of peers at epsilon 1, and where one of them is faster than us."""
+    lines, faster = ["| design | " + " | ".join(PEERS) + " |", "|---|" + "---:|" * len(PEERS)], []
     for kind in COMPARED:
         for size in PEER_SIZES:
-            ours = results["ours"].get(f"{kind}|{size}|{nearest}", {}).get("seconds")
-            cells = []
-            for who in PEERS:
-                row = results["peers"].get(f"{who}|{kind}|{size}", {})
-                text = f"> {PATIENCE:.0f} s" if "stopped" in row else "–"
-                if "seconds" in row:
-                    text = seconds(row["seconds"]) + ("" if np.isfinite(row["value"]) else " (no solution)")
-                    if ours and np.isfinite(row["value"]) and row["seconds"] < ours:
-                        faster.append(f"{who} on {kind}, {size} answers")
-                cells.append(text)
-            own = "–" if ours is None else seconds(ours)
-            lines.append(f"| {kind}, {size} answers | {own} | " + " | ".join(cells) + " |")
+            rows = {who: results["peers"].get(f"{who}|{kind}|{size}", {}) for who in PEERS}
+            ours = rows[OURS].get("seconds", 0.0)
+            for who, row in rows.items():
+                if "seconds" in row and np.isfinite(row["value"]) and row["seconds"] < ours:
+                    faster.append(f"{who} on {kind}, {size} answers")
+            lines.append(f"| {kind}, {size} answers | " + " | ".join(map(cell, rows.values())) + " |")
     return "\n".join(lines), faster
+
+
+def cell(row: dict[str, Any]) -> str:
+    """One time of the table of peers."""
+    if "seconds" not in row:
+        return f"> {PATIENCE:.0f} s" if "stopped" in row else "–"
+    return seconds(row["seconds"]) + ("" if np.isfinite(row["value"]) else " (no solution)")
+
+
+def when(rows: dict[str, dict[str, Any]]) -> str:
+    """The days on which rows were measured, in words."""
+    days = sorted({row.get("day", "an earlier day") for row in rows.values()})
+    return " and ".join(days) or "no day"
 
 
 def write(results: dict[str, Any], target: Path = TARGET) -> None:
@@ -127,13 +133,11 @@ def write(results: dict[str, Any], target: Path = TARGET) -> None:
         f"A peer is faster: {'; '.join(faster)}."
         if faster
         else "No peer is faster where both were measured (–: not measured).",
-        "**What this does not say.** The figures come from several runs on one machine, not from one: most designs of "
-        "200 and 300 answers that take long were measured alone, the others beside other work, which makes processor "
-        "time longer; most of the peers' were measured a day earlier. While they were measured the designer changed: "
-        "kinds whose code did not change, and small sizes, were not all measured again. Short times vary. "
-        "Losses without any order, such "
-        "as random tables, take longer than those shown; properties are on the page of [designing](designing.md).",
-        "**Repeat it:** `python bench/sweep.py ours`, the same with `peers`, then with `page`.",
+        f"**What this does not say.** The designs of the figure were measured on {when(results['ours'])}, those of "
+        f"the table, ours too, on {when(results['peers'])}, each once, on one machine that may have had other work "
+        "beside, which makes processor time longer. Short times vary. Losses without any order, such as random "
+        "tables, take longer than those shown; properties are on the page of [designing](designing.md).",
+        "**Repeat it:** `python bench/sweep.py whole`.",
         machine_line(results.get("machine", machine())),
     ]
     (target / "sweep.md").write_text("\n\n".join(parts) + "\n", "utf-8")

@@ -144,3 +144,10 @@ def test_a_deadline_ends_the_steps() -> None:
         interior.points(part.loss, part.prior, False, part.cone, part.mirrored, np.arange(len(part.loss)), -np.inf)
     )
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("aim", ["average", "worst"])
+def test_a_loss_that_a_constant_avoids_is_zero(aim: Any) -> None:
+    best = ib.optimal(ib.mean(24, 0, 4), "0.1", loss=ib.off_by_more_than("10/3"), aim=aim).optimality
+    assert best is not None
+    assert best.value == best.bound == 0

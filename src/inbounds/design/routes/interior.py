@@ -35,7 +35,7 @@ GOOD, CRAWL = 1e-7, 0.5
 #: probability or loss that sums may miss; and with how much of it a matrix is as good as one that misses nothing
 TRUE, SOUND = 1e-10, 1e-9
 #: of the mean of all products, what a step aims at, at most; what multipliers and room of limits begin with
-AIM, BEGUN = 0.1, 0.1
+AIM, BEGUN = 0.3, 0.1
 #: the fewest answers that it is made for, and the log of the largest ratio between two neighbours
 FEWEST, LARGEST_STEP = 64, 30.0
 #: steps that it usually takes, and passes over the limits of an output in each
@@ -185,7 +185,10 @@ def _steps(form: BandForm, deadline: float) -> Iterator[BandPoint]:
     point, before = _start(form), np.inf
     for _ in range(STEPS):
         yield point
-        share = point.gap / _value(form, point)
+        value = _value(form, point)
+        if value == 0:
+            return  # no loss is negative: nothing is better
+        share = point.gap / value
         crawls = share <= GOOD and share > CRAWL * before
         if share <= GAP or crawls or time.monotonic() > deadline:
             return

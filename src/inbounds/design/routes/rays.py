@@ -19,6 +19,7 @@ from inbounds.design.problem import Floats, Ints, Problem, Proposal, settled
 from inbounds.design.routes import everyone, interior
 from inbounds.design.routes.stairs import Stairs, stairs
 from inbounds.design.solver import pricing
+from inbounds.design.solver.kinks import Kinks
 from inbounds.design.solver.master import Master, Mix
 from inbounds.design.solver.pricing import Cone
 
@@ -238,7 +239,8 @@ def _start(part: Part, tails: Stairs, deadline: float) -> tuple[Master, Mix | No
 
 
 def _begun(part: Part, log_x: Floats, outputs: Ints, scale: float, deadline: float) -> tuple[Master, Mix | None]:
-    master = Master(part.loss, part.prior, part.worst, part.mirrored, scale)
+    kinks = Kinks(part.cone, part.mirrored)
+    master = Master(part.loss, part.prior, part.worst, part.mirrored, scale, kinks)
     master.add(log_x, outputs)
     master.begin()
     return master, master.solve(max(deadline - time.monotonic(), MOMENT))

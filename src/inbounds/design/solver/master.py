@@ -10,8 +10,11 @@ from typing import Any
 
 import highspy
 import numpy as np
+from scipy.sparse import csc_array
 
 from inbounds.design.problem import Floats, Ints, folded, unfolded
+from inbounds.design.solver import highs
+from inbounds.design.solver.kinks import Kinks
 from inbounds.design.solver.simplex import Program, finish
 
 #: the solver's tolerances while rays are collected and when it matters; a large basis cannot be that exact
@@ -38,11 +41,16 @@ class Master:
 
     prior: weights of the answers (ignored when `worst`); loss[i, j] >= 0. mirrored: everything reads the same from
     both ends, so half of the rows suffice. Values inside are divided by `scale`, which should be near the optimum:
-    solvers have absolute tolerances. work: entries that the solver has looked at so far, the same on every machine.
+    solvers have absolute tolerances. kinks: combinations of the sums in which rays are sparse, if there are.
+    work: entries that the solver has looked at so far, the same on every machine.
     """
 
-    def __init__(self, loss: Floats, prior: Floats, worst: bool, mirrored: bool, scale: float = 1.0) -> None:
+    def __init__(
+        self, loss: Floats, prior: Floats, worst: bool, mirrored: bool, scale: float = 1.0, kinks: Kinks | None = None
+    ) -> None:
         self.loss, self.prior, self.worst, self.mirrored, self.scale = loss, prior, worst, mirrored, scale
+        self.kinks = kinks
+        self.mass = 1.0 if kinks is None else highs.MASS  # what weights sum to in the solver
         n = (loss.shape[1] + 1) // 2 if mirrored else loss.shape[1]
         self.size, self.rows = n, 2 * n if worst else n
         self.rays: Floats = np.empty((loss.shape[1], 0))
@@ -50,10 +58,11 @@ class Master:
         self.columns: Floats = np.empty((self.rows, 0))
         self.costs: Floats = np.empty(0)
         self.seen: set[bytes] = set()
-        self.work = 0.0
-        self.solver = _solver(n, self.rows)
+        self.work, self.entries = 0.0, 0
+        self.solver = _solver(self.mass * self._sums(np.zeros((loss.shape[1], 1)))[:, 0], self.rows)
         if worst:
-            self._append(np.concatenate([np.zeros(n), -np.ones(n)])[:, None], np.ones(1))
+            top = np.concatenate([np.zeros(n), -np.ones(n)])[:, None]
+            self._append(top, top, np.ones(1))
 
     def add(self, log_x: Floats, outputs: Ints) -> int:
         """Add rays (as logs, one per column) reported as `outputs`; those already there are left out. How
@@ -67,15 +76,19 @@ class Master:
         if not fresh:
             return 0
         log_x, outputs = log_x[:, fresh], outputs[fresh]
-        x = np.exp(log_x - log_x.max(axis=0))
-        x /= x.mean(axis=0)  # columns of one size: a narrow ray would look small to the solver
+        log_x = log_x - log_x.max(axis=0)
+        log_x -= np.log(np.exp(log_x).mean(axis=0))  # columns of one size: a narrow ray would look small to the solver
+        x = np.exp(log_x)
         self.rays, self.outputs = np.hstack([self.rays, x]), np.append(self.outputs, outputs)
         each = self.loss[outputs].T * x / self.scale
-        if self.worst:
-            self._append(np.vstack([self._fold(x), self._fold(each)]), np.zeros(len(outputs)))
-        else:
-            self._append(self._fold(x), self.prior @ each)
+        rest = self._fold(each)[: self.rows - self.size]
+        costs = np.zeros(len(outputs)) if self.worst else self.prior @ each
+        self._append(np.vstack([self._fold(x), rest]), np.vstack([self._sums(log_x), rest]), costs)
         return len(fresh)
+
+    def _sums(self, log_x: Floats) -> Floats:
+        """What the equations have of rays."""
+        return self._fold(np.exp(log_x)) if self.kinks is None else self.kinks.of(log_x)
 
     def _fold(self, x: Floats) -> Floats:
         return folded(x, self.size) if self.mirrored else x
@@ -83,13 +96,11 @@ class Master:
     def _unfold(self, y: Floats) -> Floats:
         return unfolded(y, self.loss.shape[1]) if self.mirrored else y
 
-    def _append(self, columns: Floats, costs: Floats) -> None:
-        rows, count = columns.shape
+    def _append(self, columns: Floats, combined: Floats, costs: Floats) -> None:
         self.columns, self.costs = np.hstack([self.columns, columns]), np.append(self.costs, costs)
-        starts = (np.arange(count) * rows).astype(np.int32)
-        index = np.tile(np.arange(rows, dtype=np.int32), count)
-        upper, entries = np.full(count, highspy.kHighsInf), columns.T.ravel()
-        self.solver.addCols(count, costs, np.zeros(count), upper, rows * count, starts, index, entries)
+        entries = csc_array(combined)
+        self.entries += entries.nnz
+        highs.add_columns(self.solver, costs, entries)
 
     def begin(self) -> None:
         """Start from the first ray alone, which must be constant: a mechanism, so no search for a first one."""
@@ -124,19 +135,26 @@ class Master:
         if not self._usable():
             return None
         solution = self.solver.getSolution()
-        weights, y = np.maximum(solution.col_value, 0.0), np.array(solution.row_dual)
+        weights, y = np.maximum(solution.col_value, 0.0) / self.mass, self._duals(np.array(solution.row_dual))
         if pivots is not None and self.solver.getBasis().valid:
             index = np.asarray(self.solver.getBasicVariables()[1], np.int64)
-            weights, y = finish(Program(self.columns, self.costs, self.size), index, pivots) or (weights, y)
+            slacks = None if self.kinks is None else self.kinks.inverse
+            program = Program(self.columns, self.costs, self.size, slacks)
+            weights, y = finish(program, index, pivots) or (weights, y)
         n, first = self.size, int(self.worst)
         mu = self._unfold(np.maximum(-y[n:], 0.0)) if self.worst else self.prior
         value = self.scale * float(self.costs @ weights)
         return Mix(weights[first:], self.scale * self._unfold(y[:n]), mu, value)
 
+    def _duals(self, y: Floats) -> Floats:
+        """The duals of the sums and of the losses from those of the solver's rows."""
+        n = self.size
+        return y if self.kinks is None else np.append(self.kinks.matrix.T @ y[:n], y[n:])
+
     def _run(self, end: float) -> bool:
         self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(end - time.monotonic(), 0.0))
         self.solver.run()
-        self.work += float(self.columns.size) * self.solver.getInfo().simplex_iteration_count
+        self.work += float(self.entries) * self.solver.getInfo().simplex_iteration_count
         return self._usable()
 
     def _usable(self) -> bool:
@@ -153,7 +171,7 @@ class Master:
         return (P + P[::-1, ::-1]) / 2 if self.mirrored else P
 
 
-def _solver(equal: int, rows: int) -> Any:
+def _solver(sums: Floats, rows: int) -> Any:
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     options: dict[str, bool | int | float | str] = {
         "output_flag": False,
@@ -165,11 +183,12 @@ def _solver(equal: int, rows: int) -> Any:
         "small_matrix_value": 1e-12,
         "simplex_iteration_limit": PATIENCE * rows,
     }
-    if rows > equal:
+    if rows > len(sums):
         options["simplex_scale_strategy"] = 0  # columns are of one size already: half the time for the worst answer
     for name, value in options.items():
         solver.setOptionValue(name, value)
-    for j in range(rows):
-        low, high = (1.0, 1.0) if j < equal else (-highspy.kHighsInf, 0.0)
-        solver.addRow(low, high, 0, np.empty(0, np.int32), np.empty(0))
+    for each in sums:
+        solver.addRow(each, each, 0, np.empty(0, np.int32), np.empty(0))
+    for _ in range(rows - len(sums)):
+        solver.addRow(-highspy.kHighsInf, 0.0, 0, np.empty(0, np.int32), np.empty(0))
     return solver

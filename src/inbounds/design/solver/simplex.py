@@ -26,11 +26,15 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """min costs.w, columns @ w = 1 in the first `equal` rows and <= 0 in the others, w >= 0."""
+    """min costs.w, columns @ w = 1 in the first `equal` rows and <= 0 in the others, w >= 0.
+
+    slacks: what each slack of an equation has of the equations, if the solver knows combinations of them.
+    """
 
     columns: Floats
     costs: Floats
     equal: int
+    slacks: Floats | None = None
 
     @property
     def right(self) -> Floats:
@@ -42,6 +46,9 @@ class Program:
         B = np.zeros((len(index), len(index)))
         B[:, inside] = self.columns[:, index[inside]]
         B[-1 - index[~inside], np.flatnonzero(~inside)] = 1.0
+        fixed = (index < 0) & (-1 - index < self.equal)
+        if self.slacks is not None:
+            B[: self.equal, fixed] = self.slacks[:, -1 - index[fixed]]
         return B, np.where(inside, self.costs[np.maximum(index, 0)], 0.0)
 
 
