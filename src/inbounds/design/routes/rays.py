@@ -34,7 +34,7 @@ COARSE, TIE = 1e-6, 1e-12
 EXACT, PIVOTS = 0, 200
 #: entries of a program that take as long as pricing one answer and output; of the work of an interior point, what
 #: staircases and rays may take before one is tried; how often it is with more outputs, and how many times as many
-PRICING, STAIRS_SHARE, RAYS_SHARE, TRIES, MORE = 400.0, 0.1, 0.6, 2, 1.5
+PRICING, STAIRS_SHARE, RAYS_SHARE, TRIES, MORE = 400.0, 0.1, 1.0, 2, 1.5
 #: seconds that the first program gets even when no time is left, and those kept back to prove a bound, for each
 #: output, answer and answer of a window
 MOMENT, PROVING = 1.0, 2.5e-7
