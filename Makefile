@@ -15,6 +15,7 @@ check: .venv/check .venv/test
 
 slow: .venv/test .venv/postgres .venv/spark
 	@$(BIN)/python -m pytest -q -m slow
+	@MORE=10 $(BIN)/python -m pytest -q tests/test_certify.py
 
 # Pages, and the checker in JavaScript, in a real Chromium (/usr/bin/chromium).
 browser: .venv/test

@@ -8,6 +8,16 @@ from griffe import Class, Extension, Function, Object
 EXAMPLE = re.compile(r"^>>> .*(?:\n(?!\s*$).*)*", re.M)
 """From a prompt to the next empty line: the statement, its continuation, and what it prints."""
 
+POWER = re.compile(r"`[^`]*`|(\w+)\*\*(-?\w+)")
+"""Code, which stays as it is, or a power such as 2**62, which Markdown would take for stars around bold letters."""
+
+
+def raised(paragraph: str) -> str:
+    """A paragraph with its powers set as powers."""
+    if paragraph.startswith((" ", ">>>", "```")):
+        return paragraph
+    return POWER.sub(lambda found: f"{found[1]}<sup>{found[2]}</sup>" if found[1] else found[0], paragraph)
+
 
 def listed(paragraph: str, names: frozenset[str]) -> str:
     """A paragraph with its sentences "name: …" or "one, other: …" as a list; what comes before them stays as it is."""
@@ -33,7 +43,7 @@ class Docstrings(Extension):
     def on_instance(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is None:
             return
-        text = "\n\n".join(listed(own, names_of(obj)) for own in obj.docstring.value.split("\n\n"))
+        text = "\n\n".join(listed(raised(own), names_of(obj)) for own in obj.docstring.value.split("\n\n"))
         obj.docstring.value = EXAMPLE.sub(r"```pycon\n\g<0>\n```", text)
 
 

@@ -490,5 +490,5 @@ def test_the_registry_holds_every_mechanism_of_the_catalog_under_its_own_name():
         assert bool(row.needs) == (sum(p.default is p.empty for p in asked) > 2)
         assert row.takes_loss == ("loss" in inspect.signature(row.make).parameters)
         if row.compact:
-            large = ib.grid(70, 70) if name in ON_GRAPHS else ib.count(10**4)
+            large = ib.grid(65, 65) if name in ON_GRAPHS else ib.count(10**4)
             assert row.make(large, 1).query.shape == (len(large.answers),) * 2

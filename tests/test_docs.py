@@ -241,11 +241,12 @@ def test_links_to_missing_files_headings_and_places_outside_are_found():
     ]
 
 
-def test_what_a_docstring_says_of_arguments_becomes_a_list(monkeypatch):
+def test_what_a_docstring_says_of_arguments_becomes_a_list_and_powers_are_set_as_such(monkeypatch):
     library = dict.fromkeys(("Class", "Extension", "Function", "Object"), object)
     monkeypatch.setitem(sys.modules, "griffe", SimpleNamespace(**library))  # of the site's own extra
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    listed = importlib.import_module("docstrings").listed
+    docstrings = importlib.import_module("docstrings")
+    listed = docstrings.listed
     said = "The best. query: what is asked. low, high: its\nends; not: a name. loss: how bad."
     assert listed(said, frozenset({"query", "low", "high", "loss"})).splitlines() == [
         "The best.",
@@ -255,3 +256,7 @@ def test_what_a_docstring_says_of_arguments_becomes_a_list(monkeypatch):
         "- `loss`: how bad.",
     ]
     assert listed(said, frozenset()) == said
+    assert (
+        docstrings.raised("Over 2**62, not `2**62`, or 2**-9.")
+        == "Over 2<sup>62</sup>, not `2**62`, or 2<sup>-9</sup>."
+    )

@@ -61,7 +61,7 @@ def test_a_decimal_comma_is_a_fact_of_the_plan(tmp_path):
         source = {"path": str(path), "delimiter": ";", "decimal": decimal}
         plan = as_plan({**PLAN, "source": source})
         assert plan.source.summary()["decimal"] == decimal
-        (said,) = preview(plan, cache=tmp_path / "cache").record["values"]
+        said, _ = preview(plan, cache=tmp_path / "cache").record["values"]
         assert f"a record without a value or with text that is no number ({words})" in said
     with pytest.raises(PlanError, match=r'source.decimal must be "." or ",", for a CSV file, got \'x\''):
         as_plan({**PLAN, "source": {"path": str(path), "decimal": "x"}})
