@@ -27,7 +27,7 @@ from inbounds.design.solver.pricing import Cone
 from inbounds.design.solver.stars import Arrows
 
 #: relative gap from which points are handed out, and to stop at; steps stay this far inside; steps at most
-NEAR, GAP, INSIDE, STEPS = 1e-9, 3e-12, 0.995, 100
+NEAR, GAP, INSIDE, STEPS = 1e-9, 3e-12, 0.995, 200
 #: added to the diagonal so that a flat optimum can be factored: the first that will do; what it costs is refined away
 RIDGES, REFINEMENTS = (1e-14, 1e-12, 1e-10), 2
 #: relative gap at which steps that leave this share of it are not worth their time
@@ -35,7 +35,7 @@ GOOD, CRAWL = 1e-7, 0.5
 #: probability or loss that sums may miss; and with how much of it a matrix is as good as one that misses nothing
 TRUE, SOUND = 1e-10, 1e-9
 #: of the mean of all products, what a step aims at, at most; what multipliers and room of limits begin with
-AIM, BEGUN = 0.3, 0.1
+AIM, BEGUN = 0.1, 0.1
 #: the fewest answers that it is made for, and the log of the largest ratio between two neighbours
 FEWEST, LARGEST_STEP = 64, 30.0
 #: steps that it usually takes, and passes over the limits of an output in each

@@ -35,6 +35,8 @@ EXACT, PIVOTS = 0, 200
 #: entries of a program that take as long as pricing one answer and output; of the work of an interior point, what
 #: staircases and rays may take before one is tried; how often it is with more outputs, and how many times as many
 PRICING, STAIRS_SHARE, RAYS_SHARE, TRIES, MORE = 400.0, 0.1, 1.0, 2, 1.5
+#: rows from which a program is written in kinks: shorter ones need fewer rounds without
+LONG = 200
 #: seconds that the first program gets even when no time is left, and those kept back to prove a bound, for each
 #: output, answer and answer of a window
 MOMENT, PROVING = 1.0, 2.5e-7
@@ -240,7 +242,8 @@ def _start(part: Part, tails: Stairs, deadline: float) -> tuple[Master, Mix | No
 
 def _begun(part: Part, log_x: Floats, outputs: Ints, scale: float, deadline: float) -> tuple[Master, Mix | None]:
     kinks = Kinks(part.cone, part.mirrored)
-    master = Master(part.loss, part.prior, part.worst, part.mirrored, scale, kinks)
+    combined = kinks if kinks.size >= LONG else None
+    master = Master(part.loss, part.prior, part.worst, part.mirrored, scale, combined)
     master.add(log_x, outputs)
     master.begin()
     return master, master.solve(max(deadline - time.monotonic(), MOMENT))
