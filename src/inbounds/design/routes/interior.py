@@ -31,7 +31,7 @@ NEAR, GAP, INSIDE, STEPS = 1e-9, 3e-12, 0.995, 200
 #: added to the diagonal so that a flat optimum can be factored: the first that will do; what it costs is refined away
 RIDGES, REFINEMENTS = (1e-14, 1e-12, 1e-10), 2
 #: relative gap at which steps that leave this share of it are not worth their time
-GOOD, CRAWL = 1e-7, 0.5
+GOOD, CRAWL = 3e-7, 0.5
 #: probability or loss that sums may miss; and with how much of it a matrix is as good as one that misses nothing
 TRUE, SOUND = 1e-10, 1e-9
 #: of the mean of all products, what a step aims at, at most; what multipliers and room of limits begin with
