@@ -125,6 +125,7 @@ def test_a_design_that_is_slow_to_prove_is_closed_by_an_interior_point(
     monkeypatch.setattr(interior, "points", counted)
     monkeypatch.setattr(rays, "STAIRS_SHARE", 0.0)
     monkeypatch.setattr(rays, "RAYS_SHARE", 0.0)
+    monkeypatch.setattr(rays, "MATCHED", 0)
     hasty = rays.solve(problem)
     assert tried
     assert problem.value(hasty.matrix) == pytest.approx(problem.value(patient.matrix), rel=1e-7)

@@ -120,7 +120,7 @@ def test_rays_and_an_interior_point_meet_limits_at_the_same_loss(
     found, points = [], interior.points
     for share, applies in ((0.0, True), (np.inf, False)):
         tried = []
-        monkeypatch.setattr(limited, "RAYS_SHARE", share)
+        monkeypatch.setattr(limited, "STAIRS_SHARE", share)
         monkeypatch.setattr(interior, "applies", lambda cone, applies=applies: applies)
         monkeypatch.setattr(interior, "points", lambda *given, tried=tried: tried.append(1) or points(*given))
         found.append(ib.optimal(query, epsilon, **wish, subject_to=[ib.at_most(tail, bound, limit_aim)]))

@@ -1,16 +1,16 @@
 """What a curator refuses, as types. None of them ever carries a value from the data.
 
-    InboundsError
-    └── CuratorError
-        ├── NotKnown          no such account, or its token was revoked
-        ├── NotAllowed        the account may not do that
-        ├── NotFound          there is no such thing, or this account may not know of it
-        ├── KeyTaken          a key of this account that was used for another question
-        ├── OverCap           more than is left of the account's own cap (carries account, asked, left)
-        ├── OverRows          more rows than one account may hold (carries account, asked, most)
-        ├── Busy              another design of this account is being made, too many wait, or none can be started
-        ├── TooMuch           a request, or a design, larger or longer than this curator allows
-        └── Unavailable       after a charge: the one sentence that is said of everything that may go wrong then
+InboundsError
+└── CuratorError
+    ├── NotKnown          no such account, or its token was revoked
+    ├── NotAllowed        the account may not do that
+    ├── NotFound          there is no such thing, or this account may not know of it
+    ├── KeyTaken          a key of this account that was used for another question
+    ├── OverCap           more than is left of the account's own cap (carries account, asked, left)
+    ├── OverRows          more rows than one account may hold (carries account, asked, most)
+    ├── Busy              another design of this account is being made, too many wait, or none can be started
+    ├── TooMuch           a request, or a design, larger or longer than this curator allows
+    └── Unavailable       after a charge: the one sentence that is said of everything that may go wrong then
 """
 
 from fractions import Fraction

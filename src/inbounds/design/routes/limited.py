@@ -23,7 +23,7 @@ from scipy.sparse import csc_array
 from inbounds.design.bounds import bound
 from inbounds.design.problem import Floats, Ints, LossLimit, Problem, folded, settled, unfolded
 from inbounds.design.routes import interior
-from inbounds.design.routes.rays import ENOUGH, PRICING, RAYS_SHARE, SOUND
+from inbounds.design.routes.rays import ENOUGH, PRICING, SOUND, STAIRS_SHARE
 from inbounds.design.routes.stairs import stairs
 from inbounds.design.solver import highs, pricing
 from inbounds.design.solver.pricing import Cone
@@ -242,13 +242,13 @@ def solve(problem: Problem, max_seconds: float, doubted: Callable[[], None] = la
 
 
 def _search(s: LimitedSetting, deadline: float, doubted: Callable[[], None]) -> LimitedMix:
-    """Rays as long as they take less than an interior point; that; and rays again if it fails."""
+    """Rays as long as they take a small part of an interior point; that; and rays again if it fails."""
     master = LimitedMaster(s)
     _begin(s, master)
     best = LimitedMix(None, -math.inf, 0.0)
     hasty = interior.applies(s.cone) and len(s.problem.limits) <= FEW
     for impatient in (hasty, False):
-        share = RAYS_SHARE * interior.work(s.cone, s.size) if impatient else math.inf
+        share = STAIRS_SHARE * interior.work(s.cone, s.size) if impatient else math.inf
         best = _better(s, best, _generated(s, master, share, deadline))
         if not impatient or _closed(s, best) or time.monotonic() > deadline:
             break

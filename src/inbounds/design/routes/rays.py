@@ -35,8 +35,9 @@ EXACT, PIVOTS = 0, 200
 #: entries of a program that take as long as pricing one answer and output; of the work of an interior point, what
 #: staircases and rays may take before one is tried; how often it is with more outputs, and how many times as many
 PRICING, STAIRS_SHARE, RAYS_SHARE, TRIES, MORE = 400.0, 0.1, 1.0, 2, 1.5
-#: rows from which a program is written in kinks: shorter ones need fewer rounds without
-LONG = 200
+#: rows from which a program is written in kinks: shorter ones need fewer rounds without; answers from which an
+#: interior point is worth its steps
+LONG, MATCHED = 200, 128
 #: seconds that the first program gets even when no time is left, and those kept back to prove a bound, for each
 #: output, answer and answer of a window
 MOMENT, PROVING = 1.0, 2.5e-7
@@ -153,7 +154,8 @@ def _generate(part: Part, deadline: float) -> tuple[Floats, float]:
     if mix is None:
         return _constant(part), 0.0
     P, low = _constant(part), 0.0
-    for impatient in (interior.applies(part.cone), False):
+    matched = part.cone.size >= MATCHED and interior.applies(part.cone)
+    for impatient in (matched, False):
         mix = _add_staircases(part, tails, master, mix, _stairs_work(part) if impatient else np.inf, deadline)
         first = len(master.outputs)
         allowed = _rays_work(part, master, mix) if impatient else np.inf
