@@ -56,16 +56,17 @@ def counted_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
 def counts_of(query: Quantile, epsilon: float) -> tuple[int, int, int]:
     """From how many records on they count, how many at most, and one of how many does.
 
-    Near the middle every second one from 0.8 of an even share on, if that may lie evenly; otherwise from 4 standard
-    deviations of the rank to 8 of them, or to 1.25 shares. Near an end only values that have two shares or more, such
-    as the one below a 90 % quantile of records that mostly have the least value. The numbers were chosen on the shapes
-    of docs/benchmarks/quantiles.md, and tried on others there.
+    Near the middle of few values from 0.9 of an even share on, 2 to 4 records over epsilon; of many values from 4
+    standard deviations of the rank to 8 of them, or to 1.25 shares. Near an end only values that have two shares or
+    more, such as the one below a 90 % quantile of records that mostly have the least value. The numbers were chosen on
+    the shapes of docs/benchmarks/quantiles.md, and tried on others there.
     """
     share, deviation = query.size / len(query.values), _deviation(query)
     if not _is_central(query):
         return int(2 * share), max(1, round(min(2.0, share * epsilon / 3) / epsilon)), 1
     if _may_be_even(query, epsilon):
-        return int(0.8 * share), max(1, round(2.7 / epsilon)), 2
+        most = min(4.0, 1 + share * epsilon / 4) * min(1.0, 0.25 / epsilon)
+        return int(0.9 * share), max(1, round(most / epsilon)), 1
     low, most = int(FIRST * deviation), max(1, round(2.5 / epsilon))
     return low, most, min(MOST_RARE, max(1, round((max(LAST * deviation, 1.25 * share) - low) / most)))
 
@@ -73,11 +74,12 @@ def counts_of(query: Quantile, epsilon: float) -> tuple[int, int, int]:
 def counting_helps(query: Quantile, epsilon: float) -> bool:
     """Whether the table that counts is chosen, by size, range, epsilon and rank alone.
 
-    Near the middle the rank must vary by more than 1 over epsilon; near an end there must be some records beyond it.
+    Near the middle of many values the rank must vary by more than 1 over epsilon. Few values must lie evenly, with some
+    records beyond the quantile.
     """
     if not (query.public and query.records == 1 and epsilon <= SMALL_EPSILON):
         return False
-    if _is_central(query):
+    if _is_central(query) and len(query.values) > MOST_VALUES:
         return _deviation(query) * epsilon >= 1
     return min(query.rank, query.size - query.rank + 1) * epsilon >= 3 and _may_be_even(query, epsilon)
 

@@ -244,11 +244,14 @@ def _start(part: Part, tails: Stairs, deadline: float) -> tuple[Master, Mix | No
 
 def _begun(part: Part, log_x: Floats, outputs: Ints, scale: float, deadline: float) -> tuple[Master, Mix | None]:
     kinks = Kinks(part.cone, part.mirrored)
-    combined = kinks if kinks.size >= LONG else None
-    master = Master(part.loss, part.prior, part.worst, part.mirrored, scale, combined)
-    master.add(log_x, outputs)
-    master.begin()
-    return master, master.solve(max(deadline - time.monotonic(), MOMENT))
+    for combined in ([kinks] if kinks.size >= LONG else []) + [None]:  # plain sums where combined ones cannot be solved
+        master = Master(part.loss, part.prior, part.worst, part.mirrored, scale, combined)
+        master.add(log_x, outputs)
+        master.begin()
+        mix = master.solve(max(deadline - time.monotonic(), MOMENT))
+        if mix is not None:
+            break
+    return master, mix
 
 
 def _weights(part: Part) -> Floats:

@@ -72,6 +72,9 @@ POOLED = 8
 LEAST_OPEN = 0.05
 """Part of a reading's variance that an estimate is taken to leave open at least."""
 
+LEAST = 1e-6
+"""The least variance of a difference, in squares of what one report may hold: below, no report has told anything."""
+
 STEPS, ENOUGH = 100, 1e-3
 """Updates of how often each spread occurs; none after one that changes nothing by more than ENOUGH."""
 
@@ -174,7 +177,7 @@ def _halvings(labels: int, middle_at: float) -> Iterator[tuple[Ints, Ints, Ints]
 
 def _followed(d: Floats, variance: Floats, unit: Floats, share: Floats, doubt: float) -> Floats:
     """The part of each difference, read as d, that is no chance, in the mean."""
-    variance = np.maximum(variance, np.finfo(np.float64).tiny)
+    variance = np.maximum(variance, LEAST * unit**2)
     more = (SPREADS * np.maximum(share, 0)[:, None]) ** 2
     total = variance[:, None] + more
     deciding = variance / unit**2
