@@ -673,3 +673,14 @@ def test_properties_of_two_weights_are_those_of_the_matrix_which_is_not_written_
     monkeypatch.setattr(Response, "matrix", None)
     assert two.properties() == whole.properties()
     assert len(two.properties()) >= 4
+
+
+@pytest.mark.parametrize(("labels", "epsilon"), [(4, "0.001"), (8, "0.5"), (16, "1"), (16, "0.1"), (31, "1")])
+def test_few_reports_or_all_alike_are_estimated(labels, epsilon):
+    """One report decides no sum, and all variances but those of what it holds are nothing."""
+    mechanism = ib.local.label_mechanism(ib.category(labels), epsilon)
+    outputs = np.eye(mechanism.law.design.blocks, dtype=np.int64)
+    for counts in (outputs[0], outputs[-1], outputs[0] + outputs[1], 10**6 * outputs[0]):
+        found = ib.reconstruct(counts, mechanism, given="counts").distribution
+        assert (found >= 0).all()
+        assert found.sum() == pytest.approx(1)

@@ -88,3 +88,10 @@ def test_the_master_has_the_same_optimum_with_and_without_kinks(name: str, worst
         assert mix.v.sum() / weights == pytest.approx(mix.value, rel=1e-9)  # its duals are the sums', too
         found.append(mix.value)
     assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
+def test_a_program_that_cannot_be_solved_in_kinks_is_solved_in_plain_sums() -> None:
+    """At this epsilon combinations of sums are beyond a float's digits."""
+    query = ib.interval(0, 230, 3, 230, holes=[(113, 115)])
+    found = ib.optimal(query, "1e-6", prior=0.97 ** np.arange(229)).optimality
+    assert found.gap <= 1e-6 * found.value

@@ -131,7 +131,8 @@ class _Reader:
         before, own = self.tokens[max(0, self.place - 1)], self.tokens[self.place]
         if before is own or not before.kind == own.kind == "word":
             return ""
-        return f'; if "{self.text[before.start : own.start + len(own.value)]}" is one name, write it in double quotes'
+        both = self.text[before.start : own.start + len(own.value)].replace("\n", " ")
+        return f'; if "{both[:40]}" is one name, write it in double quotes, a text in single ones'
 
     def condition(self, depth: int) -> Condition:
         parts = [self.either(depth)]
