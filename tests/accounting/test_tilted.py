@@ -142,7 +142,7 @@ def check_pairs(cases: int, seed: int) -> None:
 
 
 def test_adversarial_pairs_are_never_below_the_truth():
-    check_pairs(10, seed=3)
+    check_pairs(6, seed=3)
 
 
 @pytest.mark.slow

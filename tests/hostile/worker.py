@@ -28,7 +28,7 @@ from inbounds.trusted.extent import MOST_CELLS
 from inbounds.verdicts import verify
 
 MEMORY = 50_000_000
-PATIENCE = 4
+PATIENCE = 2
 LEAST = 0.2
 
 
