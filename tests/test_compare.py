@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import inbounds as ib
+from inbounds.catalog.registry import families, families_named
 from inbounds.cli import app
-from inbounds.read.compare import CODES, compare, families, families_named, fitting
+from inbounds.read.compare import CODES, compare, fitting
 from inbounds.read.recommend import recommend
 from inbounds.report import figures
 

@@ -1,6 +1,6 @@
 """The named mechanisms, one row each: how they are made, and what has to be known before making them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,7 @@ from inbounds.catalog.graphs import metric_geometric, planar_laplace
 from inbounds.catalog.laplace import normalized_laplace, snapped_laplace
 from inbounds.catalog.response import exponential, randomized_response, uniform
 from inbounds.catalog.staircase import snapped_staircase
+from inbounds.errors import meant
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number
 from inbounds.query import Query
@@ -69,3 +70,28 @@ REGISTRY = {row.name: row for row in _ROWS}
 def families() -> dict[str, Callable[..., Mechanism]]:
     """Every named mechanism that needs nothing but a query and epsilon; those for graphs are asked for by name."""
     return {name: row.make for name, row in REGISTRY.items() if not (row.needs or row.on_graphs)}
+
+
+def made_by(name: str, family: Family, query: Query, epsilon: Number) -> Mechanism:
+    """The mechanism that a family, perhaps the caller's own, makes."""
+    made = family(query, epsilon)
+    if not isinstance(made, Mechanism):
+        raise TypeError(
+            f"family {name!r} must make a mechanism of a query and epsilon, got {type(made).__name__}; "
+            "ib.certify makes one of a matrix"
+        )
+    return made
+
+
+def families_named(what: Mapping[str, Family | str] | Iterable[str]) -> dict[str, Family]:
+    """Families by name: those of a dictionary, one's own or named, or names of the catalog."""
+    asked = what if isinstance(what, Mapping) else {name: name for name in ([what] if isinstance(what, str) else what)}
+    return {name: family_named(family) if isinstance(family, str) else family for name, family in asked.items()}
+
+
+def family_named(name: str) -> Family:
+    """A family of the catalog."""
+    known = families()
+    if name not in known:
+        raise ValueError(f"family must be one of {', '.join(known)}, got {name!r}{meant(name, known)}")
+    return known[name]

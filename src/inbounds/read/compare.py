@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from inbounds.catalog.registry import REGISTRY, Family, families
+from inbounds.catalog.registry import REGISTRY, Family, families, families_named, made_by
 from inbounds.errors import InboundsError, TooLarge, meant, used_like
 from inbounds.extras import pandas_frame, polars_frame
 from inbounds.loss import Loss, LossLike, Prior, as_loss, as_prior
@@ -267,31 +267,6 @@ def _own(
             )
         found[name] = own if isinstance(own, Mechanism) else made_by(name, own, what, as_epsilon(epsilon))  # type: ignore[arg-type]
     return found
-
-
-def made_by(name: str, family: Family, query: Query, epsilon: Number) -> Mechanism:
-    """The mechanism that a family, perhaps the caller's own, makes."""
-    made = family(query, epsilon)
-    if not isinstance(made, Mechanism):
-        raise TypeError(
-            f"family {name!r} must make a mechanism of a query and epsilon, got {type(made).__name__}; "
-            "ib.certify makes one of a matrix"
-        )
-    return made
-
-
-def families_named(what: Mapping[str, Family | str] | Iterable[str]) -> dict[str, Family]:
-    """Families by name: those of a dictionary, one's own or named, or names of the catalog."""
-    asked = what if isinstance(what, Mapping) else {name: name for name in ([what] if isinstance(what, str) else what)}
-    return {name: family_named(family) if isinstance(family, str) else family for name, family in asked.items()}
-
-
-def family_named(name: str) -> Family:
-    """A family of the catalog."""
-    known = families()
-    if name not in known:
-        raise ValueError(f"family must be one of {', '.join(known)}, got {name!r}{meant(name, known)}")
-    return known[name]
 
 
 def fitting(query: Query, epsilon: Number, loss: Loss | None = None) -> tuple[dict[str, Mechanism], dict[str, str]]:

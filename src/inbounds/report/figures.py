@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from inbounds.catalog.registry import Family, families_named, made_by
 from inbounds.design.optimal import optimal
 from inbounds.extras import library
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
@@ -15,7 +16,7 @@ from inbounds.mechanism.bayes import answer_values
 from inbounds.numbers import Floats, Number, alpha, exact
 from inbounds.query import Query, on_map
 from inbounds.query.places import map_axes
-from inbounds.read.compare import OPTIMUM, Family, by_short_name, families_named, made_by
+from inbounds.read.compare import OPTIMUM, by_short_name
 from inbounds.report.layout import thinned
 from inbounds.report.plots import Interval
 

@@ -249,7 +249,7 @@ def _begun(part: Part, log_x: Floats, outputs: Ints, scale: float, deadline: flo
         master.add(log_x, outputs)
         master.begin()
         mix = master.solve(max(deadline - time.monotonic(), MOMENT))
-        if mix is not None:
+        if mix is not None or time.monotonic() > deadline:
             break
     return master, mix
 
