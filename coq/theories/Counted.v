@@ -59,7 +59,7 @@ Proof.
   specialize (Hl t' Ht'). specialize (Hl' t Ht). lia.
 Qed.
 
-Definition alike : side := Side 1 1 0.
+Definition alike : side := Side 1 1 0 0.
 
 Definition check_counted (table : list Z) (width en ed : Z) : bool := check_sides table alike alike 0 width en ed.
 
@@ -158,7 +158,7 @@ Section Accepted.
     enough (Q : private near (eps en ed) (counted_law k)) by (apply (Q (db, M) (db', M')); unfold near; cbn; tauto).
     apply pointwise_private. intros g g' (H1 & H2 & H3) i Hi. cbn in *.
     pose proof (counted_flip w k (fst g) (fst g') (snd g) (snd g') i H1 H2 H3) as B. rewrite <- !surjective_pairing in B.
-    destruct (facts table alike alike 0 width en ed accepted) as (_ & _ & _ & _ & _ & _ & _ & _ & _ & W & _).
+    destruct (facts table alike alike 0 width en ed accepted) as (_ & _ & _ & _ & _ & _ & _ & _ & _ & _ & _ & W & _).
     assert (Ln : forall q, length (map T (counted_levels w k q)) = Z.to_nat (width + 1)).
     { intro q. unfold counted_levels. rewrite !map_length, seq_length. unfold w. lia. }
     destruct (drawn_near (map T (counted_levels w k g)) i (counted_units _)) as [_ Hi'].

@@ -15,7 +15,7 @@ Open Scope Z_scope.
 
 Inductive quantile_law :=
 | ScoreTable (table : list Z) (stride : Z) (deeper : list Z)
-| SidedTable (table below above : list Z) (deeper : Z)  (* first, stride and spread of each side *)
+| SidedTable (table below above : list Z) (deeper : Z)  (* first, stride, spread and level of the spread of each side *)
 | CountedTable (table : list Z) (low most every : Z)
 | Oblivious (rows : list (list Z)).
 
@@ -44,11 +44,15 @@ Definition quantile_ok (q : quantile) : bool :=
   && (1 <=? records q) && (records q <=? MOST_RECORDS) && (0 <=? missing_at q) && (missing_at q <? n)
   && (1 <=? per_person q) && (per_person q <=? MOST_RECORDS) && range_ok (at_epsilon q).
 
+Definition whole_side (first stride spread near : Z) : option side :=
+  if (0 <=? first) && (0 <=? stride) && (0 <=? spread) && (0 <=? near)
+  then Some (Side (Z.to_nat first) (Z.to_nat stride) (Z.to_nat spread) (Z.to_nat near)) else None.
+
+(** The level of a spread is 0 where it is not written. *)
 Definition side_of (numbers : list Z) : option side :=
   match numbers with
-  | [first; stride; spread] =>
-      if (0 <=? first) && (0 <=? stride) && (0 <=? spread) then Some (Side (Z.to_nat first) (Z.to_nat stride) (Z.to_nat spread))
-      else None
+  | [first; stride; spread] => whole_side first stride spread 0
+  | [first; stride; spread; near] => whole_side first stride spread near
   | _ => None
   end.
 

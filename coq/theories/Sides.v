@@ -1,6 +1,6 @@
 (** check_sides of trusted/sides.py, and the proof that what it accepts is private for a rank of a public size.
 
-    Each side of the answer has a first level, a stride and a spread. When a record moves up, what is below the answer gets
+    Each side of the answer has a first level, a stride, and a spread with its level. When a record moves up, what is below the answer gets
     no nearer and what is above gets no farther: weights fall by at most one factor and rise by at most another.
 
     moved_pairs       the factors of a record moved up, by the depth
@@ -96,7 +96,7 @@ Ltac products := repeat match goal with |- context [(?x * ?y)%nat] => generalize
 (** * The checker *)
 Open Scope Z_scope.
 
-Record side := Side { first_level : nat; stride_of : nat; spread_of : nat }.
+Record side := Side { first_level : nat; stride_of : nat; spread_of : nat; near_level : nat }.
 
 (** The largest ratio of weights one record apart, the answer's own included, times 2^62 and rounded up. *)
 Definition pace (table : list Z) (s : side) : Z :=
@@ -110,7 +110,7 @@ Definition sided_bounds (table : list Z) (b a : side) (d : nat) : list Z :=
 
 Definition side_ok (s : side) : bool :=
   (1 <=? first_level s)%nat && (1 <=? stride_of s)%nat && (Z.of_nat (first_level s) <? MOST_OUTPUTS)
-  && (Z.of_nat (stride_of s) <? MOST_OUTPUTS) && (Z.of_nat (spread_of s) <? MOST_OUTPUTS).
+  && (Z.of_nat (stride_of s) <? MOST_OUTPUTS) && (Z.of_nat (spread_of s) <? MOST_OUTPUTS) && (near_level s <=? first_level s)%nat.
 
 Definition check_sides (table : list Z) (b a : side) (d : nat) (width en ed : Z) : bool :=
   (0 <=? en) && (0 <? ed) && (2 <=? length table)%nat
@@ -128,14 +128,15 @@ Section Accepted.
   Let T := chances table.
 
   Lemma facts : (0 <= en)%Z /\ (0 < ed)%Z /\ (2 <= length table)%nat /\ nth 0 table 0%Z = TOTAL /\
-    falling table = true /\ (1 <= first_level b)%nat /\ (1 <= first_level a)%nat /\ (d <= stride_of b)%nat /\ (d <= stride_of a)%nat /\
+    falling table = true /\ (1 <= first_level b)%nat /\ (1 <= first_level a)%nat /\
+    (near_level b <= first_level b)%nat /\ (near_level a <= first_level a)%nat /\ (d <= stride_of b)%nat /\ (d <= stride_of a)%nat /\
     (1 <= width < MOST_OUTPUTS)%Z /\
     (forall high, In high (sided_bounds table b a d) ->
        high * (TOTAL + (width + 1)) * 2 ^ EXP_BITS <= ratio_below en ed 1 1 * (TOTAL * TOTAL * (TOTAL - (width + 1))))%Z.
   Proof.
     pose proof accepted as H. unfold check_sides, side_ok in H. rewrite !andb_true_iff in H.
-    destruct H as [[[[[[[[[[[[A B] C] D] E] F] [[[[G1 _] _] _] _]] [[[[G2 _] _] _] _]] N] N'] W1] W2] K].
-    apply Z.leb_le in A, W1. apply Nat.leb_le in C, G1, G2, N, N'. apply Z.ltb_lt in B, W2. apply Z.eqb_eq in D.
+    destruct H as [[[[[[[[[[[[A B] C] D] E] F] [[[[[G1 _] _] _] _] G3]] [[[[[G2 _] _] _] _] G4]] N] N'] W1] W2] K].
+    apply Z.leb_le in A, W1. apply Nat.leb_le in C, G1, G2, G3, G4, N, N'. apply Z.ltb_lt in B, W2. apply Z.eqb_eq in D.
     rewrite forallb_forall in K. repeat split; auto.
     intros hl Hl. specialize (K hl Hl). apply Z.leb_le in K. now rewrite Z.shiftl_mul_pow2 in K by easy.
   Qed.
@@ -214,13 +215,19 @@ Section Accepted.
       with (IZR (pace table s) * IZR (table_at table (first_level s))) by (field; lra). lra.
   Qed.
 
+  (** Between anything and a value within the spread, whose level is no farther. *)
+  Lemma pace_near s x : (near_level s <= first_level s)%nat -> T x <= factor (pace table s) * T (near_level s).
+  Proof.
+    intro H. pose proof (pace_first s x). pose proof (pace_one s). pose proof (T_falling _ _ H). nra.
+  Qed.
+
   (** * What is allowed *)
   Definition slack : R := INR (Z.to_nat (width + 1)) / IZR TOTAL.
   Definition allowed : R := exp (eps en ed) * (1 - slack) / (1 + slack).
 
   Lemma slack_small : 0 <= slack < 1.
   Proof.
-    destruct facts as (_ & _ & _ & _ & _ & _ & _ & _ & _ & W & _). pose proof T_pos' as HT. unfold slack. rewrite INR_IZR_INZ, Z2Nat.id by lia.
+    destruct facts as (_ & _ & _ & _ & _ & _ & _ & _ & _ & _ & _ & W & _). pose proof T_pos' as HT. unfold slack. rewrite INR_IZR_INZ, Z2Nat.id by lia.
     split; [apply Rmult_le_pos; [apply IZR_le; lia|left; now apply Rinv_0_lt_compat]|].
     apply Rmult_lt_reg_r with (IZR TOTAL); [assumption|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra.
     rewrite Rmult_1_r, Rmult_1_l. apply IZR_lt. unfold MOST_OUTPUTS, TOTAL in *. lia.
@@ -228,7 +235,7 @@ Section Accepted.
 
   Lemma paid x y : In (x * y)%Z (sided_bounds table b a d) -> factor x * factor y <= allowed.
   Proof.
-    intro Hin. destruct facts as (He & Hed & _ & _ & _ & _ & _ & _ & _ & W & Acc). specialize (Acc _ Hin).
+    intro Hin. destruct facts as (He & Hed & _ & _ & _ & _ & _ & _ & _ & _ & _ & W & Acc). specialize (Acc _ Hin).
     destruct (ratio_below_sound en ed 1 1 He Hed ltac:(lia) ltac:(lia)) as [_ Hexp].
     replace (IZR en / IZR ed * (1 / 1)) with (eps en ed) in Hexp by (unfold eps; field; apply not_0_IZR; lia).
     pose proof slack_small as Sl. pose proof T_pos' as HT.
@@ -251,6 +258,8 @@ Section Accepted.
      let v := Lengths.below db (t - spread_of a) in
      if u <? k then first_level b + stride_of b * (k - u - 1) + d * e
      else if k <=? v then first_level a + stride_of a * (v - k) + d * e
+     else if upto db t <? k then near_level b
+     else if k <=? Lengths.below db t then near_level a
      else 0)%nat.
 
   (** The factors by which weights fall and rise when a record moves up. *)
@@ -266,7 +275,7 @@ Section Accepted.
       destruct (depth_moves w k db' db m' m e' e H R' R Hm' Hm D' D) as [X Y].
       split; intro Q; [destruct (X (eq_sym Q))|destruct (Y (not_eq_sym Q))]; lia. }
     pose proof (rank_rises db db' k m m' U R R') as Up.
-    destruct facts as (_ & _ & _ & _ & _ & Fb & Fa & Db & Da & _).
+    destruct facts as (_ & _ & _ & _ & _ & Fb & Fa & Nb & Na & Db & Da & _).
     assert (Sides : forall t,
       let u := upto db (t + spread_of b) in let u' := upto db' (t + spread_of b) in
       let v := Lengths.below db (t - spread_of a) in let v' := Lengths.below db' (t - spread_of a) in
@@ -280,14 +289,22 @@ Section Accepted.
         pose proof (below_le db (t - spread_of a) (t + spread_of b) ltac:(lia)).
         pose proof (upto_split db (t - spread_of a)). pose proof (upto_split db (t + spread_of b)). lia. }
       tauto. }
+    assert (Own : forall t,
+      let n := upto db t in let n' := upto db' t in let o := Lengths.below db t in let o' := Lengths.below db' t in
+      (n' <= n /\ o' <= o /\ o <= n /\ o' <= n' /\ (n < k <-> t < m) /\ (n' < k <-> t < m') /\ (k <= o <-> m < t) /\ (k <= o' <-> m' < t))%nat).
+    { intro t. cbn zeta. pose proof (U t) as [U1 U2]. pose proof (upto_split db t). pose proof (upto_split db' t).
+      pose proof (rank_sides db k m t R) as [A1 A2]. pose proof (rank_sides db' k m' t R') as [A3 A4]. repeat split; tauto || lia. }
     assert (Same : (e = e')%nat -> (m = m')%nat \/ (e = 0 /\ e' = 0)%nat -> exists B A, 1 <= B /\ 1 <= A /\ B * A <= allowed /\
       forall t, moves_within B A (T (sided_level k e db t)) (T (sided_level k e' db' t))).
     { intros <- Which. exists (factor (pace table b)), (factor (pace table a)).
       split; [apply pace_one|]. split; [apply pace_one|]. split; [apply paid; cbn; tauto|].
-      intro t. specialize (Sides t). cbn zeta in Sides. unfold sided_level. cbn zeta.
+      intro t. specialize (Sides t). specialize (Own t). cbn zeta in Sides, Own. unfold sided_level. cbn zeta.
       set (u := upto db (t + spread_of b)) in *. set (u' := upto db' (t + spread_of b)) in *.
       set (v := Lengths.below db (t - spread_of a)) in *. set (v' := Lengths.below db' (t - spread_of a)) in *.
+      set (n := upto db t) in *. set (n' := upto db' t) in *.
+      set (o := Lengths.below db t) in *. set (o' := Lengths.below db' t) in *.
       destruct Sides as (Uu & Uv & C1 & C2 & C3 & C4 & Vu).
+      destruct Own as (On & Oo & Oon & Oon' & E1 & E2 & E3 & E4).
       pose proof (pace_one b) as Pb. pose proof (pace_one a) as Pa.
       split; [apply T_unit|]. split; [apply T_unit|].
       destruct (Nat.ltb_spec u k) as [Lu|Lu]; destruct (Nat.ltb_spec u' k) as [Lu'|Lu'];
@@ -303,7 +320,8 @@ Section Accepted.
         replace (k - u' - 1)%nat with 0%nat by lia. rewrite !Nat.mul_0_r, !Nat.add_0_r.
         destruct (Nat.leb_spec k v) as [Lv|Lv].
         + replace (v - k)%nat with 0%nat by lia. rewrite !Nat.mul_0_r, ?Nat.add_0_r. split; apply pace_first.
-        + split; [apply pace_first|]. apply keeps; [assumption|lia].
+        + split; [apply pace_first|]. destruct (Nat.ltb_spec n k); [|destruct (Nat.leb_spec k o)];
+            [apply keeps; [assumption|lia]|now apply pace_near|apply keeps; [assumption|lia]].
       - destruct (Nat.leb_spec k v) as [Lv|Lv]; destruct (Nat.leb_spec k v') as [Lv'|Lv']; [| |exfalso; lia|].
         + (* above in both *)
           destruct (Nat.eq_dec v v') as [Ev|Ev].
@@ -311,11 +329,14 @@ Section Accepted.
           * replace (v - k)%nat with (S (v' - k)) by lia. rewrite Nat.mul_succ_r. products. split.
             -- apply keeps; [assumption|lia].
             -- apply (falls_by (stride_of a)); [apply pace_step|lia|lia].
-        + (* it comes to be as good as the answer *)
+        + (* it comes to be within the spread *)
           assert (m <> m') by (intros <-; lia). destruct Which as [|[-> _]]; [contradiction|].
           replace (v - k)%nat with 0%nat by lia. rewrite !Nat.mul_0_r, !Nat.add_0_r. split; [|apply pace_first].
-          apply keeps; [assumption|lia].
-        + split; apply keeps; auto. }
+          destruct (Nat.ltb_spec n' k); [|destruct (Nat.leb_spec k o')];
+            [now apply pace_near|apply keeps; [assumption|lia]|apply keeps; [assumption|lia]].
+        + (* within the spread in both: below, above or the answer itself *)
+          destruct (Nat.ltb_spec n k), (Nat.ltb_spec n' k), (Nat.leb_spec k o), (Nat.leb_spec k o'); try (exfalso; lia);
+            split; first [apply keeps; [assumption|lia] | now apply pace_near]. }
     destruct (Nat.eq_dec m m') as [Em|Em]; [|apply Same; [destruct (proj2 Dm Em); lia|right; apply (proj2 Dm Em)]].
     destruct (Nat.eq_dec e e') as [Ee|Ee]; [apply Same; [assumption|now left]|].
     destruct (proj1 Dm Em) as [De De']. clear Same.
@@ -324,17 +345,21 @@ Section Accepted.
       exists (factor (largest_step table (stride_of b + d))), (factor (largest_step table (stride_of a - d))).
       split; [apply factor_one, steps_of|]. split; [apply factor_one, steps_of|]. split; [apply paid; cbn; tauto|].
       pose proof (factor_one _ (proj1 (steps_of (stride_of b + d)))) as Pb. pose proof (factor_one _ (proj1 (steps_of (stride_of a - d)))) as Pa.
-      intro t. specialize (Sides t). cbn zeta in Sides. unfold sided_level. cbn zeta.
+      intro t. specialize (Sides t). specialize (Own t). cbn zeta in Sides, Own. unfold sided_level. cbn zeta.
       set (u := upto db (t + spread_of b)) in *. set (u' := upto db' (t + spread_of b)) in *.
       set (v := Lengths.below db (t - spread_of a)) in *. set (v' := Lengths.below db' (t - spread_of a)) in *.
+      set (n := upto db t) in *. set (n' := upto db' t) in *.
+      set (o := Lengths.below db t) in *. set (o' := Lengths.below db' t) in *.
       destruct Sides as (Uu & Uv & C1 & C2 & C3 & C4 & Vu).
+      destruct Own as (On & Oo & Oon & Oon' & E1 & E2 & E3 & E4).
       split; [apply T_unit|]. split; [apply T_unit|]. replace e' with (S e) by lia. rewrite Nat.mul_succ_r.
       destruct (Nat.ltb_spec u k) as [Lu|Lu]; destruct (Nat.ltb_spec u' k) as [Lu'|Lu']; [|exfalso; lia|exfalso; lia|].
       + destruct (Nat.eq_dec u u') as [Eu|Eu].
         * rewrite Eu. products. split; [apply (falls_by (stride_of b + d)); [lra|lia|lia]|apply keeps; [assumption|lia]].
         * replace (k - u' - 1)%nat with (S (k - u - 1)) by lia. rewrite Nat.mul_succ_r. products.
           split; [apply (falls_by (stride_of b + d)); [lra|lia|lia]|apply keeps; [assumption|lia]].
-      + destruct (Nat.leb_spec k v) as [Lv|Lv]; destruct (Nat.leb_spec k v') as [Lv'|Lv']; [|exfalso; lia|exfalso; lia|split; apply keeps; auto].
+      + destruct (Nat.leb_spec k v) as [Lv|Lv]; destruct (Nat.leb_spec k v') as [Lv'|Lv']; [|exfalso; lia|exfalso; lia|
+        destruct (Nat.ltb_spec n k), (Nat.ltb_spec n' k), (Nat.leb_spec k o), (Nat.leb_spec k o'); try (exfalso; lia); split; apply keeps; auto].
         destruct (Nat.eq_dec v v') as [Ev|Ev].
         * rewrite Ev. products. split; [apply (falls_by (stride_of b + d)); [lra|lia|lia]|apply keeps; [assumption|lia]].
         * replace (v - k)%nat with (S (v' - k)) by lia. rewrite Nat.mul_succ_r. products.
@@ -343,17 +368,21 @@ Section Accepted.
       exists (factor (largest_step table (stride_of b - d))), (factor (largest_step table (stride_of a + d))).
       split; [apply factor_one, steps_of|]. split; [apply factor_one, steps_of|]. split; [apply paid; cbn; tauto|].
       pose proof (factor_one _ (proj1 (steps_of (stride_of b - d)))) as Pb. pose proof (factor_one _ (proj1 (steps_of (stride_of a + d)))) as Pa.
-      intro t. specialize (Sides t). cbn zeta in Sides. unfold sided_level. cbn zeta.
+      intro t. specialize (Sides t). specialize (Own t). cbn zeta in Sides, Own. unfold sided_level. cbn zeta.
       set (u := upto db (t + spread_of b)) in *. set (u' := upto db' (t + spread_of b)) in *.
       set (v := Lengths.below db (t - spread_of a)) in *. set (v' := Lengths.below db' (t - spread_of a)) in *.
+      set (n := upto db t) in *. set (n' := upto db' t) in *.
+      set (o := Lengths.below db t) in *. set (o' := Lengths.below db' t) in *.
       destruct Sides as (Uu & Uv & C1 & C2 & C3 & C4 & Vu).
+      destruct Own as (On & Oo & Oon & Oon' & E1 & E2 & E3 & E4).
       split; [apply T_unit|]. split; [apply T_unit|]. replace e with (S e') by lia. rewrite Nat.mul_succ_r.
       destruct (Nat.ltb_spec u k) as [Lu|Lu]; destruct (Nat.ltb_spec u' k) as [Lu'|Lu']; [|exfalso; lia|exfalso; lia|].
       + destruct (Nat.eq_dec u u') as [Eu|Eu].
         * rewrite Eu. products. split; [apply keeps; [assumption|lia]|apply (falls_by (stride_of a + d)); [lra|lia|lia]].
         * replace (k - u' - 1)%nat with (S (k - u - 1)) by lia. rewrite Nat.mul_succ_r. products.
           split; [apply (falls_by (stride_of b - d)); [lra|lia|lia]|apply (falls_by (stride_of a + d)); [lra|lia|lia]].
-      + destruct (Nat.leb_spec k v) as [Lv|Lv]; destruct (Nat.leb_spec k v') as [Lv'|Lv']; [|exfalso; lia|exfalso; lia|split; apply keeps; auto].
+      + destruct (Nat.leb_spec k v) as [Lv|Lv]; destruct (Nat.leb_spec k v') as [Lv'|Lv']; [|exfalso; lia|exfalso; lia|
+        destruct (Nat.ltb_spec n k), (Nat.ltb_spec n' k), (Nat.leb_spec k o), (Nat.leb_spec k o'); try (exfalso; lia); split; apply keeps; auto].
         destruct (Nat.eq_dec v v') as [Ev|Ev].
         * rewrite Ev. products. split; [apply keeps; [assumption|lia]|apply (falls_by (stride_of a + d)); [lra|lia|lia]].
         * replace (v - k)%nat with (S (v' - k)) by lia. rewrite Nat.mul_succ_r. products.
@@ -400,7 +429,7 @@ Section Accepted.
     enough (Q : private near (eps en ed) (sided_law k)) by (apply (Q (db, e) (db', e')); unfold near; cbn; tauto).
     apply pointwise_private. intros g g' (H1 & H2 & H3 & H4 & H5 & H6) i Hi. cbn in *.
     pose proof (sided_flip w k (fst g) (fst g') (snd g) (snd g') i H1 H2 H3 H4 H5 H6) as B. rewrite <- !surjective_pairing in B.
-    destruct facts as (_ & _ & _ & _ & _ & _ & _ & _ & _ & W & _).
+    destruct facts as (_ & _ & _ & _ & _ & _ & _ & _ & _ & _ & _ & W & _).
     assert (Un : forall q, Forall in_unit (map T q)).
     { intro q. apply Forall_forall. intros z Hz. apply in_map_iff in Hz as (l & <- & _). apply T_unit. }
     assert (Ln : forall q, length (map T (sided_levels w k q)) = Z.to_nat (width + 1)).

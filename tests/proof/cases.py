@@ -224,13 +224,14 @@ def sided_passports(number: int, seed: int) -> Iterator[Json]:
     rng = random.Random(seed)
     for _ in range(number):
         table, *_, width = score_table(rng)
-        below, above = ((rng.randint(1, 6), rng.randint(1, 5), rng.choice((0, 0, 1, 5))) for _ in range(2))
+        below, above = ((rng.randint(1, 6), rng.randint(1, 5), rng.choice((0, 0, 1, 5)), 0) for _ in range(2))
         deeper = rng.randint(0, min(below[1], above[1]))
         worst = Fraction(max(sided_bounds(table, below, above, deeper)), TOTAL * TOTAL)
         epsilon = logarithm(worst * Fraction(TOTAL + width + 1, TOTAL - width - 1), rng)
         deeper += rng.random() < 0.1
-        first = (rng.choice((0, 1)), *below[1:]) if rng.random() < 0.1 else below
-        sides = {"below": _line([*first]), "above": _line([*above]), "deeper": str(deeper)}
+        first = (rng.choice((0, 1)), *below[1:3]) if rng.random() < 0.1 else below[:3]
+        near = rng.choice(([], [], [0], [above[0]], [rng.randint(-1, 7)], [0, 0]))
+        sides = {"below": _line([*first]), "above": _line([*above[:3], *near]), "deeper": str(deeper)}
         asked = _quantile(width, rng)
         if rng.random() < 0.8:
             asked["quantile"].update(public=True, records="1")

@@ -49,6 +49,7 @@ def largest_ratio(query, law, groups):
 
 
 PACES = [((4, 4, 0), (6, 6, 0), 4), ((1, 7, 0), (3, 3, 0), 3), ((5, 5, 1), (5, 5, 1), 5), ((2, 8, 0), (2, 2, 2), 0)]
+PACES += [((6, 6, 1, 3), (4, 4, 2, 4), 4), ((5, 5, 0), (5, 5, 1, 2), 0)]
 
 
 @pytest.mark.parametrize("epsilon", ["1/5", "1", "4"])
@@ -82,7 +83,9 @@ def test_epsilon_is_attained_where_many_values_move_together():
     assert 0.98 < math.log(other[width] / own[width]) <= 1
 
 
-levels = st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(0, 3))
+levels = st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(0, 3), st.integers(0, 4)).map(
+    lambda side: (*side[:3], min(side[0], side[3]))
+)
 
 
 @given(st.lists(st.integers(1, 100), min_size=2, max_size=12), levels, levels, st.integers(0, 4), st.integers(0, 3))
@@ -96,12 +99,12 @@ def test_the_bound_holds_for_any_table(falls, below, above, deeper, rank):
 
 
 def test_the_whole_number_bounds_are_the_theorems():
-    table, below, above, d = (TOTAL, *(TOTAL // k for k in (3, 4, 9, 10, 31, 90, 400))), (1, 2, 0), (3, 4, 1), 1
+    table, below, above, d = (TOTAL, *(TOTAL // k for k in (3, 4, 9, 10, 31, 90, 400))), (1, 2, 0, 0), (3, 4, 1, 2), 1
 
     def step(by):
         return max(Fraction(table[i], table[min(i + by, 7)]) for i in range(1, 8))
 
-    paces = [max(step(stride), Fraction(TOTAL, table[first])) for first, stride, _ in (below, above)]
+    paces = [max(step(stride), Fraction(TOTAL, table[first])) for first, stride, *_ in (below, above)]
     expected = [paces[0] * paces[1], step(2 + d) * step(4 - d), step(2 - d) * step(4 + d)]
     found = [Fraction(bound, TOTAL * TOTAL) for bound in sided_bounds(table, below, above, d)]
     # steps are rounded up to multiples of 2**-62
@@ -109,17 +112,17 @@ def test_the_whole_number_bounds_are_the_theorems():
 
 
 def test_levels_are_the_definition():
-    below, above, deeper = (2, 5, 1), (3, 4, 2), 1
+    below, above, deeper = (2, 5, 1, 1), (3, 4, 2, 3), 1
     lengths = np.array([[6, 5, 3, 2, 0, 4, 4, 7, 9]])
     depth = 1  # two records away from the nearest other answer
     expected = [
         2 + 5 * 4 + depth,
         2 + 5 * 2 + depth,
         2 + 5 * 1 + depth,
+        1,
         0,
-        0,
-        0,
-        0,
+        3,
+        3,
         3 + 4 * 3 + depth,
         3 + 4 * 3 + depth,
     ]
@@ -144,14 +147,16 @@ def test_a_table_that_falls_a_little_faster_is_refused(width):
 @pytest.mark.parametrize(
     ("below", "above", "deeper", "rule"),
     [
-        ((0, 1, 0), (1, 1, 0), 0, "must rise with every record"),
-        ((1, 0, 0), (1, 1, 0), 0, "must rise with every record"),
-        ((1, 1, 0), (1, MOST_OUTPUTS, 0), 0, "must rise with every record"),
-        ((1, 1, -1), (1, 1, 0), 0, "spread"),
-        ((1, 2, 0), (1, 1, 0), 2, "by at most either stride"),
-        ((1, 1, 0), (1, 1, 0), -1, "by at most either stride"),
-        ((1, 1), (1, 1, 0), 0, "three for each side"),
-        ((1, 1, 0), (1, 1.0, 0), 0, "whole numbers"),
+        ((0, 1, 0, 0), (1, 1, 0, 0), 0, "must rise with every record"),
+        ((1, 0, 0, 0), (1, 1, 0, 0), 0, "must rise with every record"),
+        ((1, 1, 0, 0), (1, MOST_OUTPUTS, 0, 0), 0, "must rise with every record"),
+        ((1, 1, -1, 0), (1, 1, 0, 0), 0, "the spread"),
+        ((1, 1, 1, 2), (1, 1, 0, 0), 0, "level of a spread"),
+        ((1, 1, 1, 0), (1, 1, 1, -1), 0, "level of a spread"),
+        ((1, 2, 0, 0), (1, 1, 0, 0), 2, "by at most either stride"),
+        ((1, 1, 0, 0), (1, 1, 0, 0), -1, "by at most either stride"),
+        ((1, 1, 0), (1, 1, 0, 0), 0, "four for each side"),
+        ((1, 1, 0, 0), (1, 1.0, 0, 0), 0, "whole numbers"),
     ],
 )
 def test_other_levels_are_refused(below, above, deeper, rule):
@@ -193,6 +198,23 @@ def test_a_passport_comes_back_as_it_was_and_a_steeper_one_is_refused(tmp_path):
     (tmp_path / "m.json").write_text(text, "utf-8")
     with pytest.raises(PassportError):
         ib.load_quantile(tmp_path / "m.json")
+
+
+def test_the_level_of_a_spread_is_written_where_it_is_not_0(tmp_path):
+    table, query = geometric(1, 10), of_rank(9, 5, 5)
+    for above, text in (((5, 5, 2), "5 5 2"), ((5, 5, 2, 3), "5 5 2 3")):
+        own = QuantileMechanism(query, Fraction(1), SidedTable(table, (5, 5, 0), above), Origin("by hand"))
+        own.save(tmp_path / "m.json")
+        assert f'"above": "{text}"' in (tmp_path / "m.json").read_text("utf-8")
+        assert ib.load_quantile(tmp_path / "m.json") == own
+
+
+def test_a_maximum_among_few_records_has_a_spread_that_is_nearly_as_good():
+    mechanism = ib.choose(ib.quantile(1, 0, 499, size=100), 4).mechanism
+    group = mechanism.query.histogram([0] * 99 + [400])
+    weights = mechanism.probabilities(group[None, :])[0]
+    assert weights[400] > weights[401] > 2 * weights[404]
+    assert np.ptp(weights[401:404]) < 1e-15 > np.ptp(weights[1:400])
 
 
 @pytest.mark.parametrize("size", [10, 30, 100])

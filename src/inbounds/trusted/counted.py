@@ -29,7 +29,7 @@ from inbounds.trusted.sides import Side, check_sides
 MOST_COUNTED = 1 << 40
 """The largest `low`, `most` and `every`: no group has more records."""
 
-ALIKE: Side = (1, 1, 0)
+ALIKE: Side = (1, 1, 0, 0)
 """A level for every unit of the score, on both sides: `check_sides` then compares the square of the largest step."""
 
 

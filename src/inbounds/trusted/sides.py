@@ -4,8 +4,9 @@ For the k-th smallest of a public number of records, one of which may be another
 record moves up, no value below the answer comes nearer to it and no value above gets farther: lengths below rise or
 stay, those above fall or stay. So a table may fall faster on one side, as long as both paces together are epsilon.
 
-A side is (first, stride, spread). Outputs within the spread of the answer have the level 0, like the answer itself; one
-farther away takes the length of the value that is nearer to the answer by the spread, and has the level
+A side is (first, stride, spread, near). The answer has the level 0, outputs within the spread of it the level `near`,
+at most `first`. One farther away takes the length of the value that is nearer to the answer by the spread, and has the
+level
 
     first + stride · (length - 1) + deeper · depth
 
@@ -24,9 +25,9 @@ from inbounds.trusted.bounds import EXP_BITS, TOTAL, TOTAL_BITS, ratio_below
 from inbounds.trusted.certify import times
 from inbounds.trusted.scores import MOST_OUTPUTS, check_table, depths, step
 
-Side = tuple[int, int, int]
-"""(first, stride, spread): the level of an output one record away, the levels of every further record, and how many
-values beside the answer are as good as it."""
+Side = tuple[int, int, int, int]
+"""(first, stride, spread, near): the level of an output one record away, the levels of every further record, how many
+values beside the answer are nearly as good as it, and their level."""
 
 
 # --- levels -----------------------------------------------------------------------------------------------
@@ -36,10 +37,11 @@ def sided_levels(lengths: Ints, below: Side, above: Side, deeper: int, size: int
     """Where in a table of so many weights each output of each group stands; lengths of `size` are beyond it."""
     cut = np.minimum(lengths, size)
     place, answer = np.arange(cut.shape[1]), cut.argmin(axis=1)[:, None]
-    nearer = np.where(place < answer, np.minimum(place + below[2], answer), np.maximum(place - above[2], answer))
+    first, stride, _, near = (np.where(place < answer, *pair) for pair in zip(below, above, strict=True))
+    nearer = place + np.clip(answer - place, -above[2], below[2])
     own = np.take_along_axis(cut, nearer, axis=1)
-    first, stride = (np.where(place < answer, *pair) for pair in zip(below[:2], above[:2], strict=True))
-    return np.where(own == 0, 0, first + stride * (own - 1) + deeper * depths(cut)[:, None])
+    inner = np.where(place == answer, 0, near)
+    return np.where(own == 0, inner, first + stride * (own - 1) + deeper * depths(cut)[:, None])
 
 
 # --- the checker ------------------------------------------------------------------------------------------
@@ -60,12 +62,14 @@ def check_sides(table: Sequence[int], below: Side, above: Side, deeper: int, wid
 
 def _check_levels(below: Side, above: Side, deeper: int) -> None:
     numbers = (*below, *above, deeper)
-    if not (len(below) == len(above) == 3 and all(type(number) is int for number in numbers)):
-        raise NotADistribution("the levels of a sided score table must be whole numbers, three for each side")
-    if not all(1 <= first < MOST_OUTPUTS and 1 <= stride < MOST_OUTPUTS for first, stride, _ in (below, above)):
+    if not (len(below) == len(above) == 4 and all(type(number) is int for number in numbers)):
+        raise NotADistribution("the levels of a sided score table must be whole numbers, four for each side")
+    if not all(1 <= first < MOST_OUTPUTS and 1 <= stride < MOST_OUTPUTS for first, stride, *_ in (below, above)):
         raise NotADistribution("the levels of a sided score table must rise with every record")
-    if not all(0 <= spread < MOST_OUTPUTS for *_, spread in (below, above)):
+    if not all(0 <= spread < MOST_OUTPUTS for _, _, spread, _ in (below, above)):
         raise NotADistribution(f"the spread of a sided score table must be at least 0 and below {MOST_OUTPUTS}")
+    if not all(0 <= near <= first for first, _, _, near in (below, above)):
+        raise NotADistribution("the level of a spread must be at least 0 and at most that of a record")
     if not 0 <= deeper <= min(below[1], above[1]):
         raise NotADistribution("the levels of a sided score table must rise with the depth by at most either stride")
 

@@ -2,7 +2,8 @@
 
 Two things are settled before any record is read. The *pace* of each side: beyond a maximum there is no record, every
 value is one record away, and a steep pace is lost on it; among the records weights may then fall faster. The *spread*:
-how many values beside the answer are reported as readily as it, which costs half of that and takes from all others.
+how many values beside the answer are reported as readily as it, or nearly, which costs half of that and takes from all
+others.
 """
 
 import math
@@ -35,6 +36,9 @@ SHARE = 2 / 3
 
 DENSER = 8
 """How many times as dense as evenly spread records those near the end of a range are taken to be."""
+
+NEARLY = 3.7
+"""What a value of the spread weighs where records may be dense, of the weight exp(-epsilon/2) one record away."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def sided_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
 
 def path_scores(query: Quantile, epsilon: Fraction) -> QuantileMechanism:
     """Permute-and-flip over path lengths: sided or counted where that is worth while, as steep as can be otherwise."""
-    alike = (LEVELS // 2, LEVELS // 2, 0)
+    alike = (LEVELS // 2, LEVELS // 2, 0, 0)
     if query.public and query.records == 1 and sides_of(query, epsilon) != (alike, alike):
         return sided_scores(query, epsilon)
     return (counted_scores if counting_helps(query, float(epsilon)) else permute_and_flip)(query, epsilon)
@@ -85,8 +89,8 @@ def sides_of(query: Quantile, epsilon: Fraction) -> tuple[Side, Side]:
     end, rest = (pace.beyond, pace.beyond), (pace.first, LEVELS - pace.beyond)
     low, high = (end, rest) if 2 * query.rank <= query.size else (rest, end)
     ranks = query.rank, query.size - query.rank + 1
-    spreads = [_spread(query, float(epsilon), records) for records in ranks]
-    return (*low, spreads[0]), (*high, spreads[1])
+    below, above = (_spread(query, float(epsilon), records) for records in ranks)
+    return (*low, *below), (*high, *above)
 
 
 def _from_the_end(query: Quantile) -> int:
@@ -110,7 +114,7 @@ def _pace(query: Quantile, epsilon: float) -> Pace:
         return Pace(16, 24)
     if SMALL_EPSILON < epsilon <= MIDDLE_EPSILON and others >= WIDE:
         return Pace(16, 15)
-    return Pace(19, 21) if _is_sparse(query, epsilon, DENSER // 2) else alike
+    return Pace(18, 22) if _is_sparse(query, epsilon, DENSER // 2) else alike
 
 
 def _is_sparse(query: Quantile, epsilon: float, times: int = DENSER) -> bool:
@@ -119,8 +123,8 @@ def _is_sparse(query: Quantile, epsilon: float, times: int = DENSER) -> bool:
     return epsilon > SMALL_EPSILON and values * math.exp(-epsilon / 2) >= HUGE and times * query.size <= values
 
 
-def _spread(query: Quantile, epsilon: float, records: int) -> int:
-    """How many values of a side are as good as the answer, if that many records are on it.
+def _spread(query: Quantile, epsilon: float, records: int) -> tuple[int, int]:
+    """How many values of a side are nearly as good as the answer, if that many records are on it, and their level.
 
     S = m exp(-epsilon · records / 2) is what the others weigh for the exponential mechanism where all records agree,
     and m/4 · S / (1 + S) about what it then loses. Near an end records may be dense, and no loss so large.
@@ -129,7 +133,16 @@ def _spread(query: Quantile, epsilon: float, records: int) -> int:
     others = values * math.exp(-epsilon / 2 * records)
     most = min(values // WIDEST_SPREAD, int(SHARE * values / 4 * others / (1 + others)))
     if 4 * place > query.size:
-        return most
+        return most, 0
     if place > 1:
-        return min(most, int(values / (DENSER * query.size) * min(1.0, 1.5 / epsilon)))
-    return min(most, int(values / (5 * query.size))) if records == 1 and _is_sparse(query, epsilon) else 0
+        return min(most, int(values / (DENSER * query.size) * min(1.0, 1.5 / epsilon))), 0
+    if records > 1 or not _is_sparse(query, epsilon, DENSER // 2):
+        return 0, 0
+    if _is_sparse(query, epsilon):
+        return min(most, int(values / (5 * query.size))), 0
+    return min(most, int(3 * values / (5 * query.size))), _near(epsilon)
+
+
+def _near(epsilon: float) -> int:
+    """The level of the weight NEARLY · exp(-epsilon/2)."""
+    return max(0, round(LEVELS / 2 - LEVELS * math.log(NEARLY) / epsilon))

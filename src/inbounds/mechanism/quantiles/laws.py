@@ -85,9 +85,9 @@ class ScoreTable:
 class SidedTable:
     """Permute-and-flip as in a `ScoreTable`, with a pace of its own below the answer and above it.
 
-    below, above: (first, stride, spread), the level of an output one record away, the levels of every further record,
-    and how many values beside the answer are as good as it; deeper: the levels of every record that may change before
-    the answer does. See `trusted.sides`.
+    below, above: (first, stride, spread, near), the level of an output one record away, the levels of every further
+    record, how many values beside the answer are nearly as good as it, and their level (0 where it is left out);
+    deeper: the levels of every record that may change before the answer does. See `trusted.sides`.
     """
 
     table: tuple[int, ...]
@@ -98,8 +98,10 @@ class SidedTable:
     name: ClassVar[str] = "sided score table"
 
     def __post_init__(self) -> None:  # plain ints: the checker trusts no other arithmetic
-        for part in ("table", "below", "above"):
-            object.__setattr__(self, part, tuple(map(operator.index, getattr(self, part))))
+        object.__setattr__(self, "table", tuple(map(operator.index, self.table)))
+        for part in ("below", "above"):
+            side = tuple(map(operator.index, getattr(self, part)))
+            object.__setattr__(self, part, (*side, 0) if len(side) == 3 else side)
         object.__setattr__(self, "deeper", operator.index(self.deeper))
 
     def check(self, query: Quantile, epsilon: Fraction) -> None:

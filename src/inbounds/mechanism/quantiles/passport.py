@@ -11,6 +11,7 @@ from inbounds.mechanism.passport import QUANTILE_PASSPORT
 from inbounds.mechanism.quantiles.laws import Central, CountedTable, Oblivious, QuantileLaw, ScoreTable, SidedTable
 from inbounds.mechanism.spelling import law_json, numbers_text, scale_json
 from inbounds.query import Quantile
+from inbounds.trusted.sides import Side
 
 if TYPE_CHECKING:
     from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
@@ -55,7 +56,7 @@ def quantile_law_json(law: QuantileLaw) -> Json:
         case ScoreTable(table, stride, deeper):
             return {"scores": {"table": numbers_text(table), "stride": str(stride), "deeper": numbers_text(deeper)}}
         case SidedTable(table, below, above, deeper):
-            sides = {"below": numbers_text(below), "above": numbers_text(above), "deeper": str(deeper)}
+            sides = {"below": _side_text(below), "above": _side_text(above), "deeper": str(deeper)}
             return {"sides": {"table": numbers_text(table), **sides}}
         case CountedTable(table, low, most, every):
             rarely = {} if every == 1 else {"every": str(every)}
@@ -64,3 +65,8 @@ def quantile_law_json(law: QuantileLaw) -> Json:
             return law_json(matrix)
         case Central(first, length, matrix):
             return {"central": {"first": str(first), "length": str(length), **law_json(matrix)}}
+
+
+def _side_text(side: Side) -> str:
+    """The level of a spread is written where it is not 0."""
+    return numbers_text(side if side[3] else side[:3])

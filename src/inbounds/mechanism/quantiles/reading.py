@@ -70,8 +70,9 @@ def read_quantile_law(part: Json) -> QuantileLaw:
 
 
 def _side(part: Any) -> Side:
-    first, stride, spread = whole_numbers(part)
-    return first, stride, spread
+    first, stride, spread, *rest = whole_numbers(part)
+    (near,) = rest or (0,)
+    return first, stride, spread, near
 
 
 def _matrix(part: Json) -> Matrix:

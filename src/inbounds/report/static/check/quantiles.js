@@ -146,14 +146,17 @@ function moves(fall, weight, width) {
 
 // --- a pace for each side of the answer -------------------------------------------------------------------------
 
-/** Levels first + stride · (length - 1) + deeper · depth of a side; a record moved up only lowers one, raises the other. */
+/** Levels first + stride · (length - 1) + deeper · depth of a side; a record moved up only lowers one, raises the other.
+ *
+ * What is within the spread of the answer has a level between its own and that of a record, 0 where none is written.
+ */
 class SidedTable {
   constructor(part) {
     this.table = readWholes(field(part, "table"));
     [this.below, this.above] = ["below", "above"].map((name) => {
       const numbers = readWholes(field(part, name));
-      insist(numbers.length === 3, "a side must have three whole numbers");
-      return Array.from(numbers);
+      insist(numbers.length === 3 || numbers.length === 4, "a side must have three or four whole numbers");
+      return numbers.length === 4 ? Array.from(numbers) : [...numbers, 0n];
     });
     this.deeper = readWhole(field(part, "deeper"));
     Object.freeze(this);
@@ -166,6 +169,8 @@ class SidedTable {
     const rises = [below, above].every(([first, stride]) => first >= 1n && stride >= 1n);
     insist(rises, "the levels of a sided score table must rise with every record");
     insist([...below, ...above].every((number) => number < MOST_OUTPUTS), "the levels of a side must be below 2^24");
+    const within = [below, above].every(([first, , , near]) => near <= first);
+    insist(within, "the level of a spread must be at most that of a record");
     insist(deeper <= below[1] && deeper <= above[1], "the levels must rise with the depth by at most either stride");
     return nearestOf(this.ratios(), quantile, epsilon);
   }
