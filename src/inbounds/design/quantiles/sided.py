@@ -7,7 +7,6 @@ others.
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from inbounds.design.quantiles.counted import counted_scores, counting_helps
@@ -22,33 +21,19 @@ from inbounds.trusted.sides import Side
 LEVELS = 40
 """Levels of a table that make epsilon together, so that paces are fortieths of it."""
 
-SMALL_EPSILON, MIDDLE_EPSILON = 1.0, 2.5
-"""Up to which the pace of an end is lowered wherever the answer weighs little; up to which, by less, of an extreme."""
+FEW, DENSE = 7.0, 12.0
+"""What the other outputs weigh beside the answer, from which on a table as steep as can be is not the best near an end:
+where there are more values than records, and where there are not."""
 
-WIDE, NARROW, HUGE = 30.0, 8.0, 60.0
-"""Outputs of weight exp(-epsilon/2) beside the answer's one: from which on it is little, noticeable, and nothing."""
-
-WIDEST_SPREAD = 64
-"""One of so many values at most is the spread on a side."""
+WIDEST, WIDEST_NEAR_AN_END, WIDEST_BEYOND = 64, 16, 8
+"""One of so many values at most is the spread on a side: in the middle, near an end, and beyond an extreme."""
 
 SHARE = 2 / 3
 """The spread at most, of what the exponential mechanism loses even where all records agree."""
 
-DENSER = 8
-"""How many times as dense as evenly spread records those near the end of a range are taken to be."""
-
-NEARLY = 3.7
-"""What a value of the spread weighs where records may be dense, of the weight exp(-epsilon/2) one record away."""
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Of a quantile near an end: the fortieths of epsilon that a record beyond it costs, and those of the first record
-    on the other side; every further one there costs what the end leaves.
-    """
-
-    beyond: int
-    first: int
+NEARLY, NEAREST = 1.8, 3.2
+"""What a value beyond an extreme weighs within the spread, of the weight exp(-epsilon/2) one record away: where there
+are as many values as records, and at most."""
 
 
 def sided_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
@@ -85,12 +70,16 @@ def sides_of(query: Quantile, epsilon: Fraction) -> tuple[Side, Side]:
     """The levels of both sides. The numbers were chosen on the shapes of docs/benchmarks/quantiles.md, and tried on
     others there.
     """
-    pace = _pace(query, float(epsilon))
-    end, rest = (pace.beyond, pace.beyond), (pace.first, LEVELS - pace.beyond)
+    beyond = _beyond(query, float(epsilon))
+    end, rest = (beyond, beyond), (LEVELS - beyond, LEVELS - beyond)
     low, high = (end, rest) if 2 * query.rank <= query.size else (rest, end)
     ranks = query.rank, query.size - query.rank + 1
     below, above = (_spread(query, float(epsilon), records) for records in ranks)
-    return (*low, *below), (*high, *above)
+    return _side(low, *below), _side(high, *above)
+
+
+def _side(levels: tuple[int, int], spread: int, near: int) -> Side:
+    return (*levels, spread, min(near, levels[0]))
 
 
 def _from_the_end(query: Quantile) -> int:
@@ -98,51 +87,54 @@ def _from_the_end(query: Quantile) -> int:
     return min(query.rank, query.size - query.rank + 1)
 
 
-def _pace(query: Quantile, epsilon: float) -> Pace:
-    """0.375 epsilon beyond an extreme and 0.4 beyond the next record, where the answer weighs little, or alike."""
-    place, others = _from_the_end(query), len(query.values) * math.exp(-epsilon / 2)
-    alike = Pace(LEVELS // 2, LEVELS // 2)
-    if 4 * place > query.size or place > 2:
-        return alike
-    if epsilon <= SMALL_EPSILON and others >= WIDE:
-        return Pace(15, 16) if place == 1 else Pace(16, 14)
+def _beyond(query: Quantile, epsilon: float) -> int:
+    """The levels of a record beyond a quantile near an end; one on the other side costs what they leave of epsilon.
+
+    Of an extreme, the fewer the more values there are for each record, and the less the answer weighs.
+    """
+    place, apart = _from_the_end(query), _apart(query)
+    if 4 * place > query.size or not _is_sided(query, epsilon):
+        return LEVELS // 2
     if place > 1:
-        return alike
-    if epsilon <= SMALL_EPSILON and others >= NARROW:
-        return Pace(17, 23)
-    if _is_sparse(query, epsilon):
-        return Pace(16, 24)
-    if SMALL_EPSILON < epsilon <= MIDDLE_EPSILON and others >= WIDE:
-        return Pace(16, 15)
-    return Pace(18, 22) if _is_sparse(query, epsilon, DENSER // 2) else alike
+        return 19 if place <= 3 and epsilon <= 1.5 else LEVELS // 2
+    return 19 if apart < 1 else round(18.9 - 0.55 * math.log(apart) - 0.35 * math.log(_others(query, epsilon) / 50))
 
 
-def _is_sparse(query: Quantile, epsilon: float, times: int = DENSER) -> bool:
-    """Whether the answer weighs nothing beside the values, at a large epsilon, and records are few beside them."""
-    values = len(query.values)
-    return epsilon > SMALL_EPSILON and values * math.exp(-epsilon / 2) >= HUGE and times * query.size <= values
+def _others(query: Quantile, epsilon: float) -> float:
+    """κ = m exp(-epsilon/2): what all outputs weigh beside the answer's 1, if they are one record away."""
+    return len(query.values) * math.exp(-epsilon / 2)
+
+
+def _apart(query: Quantile) -> float:
+    """How many values there are for each record."""
+    return len(query.values) / query.size
+
+
+def _is_sided(query: Quantile, epsilon: float) -> bool:
+    """Whether an answer near an end weighs so little that a pace and a spread gain more than the steepest table."""
+    return _others(query, epsilon) >= (FEW if _apart(query) >= 1 else DENSE)
 
 
 def _spread(query: Quantile, epsilon: float, records: int) -> tuple[int, int]:
     """How many values of a side are nearly as good as the answer, if that many records are on it, and their level.
 
     S = m exp(-epsilon · records / 2) is what the others weigh for the exponential mechanism where all records agree,
-    and m/4 · S / (1 + S) about what it then loses. Near an end records may be dense, and no loss so large.
+    and m/4 · S / (1 + S) about what it then loses. Near an end records may be dense, and no loss so large: the spread
+    is a part of how far apart even records are, and beyond an extreme all of it, but weighs less than the answer.
     """
-    values, place = len(query.values), _from_the_end(query)
-    others = values * math.exp(-epsilon / 2 * records)
-    most = min(values // WIDEST_SPREAD, int(SHARE * values / 4 * others / (1 + others)))
+    values, place, apart = len(query.values), _from_the_end(query), _apart(query)
     if 4 * place > query.size:
-        return most, 0
-    if place > 1:
-        return min(most, int(values / (DENSER * query.size) * min(1.0, 1.5 / epsilon))), 0
-    if records > 1 or not _is_sparse(query, epsilon, DENSER // 2):
+        others = values * math.exp(-epsilon / 2 * records)
+        return min(values // WIDEST, int(SHARE * values / 4 * others / (1 + others))), 0
+    if not _is_sided(query, epsilon):
         return 0, 0
-    if _is_sparse(query, epsilon):
-        return min(most, int(values / (5 * query.size))), 0
-    return min(most, int(3 * values / (5 * query.size))), _near(epsilon)
+    if place > 1:
+        part = (1 / 2 if records == place else 1 / 4) * (2 / place) ** 0.4 * min(1.0, 0.85 / epsilon) ** 1.3
+        return min(values // WIDEST_NEAR_AN_END, int(part * apart)), 0
+    return (min(values // WIDEST_BEYOND, int(apart)), _near(query, epsilon)) if records == 1 else (0, 0)
 
 
-def _near(epsilon: float) -> int:
-    """The level of the weight NEARLY · exp(-epsilon/2)."""
-    return max(0, round(LEVELS / 2 - LEVELS * math.log(NEARLY) / epsilon))
+def _near(query: Quantile, epsilon: float) -> int:
+    """The level of the weight w exp(-epsilon/2), where w grows with the values for each record."""
+    weight = min(NEAREST, NEARLY * _apart(query) ** 0.4)
+    return max(0, round(LEVELS / 2 - LEVELS * math.log(weight) / epsilon)) if _apart(query) >= 1 else 0
