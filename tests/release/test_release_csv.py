@@ -90,7 +90,7 @@ def test_numbers_are_read_as_people_write_them(tmp_path, text, value):
         ("g,n\nsecret,1\n".encode("utf-16"), "names text in UTF-16"),
         (b"\x1f\x8b\x08secret", "names a gzip file"),
         (b"PAR1secret", "names a Parquet file"),
-        (b"", "must begin with a line of different column names"),
+        (b"", "must begin with a line of different column names, and its first line has none"),
         (b",,\n1,2,3\n", "must begin with a line of different column names"),
     ],
 )
