@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import inbounds as ib
+from inbounds.cli import app, main
 from inbounds.mechanism import Mechanism, Origin
 
 
@@ -154,3 +156,21 @@ def test_words_of_a_file_are_printed_as_they_are(tmp_path):
     made = ib.catalog.uniform(ib.count(2), 1)
     Mechanism(made.query, made.epsilon, made.law, claimed).save(tmp_path / "m.json")
     assert "[bold green]proved[/] by everybody" in inbounds("verify", "--all", str(tmp_path / "m.json")).stdout
+
+
+def test_a_page_is_not_written_under_the_name_of_another_format(tmp_path):
+    target = tmp_path / "c.pdf"
+    done = CliRunner().invoke(app, ["compare", "count", "--size", "2", "--epsilon", "1", "--out", str(target)])
+    assert "--out must end in .html, .htm, .csv, .tex" in str(done.exception)
+    assert not target.exists()
+
+
+def test_too_little_memory_is_said_in_one_sentence(monkeypatch, capsys):
+    def starved(words):
+        raise MemoryError
+
+    monkeypatch.setitem(main.__globals__, "app", starved)
+    monkeypatch.setattr("sys.argv", ["inbounds"])
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    assert "needs more memory than there is" in capsys.readouterr().err
