@@ -1,5 +1,6 @@
 """What several test files share: a second opinion on privacy, written without the package's own arithmetic."""
 
+import gc
 import os
 import shutil
 import socket
@@ -25,6 +26,19 @@ hypothesis.settings.register_profile(
     "unshrunk", derandomize=True, deadline=None, phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate)
 )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+# Nothing that collecting makes is garbage: looking for some takes a third of it, and again in every test.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
+
 
 PRECISION = 500
 TOTAL = 2**62
