@@ -7,9 +7,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -111,6 +113,67 @@ def _rational(point) -> Fraction:
 @pytest.fixture(scope="session")
 def judge() -> Judge:
     return Judge()
+
+
+# --- the command line -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left, as subprocess.run says it."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    @property
+    def said(self) -> str:
+        """Everything on one line, however the terminal broke it."""
+        return " ".join((self.stdout + self.stderr).split())
+
+
+@pytest.fixture
+def inbounds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """`inbounds("verify", file)`: the command line in this process."""
+    from inbounds.cli import main
+
+    def run(*words: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["inbounds", *words])
+        code, told = 0, ""
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        except Exception:  # as the interpreter itself ends
+            code, told = 1, traceback.format_exc()
+        left = capsys.readouterr()
+        return Done(code, left.out, left.err + told)
+
+    return run
+
+
+@pytest.fixture
+def command(inbounds: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The command line in this process, run in a folder."""
+
+    def run(folder: Path, *words: str) -> Done:
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        return inbounds(*words)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def started() -> Any:
+    """`started("verify", file)`: the command line as people start it, in a process of its own."""
+
+    def run(*words: str, stdin: str = "") -> Done:
+        words = (sys.executable, "-m", "inbounds", *words)
+        done = subprocess.run(words, input=stdin, capture_output=True, text=True)
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run
 
 
 # --- kills inside a write ---------------------------------------------------------------------------------
