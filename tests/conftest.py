@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -132,34 +131,33 @@ class Done:
         return " ".join((self.stdout + self.stderr).split())
 
 
+def _ran(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Done:
+    from inbounds.cli import main
+
+    monkeypatch.setattr(sys, "argv", ["inbounds", *words])
+    code = 0
+    try:
+        main()
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    left = capsys.readouterr()
+    return Done(code, left.out, left.err)
+
+
 @pytest.fixture
 def inbounds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """`inbounds("verify", file)`: the command line in this process."""
-    from inbounds.cli import main
-
-    def run(*words: str) -> Done:
-        monkeypatch.setattr(sys, "argv", ["inbounds", *words])
-        code, told = 0, ""
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        except Exception:  # as the interpreter itself ends
-            code, told = 1, traceback.format_exc()
-        left = capsys.readouterr()
-        return Done(code, left.out, left.err + told)
-
-    return run
+    return lambda *words: _ran(words, monkeypatch, capsys)
 
 
 @pytest.fixture
-def command(inbounds: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The command line in this process, run in a folder."""
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """`command(folder, "verify", file)`: the command line in this process, run in a folder."""
 
     def run(folder: Path, *words: str) -> Done:
         monkeypatch.chdir(folder)
         monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        return inbounds(*words)
+        return _ran(words, monkeypatch, capsys)
 
     return run
 
