@@ -303,7 +303,7 @@ def test_a_plan_refuses_errors_that_no_collection_reaches():
     with pytest.raises(ValueError, match="error must be positive"):
         found.reports_needed(0)
     with pytest.raises(ValueError, match="error must be reachable"):
-        found.reports_needed("1e-9")
+        found.reports_needed("1e-9", "randomized_response")
     with pytest.raises(ValueError, match=r"mechanism must be '\w+' or '\w+', got 'laplace'"):
         found.error("laplace")
 
