@@ -7,8 +7,9 @@ BIN := .venv/bin
 demo: .venv/tables
 	@$(BIN)/python examples/demo.py
 
+# Two processes fill two cores: no threads beside them, and no module compiled anew by every command they start.
 test: .venv/test
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not browser"
+	@OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not browser"
 
 check: .venv/check .venv/test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo --no-cache

@@ -1,5 +1,6 @@
 """What several test files share: a second opinion on privacy, written without the package's own arithmetic."""
 
+import gc
 import os
 import shutil
 import socket
@@ -9,6 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -25,6 +27,19 @@ hypothesis.settings.register_profile(
     "unshrunk", derandomize=True, deadline=None, phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate)
 )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+# Nothing that collecting makes is garbage: looking for some takes a third of it, and again in every test.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
+
 
 PRECISION = 500
 TOTAL = 2**62
@@ -97,6 +112,66 @@ def _rational(point) -> Fraction:
 @pytest.fixture(scope="session")
 def judge() -> Judge:
     return Judge()
+
+
+# --- the command line -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left, as subprocess.run says it."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    @property
+    def said(self) -> str:
+        """Everything on one line, however the terminal broke it."""
+        return " ".join((self.stdout + self.stderr).split())
+
+
+def _ran(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Done:
+    from inbounds.cli import main
+
+    monkeypatch.setattr(sys, "argv", ["inbounds", *words])
+    code = 0
+    try:
+        main()
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    left = capsys.readouterr()
+    return Done(code, left.out, left.err)
+
+
+@pytest.fixture
+def inbounds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """`inbounds("verify", file)`: the command line in this process."""
+    return lambda *words: _ran(words, monkeypatch, capsys)
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """`command(folder, "verify", file)`: the command line in this process, run in a folder."""
+
+    def run(folder: Path, *words: str) -> Done:
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        return _ran(words, monkeypatch, capsys)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def started() -> Any:
+    """`started("verify", file)`: the command line as people start it, in a process of its own."""
+
+    def run(*words: str, stdin: str = "") -> Done:
+        words = (sys.executable, "-m", "inbounds", *words)
+        done = subprocess.run(words, input=stdin, capture_output=True, text=True)
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run
 
 
 # --- kills inside a write ---------------------------------------------------------------------------------

@@ -112,3 +112,8 @@ def test_a_measurement_answers_the_least_and_the_largest_of_its_type(dp, kind):
 def test_a_mean_names_the_way_out(dp):
     with pytest.raises(ValueError, match=r"take ib\.total and divide the report by the size"):
         opendp_measurement(ib.catalog.uniform(ib.mean(10, 1, 5), 1))
+
+
+def test_a_passports_name_is_no_mechanism(dp):
+    with pytest.raises(TypeError, match=r"mechanism must be a Mechanism, got str; ib\.load reads a passport"):
+        opendp_measurement("m.json")

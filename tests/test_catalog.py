@@ -484,11 +484,12 @@ def test_a_privacy_loss_too_small_for_whole_numbers_is_served_or_refused_with_a_
 def test_the_registry_holds_every_mechanism_of_the_catalog_under_its_own_name():
     """What is public in the catalog and what can be looked up by name are the same."""
     assert set(REGISTRY) == set(ib.catalog.__all__) - REFUTED
+    line, plane = ib.count(10**4), ib.grid(65, 65)
     for name, row in REGISTRY.items():
         assert getattr(ib.catalog, name) is row.make
         asked = inspect.signature(row.make).parameters.values()
         assert bool(row.needs) == (sum(p.default is p.empty for p in asked) > 2)
         assert row.takes_loss == ("loss" in inspect.signature(row.make).parameters)
         if row.compact:
-            large = ib.grid(65, 65) if name in ON_GRAPHS else ib.count(10**4)
+            large = plane if name in ON_GRAPHS else line
             assert row.make(large, 1).query.shape == (len(large.answers),) * 2

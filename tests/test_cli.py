@@ -6,13 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import inbounds as ib
+from inbounds.cli import app, main
 from inbounds.mechanism import Mechanism, Origin
-
-
-def inbounds(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "inbounds", *words], input=stdin, capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -22,25 +20,25 @@ def passport(tmp_path: Path) -> Path:
     return path
 
 
-def test_version_is_the_packages_version():
-    assert inbounds("--version").stdout.strip() == f"inbounds {ib.__version__}"
+def test_version_is_the_packages_version(started):
+    assert started("--version").stdout.strip() == f"inbounds {ib.__version__}"
 
 
-def test_verify_says_in_words_what_is_proved(passport):
-    done = inbounds("verify", "--all", str(passport))
+def test_verify_says_in_words_what_is_proved(started, passport):
+    done = started("verify", "--all", str(passport))
     assert done.returncode == 0
     assert "proved" in done.stdout
     assert "each of the 6 columns sums to exactly 1" in done.stdout
 
 
-def test_verify_prints_json_for_machines(passport):
+def test_verify_prints_json_for_machines(inbounds, passport):
     summary = json.loads(inbounds("verify", str(passport), "--json").stdout)
     assert summary["epsilon"] == "1/2"
     assert "law" not in summary
 
 
 @pytest.mark.parametrize(("old", "new"), [('"epsilon": "1/2"', '"epsilon": "1/3"'), ('"reach": 1', '"reach": 2')])
-def test_verify_refuses_a_changed_file_with_exit_code_1_and_no_traceback(passport, old, new):
+def test_verify_refuses_a_changed_file_with_exit_code_1_and_no_traceback(inbounds, passport, old, new):
     text = passport.read_text()
     assert old in text
     passport.write_text(text.replace(old, new))
@@ -50,20 +48,20 @@ def test_verify_refuses_a_changed_file_with_exit_code_1_and_no_traceback(passpor
     assert "Traceback" not in done.stderr
 
 
-def test_verify_prints_json_for_a_refused_file_too(passport):
+def test_verify_prints_json_for_a_refused_file_too(started, passport):
     passport.write_text(passport.read_text().replace('"reach": 1', '"reach": 2'))
-    done = inbounds("verify", str(passport), "--json")
+    done = started("verify", str(passport), "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["valid"] is False
 
 
-def test_an_option_that_the_query_does_not_take_is_refused():
+def test_an_option_that_the_query_does_not_take_is_refused(inbounds):
     done = inbounds("design", "count", "--size", "3", "--low", "0", "--epsilon", "1")
     assert done.returncode == 2
     assert "count does not take --low" in done.stderr
 
 
-def test_holes_are_ranges_that_cannot_occur(tmp_path):
+def test_holes_are_ranges_that_cannot_occur(inbounds, tmp_path):
     words = [
         "design",
         "interval",
@@ -93,35 +91,35 @@ def test_a_reader_that_has_seen_enough_is_no_error(passport):
     assert subprocess.run(["bash", "-c", command], capture_output=True).returncode == 0
 
 
-def test_a_missing_file_is_misuse_in_one_sentence(tmp_path):
-    done = inbounds("verify", str(tmp_path / "none.json"))
+def test_a_missing_file_is_misuse_in_one_sentence(started, tmp_path):
+    done = started("verify", str(tmp_path / "none.json"))
     assert done.returncode == 2
     assert "No such file" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_debug_shows_the_traceback(tmp_path):
-    assert "Traceback" in inbounds("--debug", "verify", str(tmp_path / "none.json")).stderr
+def test_debug_shows_the_traceback(started, tmp_path):
+    assert "Traceback" in started("--debug", "verify", str(tmp_path / "none.json")).stderr
 
 
-def test_sample_reads_answers_from_standard_input_and_stays_in_range(passport):
-    done = inbounds("sample", str(passport), stdin="0\n5\n3\n" * 50)
+def test_sample_reads_answers_from_standard_input_and_stays_in_range(started, passport):
+    done = started("sample", str(passport), stdin="0\n5\n3\n" * 50)
     reports = [int(line) for line in done.stdout.split()]
     assert len(reports) == 150
     assert set(reports) <= set(range(6))
 
 
 @pytest.mark.parametrize("answer", ["31337", "2.71", "canary"])
-def test_sample_never_repeats_a_bad_true_answer(passport, answer):
+def test_sample_never_repeats_a_bad_true_answer(inbounds, passport, answer):
     done = inbounds("sample", str(passport), answer)
     assert done.returncode == 2
     assert answer not in done.stdout + done.stderr
 
 
-def test_design_saves_a_mechanism_that_verifies(tmp_path):
+def test_design_saves_a_mechanism_that_verifies(started, tmp_path):
     path = tmp_path / "m.json"
     request = "design count --size 6 --epsilon 0.5 --require fair,column-monotone --save"
-    done = inbounds(*request.split(), str(path))
+    done = started(*request.split(), str(path))
     assert done.returncode == 0, done.stderr
     mechanism = ib.load(path)
     assert mechanism.properties()["fair"]
@@ -141,16 +139,34 @@ def test_design_saves_a_mechanism_that_verifies(tmp_path):
         (["sum", "--epsilon", "1"], "query must be count"),
     ],
 )
-def test_design_explains_bad_requests_in_one_sentence(words, reason):
+def test_design_explains_bad_requests_in_one_sentence(inbounds, words, reason):
     done = inbounds("design", *words)
     assert done.returncode == 2
     assert reason in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
 
 
-def test_words_of_a_file_are_printed_as_they_are(tmp_path):
+def test_words_of_a_file_are_printed_as_they_are(inbounds, tmp_path):
     """Markup in a claim must not look like the tool's own verdict."""
     claimed = Origin("x", {}, "[bold green]proved[/] by everybody")
     made = ib.catalog.uniform(ib.count(2), 1)
     Mechanism(made.query, made.epsilon, made.law, claimed).save(tmp_path / "m.json")
     assert "[bold green]proved[/] by everybody" in inbounds("verify", "--all", str(tmp_path / "m.json")).stdout
+
+
+def test_a_page_is_not_written_under_the_name_of_another_format(tmp_path):
+    target = tmp_path / "c.pdf"
+    done = CliRunner().invoke(app, ["compare", "count", "--size", "2", "--epsilon", "1", "--out", str(target)])
+    assert "--out must end in .html, .htm, .csv, .tex" in str(done.exception)
+    assert not target.exists()
+
+
+def test_too_little_memory_is_said_in_one_sentence(monkeypatch, capsys):
+    def starved(words):
+        raise MemoryError
+
+    monkeypatch.setitem(main.__globals__, "app", starved)
+    monkeypatch.setattr("sys.argv", ["inbounds"])
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    assert "needs more memory than there is" in capsys.readouterr().err

@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from itertools import product
 
 import numpy as np
@@ -240,19 +238,15 @@ def test_labels_are_attacked_by_likelihood_and_best_guess():
 # --- the command line -------------------------------------------------------------------------------------
 
 
-def inbounds(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "inbounds", *words], capture_output=True, text=True)
-
-
-def test_attack_prints_a_table_and_draws_a_figure(tmp_path):
+def test_attack_prints_a_table_and_draws_a_figure(started, tmp_path):
     COUNT.save(tmp_path / "m.json")
-    done = inbounds("attack", str(tmp_path / "m.json"), "--repeat", "1..8", "--figure", str(tmp_path / "a.png"))
+    done = started("attack", str(tmp_path / "m.json"), "--repeat", "1..8", "--figure", str(tmp_path / "a.png"))
     assert done.returncode == 0, done.stderr
     assert "Unlimited answers leave no loss" in done.stdout
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_attack_prints_json_with_every_number_of_answers(tmp_path):
+def test_attack_prints_json_with_every_number_of_answers(inbounds, tmp_path):
     COUNT.save(tmp_path / "m.json")
     found = json.loads(inbounds("attack", str(tmp_path / "m.json"), "--repeat", "1..8", "--json").stdout)
     expected = learned(COUNT, range(1, 9))
@@ -262,7 +256,7 @@ def test_attack_prints_json_with_every_number_of_answers(tmp_path):
 
 
 @pytest.mark.parametrize("repeat", ["0..5", "5..1", "x", "1,,2"])
-def test_attack_refuses_odd_numbers_of_answers(tmp_path, repeat):
+def test_attack_refuses_odd_numbers_of_answers(inbounds, tmp_path, repeat):
     COUNT.save(tmp_path / "m.json")
     done = inbounds("attack", str(tmp_path / "m.json"), "--repeat", repeat)
     assert done.returncode == 2

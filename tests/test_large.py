@@ -142,3 +142,9 @@ def test_noise_tables_are_certified_over_sizes_and_epsilons(size, epsilon):
     made = ib.catalog.truncated_geometric(ib.count(size), epsilon)
     reported = made.sample([0, size // 2, size] * 100)
     assert 0 <= reported.min() <= reported.max() <= size
+
+
+def test_a_range_too_wide_to_design_for_is_refused_before_it_takes_memory():
+    with pytest.raises(ib.TooLarge, match=r"at most 16777216 answers .* got 100000000; .* truncated_geometric"):
+        ib.optimal(ib.count(10**8 - 1), 1)
+    assert 0 <= ib.catalog.truncated_geometric(ib.count(10**8 - 1), 1).sample(5) < 10**8

@@ -303,7 +303,7 @@ def test_a_plan_refuses_errors_that_no_collection_reaches():
     with pytest.raises(ValueError, match="error must be positive"):
         found.reports_needed(0)
     with pytest.raises(ValueError, match="error must be reachable"):
-        found.reports_needed("1e-9")
+        found.reports_needed("1e-9", "randomized_response")
     with pytest.raises(ValueError, match=r"mechanism must be '\w+' or '\w+', got 'laplace'"):
         found.error("laplace")
 
@@ -505,7 +505,7 @@ def test_parquet_files_are_read_and_written_in_batches(people, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--column", "wage"), "column must be one of 'name', 'age', 'drink' in people.csv, got 'wage'"),
+        (("--column", "wage"), "column must be one that people.csv has, got 'wage'; does the file begin with a header"),
         (("--column", "name"), "true answers must be numbers"),
         (("--column", "age", "--keep", "height"), "got 'height'"),
         (("--column", "age", "--to", "reports.txt"), "file must end in .csv or .parquet, got 'reports.txt'"),
@@ -604,7 +604,7 @@ def test_a_file_without_rows_has_no_batches_or_no_column(tmp_path, content):
     if content:
         assert [len(batch["age"]) for batch in tables.read(tmp_path / "none.csv", ["age"])] == []
     else:
-        with pytest.raises(ValueError, match="column must be one of"):
+        with pytest.raises(ValueError, match=r"column must be one that none\.csv has"):
             list(tables.read(tmp_path / "none.csv", ["age"]))
 
 

@@ -102,3 +102,14 @@ def test_a_bare_property_is_no_list(ask):
 def test_a_misspelt_name_is_answered_with_what_was_probably_meant(ask, meant):
     with pytest.raises(ValueError, match=f"did you mean '{meant}'"):
         ask()
+
+
+def test_a_decimal_comma_is_refused_with_the_way_out():
+    with pytest.raises(ValueError, match=r"epsilon must be a finite number .* got '1,5'; write a decimal point"):
+        ib.optimal(Q, "1,5")
+
+
+@pytest.mark.parametrize("name", ["by", "epsilon", "size"])
+def test_what_belongs_into_a_plan_is_not_an_argument_of_a_release(name):
+    with pytest.raises(TypeError, match=f"got '{name}'; such as .*; groups, statistics and epsilon belong into the"):
+        ib.release({}, **{name: 1})

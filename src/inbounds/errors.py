@@ -70,7 +70,8 @@ def _misuse(name: str, takes: Signature, args: tuple[Any, ...], named: Mapping[s
     ordered = [own for own, p in known.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
     unknown = [own for own in named if own not in known]
     if unknown and not any(p.kind is Parameter.VAR_KEYWORD for p in known.values()):
-        return f"{name} takes {', '.join(known)}, got {unknown[0]!r}{meant(unknown[0], known)}"
+        alike = [own for own in known if own[0] == unknown[0][0]]  # else epsilon would be meant for person
+        return f"{name} takes {', '.join(known)}, got {unknown[0]!r}{meant(unknown[0], alike)}"
     if len(args) > len(ordered):
         rest = [own for own in known if own not in ordered]
         by_name = f", and {', '.join(rest)} by name" if rest else ""

@@ -25,6 +25,8 @@ EPSILON_RANGE = (Fraction(1, 10**9), EXPONENT_CAP)
 
 _NUMBER = re.compile(r"[+-]?(\d{1,40}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?|[+-]?\d{1,400}/\d{1,400}")
 
+_WITH_COMMA = re.compile(r"[+-]?\d{1,40},\d{1,40}")
+
 
 def exact(value: Number, name: str) -> Fraction:
     """The exact rational meant by `value`; floats mean the decimal they print as (0.1 is 1/10)."""
@@ -34,7 +36,9 @@ def exact(value: Number, name: str) -> Fraction:
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     number = written(str(value))
     if number is None:
-        raise ValueError(f"{name} must be a finite number such as 0.5 or '1/2', got {str(value).strip()[:40]!r}")
+        plain = str(value).strip()
+        point = "; write a decimal point, not a comma" if _WITH_COMMA.fullmatch(plain) else ""
+        raise ValueError(f"{name} must be a finite number such as 0.5 or '1/2', got {plain[:40]!r}{point}")
     return number
 
 

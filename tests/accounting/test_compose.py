@@ -332,27 +332,23 @@ def test_records_of_version_0_1_are_still_read(path):
 # --- the command line -------------------------------------------------------------------------------------
 
 
-def inbounds(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "inbounds", *words], capture_output=True, text=True)
-
-
-def test_compose_prints_saves_and_draws(tmp_path):
+def test_compose_prints_saves_and_draws(started, inbounds, tmp_path):
     first, second = tmp_path / "a.json", tmp_path / "b.json"
     SMALL["geometric"].save(first)
     ib.catalog.exponential(ib.count(6), "0.3").save(second)
-    words = ["compose", str(first), str(second), "--times", "4", "--delta", "1e-6"]
-    done = inbounds(*words, "--save", str(tmp_path / "r.json"), "--figure", str(tmp_path / "c.png"))
+    words = ["compose", str(first), str(second), "--times", "2", "--delta", "1e-6"]
+    done = started(*words, "--save", str(tmp_path / "r.json"), "--figure", str(tmp_path / "c.png"))
     assert done.returncode == 0, done.stderr
-    assert "8 answers about the same people are together 3.2-private" in " ".join(done.stdout.split())
+    assert "4 answers about the same people are together 1.6-private" in " ".join(done.stdout.split())
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
     found = json.loads(inbounds(*words, "--json").stdout)
     record = load_record(tmp_path / "r.json")
     assert float(found["epsilon_at_delta"]) == record.epsilon
     assert found["rounds"][-1]["epsilon"] == pytest.approx(record.epsilon)
-    assert found["basic_epsilon"] == "16/5"
+    assert found["basic_epsilon"] == "8/5"
 
 
-def test_compose_counts_the_answers_of_a_budget(tmp_path):
+def test_compose_counts_the_answers_of_a_budget(inbounds, tmp_path):
     SMALL["exponential"].save(tmp_path / "a.json")
     done = json.loads(
         inbounds("compose", str(tmp_path / "a.json"), "--budget", "4", "--delta", "1e-3", "--json").stdout
@@ -368,7 +364,7 @@ def test_compose_counts_the_answers_of_a_budget(tmp_path):
         (["--times", "1,2"], "one for each"),
     ],
 )
-def test_compose_refuses_odd_options_in_one_sentence(tmp_path, words, reason):
+def test_compose_refuses_odd_options_in_one_sentence(inbounds, tmp_path, words, reason):
     SMALL["fair"].save(tmp_path / "a.json")
     done = inbounds("compose", str(tmp_path / "a.json"), *words)
     assert done.returncode == 2

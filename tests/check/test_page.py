@@ -34,6 +34,7 @@ def test_verify_writes_one_page_with_document_checker_and_verdict(tmp_path):
     target = tmp_path / "check.html"
     done = CliRunner().invoke(app, ["verify", str(PASSPORT), "--out", str(target)])
     assert done.exit_code == 0
+    assert f"page: {target}" in done.stdout.replace("\n", "")
     text = target.read_text("utf-8")
     assert base64.b64encode(PASSPORT.read_bytes()).decode() in text
     assert check.script() in text

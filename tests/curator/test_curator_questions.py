@@ -11,6 +11,7 @@ from inbounds.curator.question import Identity
 from inbounds.tables.condition import Among, Column, Comparison, Every, IsNull, Literal, Not, Some, Truth
 from inbounds.tables.condition.canonical import canonical, canonical_text, spelled
 from inbounds.tables.condition.grammar import parse
+from inbounds.tables.errors import PlanError
 
 SAME = [
     [{"count": "age > 12 and likes = 'yes'"}, {"count": "likes='yes' AND 12.0 < age"},
@@ -44,6 +45,22 @@ def test_spellings_of_one_question_are_one_question(curator, spellings):
 
 def test_different_questions_are_different(curator):
     assert len({base(curator, values) for values in DIFFERENT}) == len(DIFFERENT)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"mean": "aeg"}, "mean must be about columns of the dataset: .*age.*; got 'aeg'"),
+        ({"crosstab": ["likes", "x"]}, "crosstab must be about columns of the dataset: .*; got 'x'"),
+        ({"count": "aeg > 3"}, "count must use declared columns only, got aeg"),
+        ({}, "question must ask for exactly one of count, .*, got none"),
+        ({"mean": "age", "median": "age"}, "got mean and median"),
+    ],
+)
+def test_what_is_no_question_is_refused_in_words_for_whoever_asks(curator, values, words):
+    with pytest.raises(PlanError, match=words) as caught:
+        question_from({**values, "epsilon": "0.5"}, curator.settings.datasets["pupils"])
+    assert "statistics[" not in str(caught.value)
 
 
 def test_new_data_are_another_question(opened):

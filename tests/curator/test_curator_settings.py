@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from curator.pupils import write_pupils
 from inbounds.cli import app
 from inbounds.curator import Curator, ServiceLimits, read_settings
+from inbounds.curator.errors import NotFound
 from inbounds.tables.errors import PlanError
 
 OPERATE = Path(__file__).parents[2] / "docs" / "operate.md"
@@ -93,3 +95,16 @@ def test_accounts_are_added_listed_and_revoked_on_the_command_line(file):
     assert "epsilon 0 of 2, level inner" in run("list", str(file))
     run("revoke", str(file), "ana")
     assert "revoked" in run("list", str(file))
+
+
+def test_an_account_for_an_unknown_dataset_is_refused_with_those_that_are_there(curator):
+    with pytest.raises(NotFound, match=r"dataset must be one of .*pupils.*, got 'pupil'"):
+        curator.add_account("new", {"pupil": 1})
+
+
+def test_a_port_that_is_taken_or_none_is_refused_before_a_token_is_made(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for port, words in ((taken.getsockname()[1], "must be free to listen at"), (99_999, "between 0 and 65535")):
+            done = CliRunner().invoke(app, ["serve", "--demo", "--folder", str(tmp_path / "demo"), "--port", str(port)])
+            assert words in str(done.exception)
+    assert not (tmp_path / "demo").exists()

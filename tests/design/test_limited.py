@@ -103,7 +103,7 @@ def test_a_limited_design_equals_the_papers_linear_program(seed: int) -> None:
         assert made.optimality.gap <= 1e-7 * made.optimality.value + 1e-9
 
 
-LARGER = [(ib.mean(16, 0, 4), "0.3", None), (ib.mean(16, 0, 4), "0.5", "worst"), (ib.extreme(0, 65), "0.5", None)]
+LARGER = [(ib.mean(10, 0, 4), "0.3", None), (ib.mean(10, 0, 4), "0.5", "worst"), (ib.extreme(0, 65), "0.5", None)]
 
 
 @pytest.mark.parametrize("limit_aim", ["average", "worst"])

@@ -5,7 +5,6 @@ The checks are plain functions, so that the same ones that guard the package can
 
 import math
 import re
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +16,6 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from inbounds.cli import main
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.query import Everyone, Metric, Quantile
 from inbounds.tables import answer as answering
@@ -351,39 +349,6 @@ CONDITIONS = {
     "x is null": lambda r: r.get("x") is None or not math.isfinite(r["x"]),
     "n != 2": lambda r: r.get("n") is not None and r["n"] != 2,
 }
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a command left: as subprocess.run says it, spaces and line breaks made one."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-    @property
-    def said(self) -> str:
-        """Everything on one line, however the terminal broke it."""
-        return " ".join((self.stdout + self.stderr).split())
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """The command line in this process, run in a folder."""
-
-    def run(folder: Path, *words: str) -> Done:
-        monkeypatch.chdir(folder)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        monkeypatch.setattr(sys, "argv", ["inbounds", *words])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        told = capsys.readouterr()
-        return Done(code, told.out, told.err)
-
-    return run
 
 
 @pytest.fixture(scope="session")

@@ -223,6 +223,8 @@ def test_labels_are_never_applied_to_a_second_column(folder, inbounds, words):
         ([*ONE_LINE, *COUNT, "--low", "0"], "--low describes a column; name it with --sum or --mean or"),
         ([*ONE_LINE, *COUNT, "--low", "0", "--high", "9"], "--low and --high describe a column; name it with"),
         ([*ONE_LINE, *COUNT, "--labels", "a,b"], "--labels describes a column; name it with --histogram"),
+        ([*ONE_LINE, *COUNT, "--size", "-5"], "groups.size must be a whole number of at least 1"),
+        ([*ONE_LINE, *COUNT, "--size", "99999999"], "100000000 possible answers, over 67108864; declare smaller"),
         ([*ONE_LINE, *COUNT, "--keys", "head.txt"], "looks like a header line"),
         ([*ONE_LINE, *COUNT, "--output", "head.csv"], "--overwrite"),
     ],

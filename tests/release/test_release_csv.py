@@ -90,7 +90,7 @@ def test_numbers_are_read_as_people_write_them(tmp_path, text, value):
         ("g,n\nsecret,1\n".encode("utf-16"), "names text in UTF-16"),
         (b"\x1f\x8b\x08secret", "names a gzip file"),
         (b"PAR1secret", "names a Parquet file"),
-        (b"", "must begin with a line of different column names"),
+        (b"", "must begin with a line of different column names, and its first line has none"),
         (b",,\n1,2,3\n", "must begin with a line of different column names"),
     ],
 )
@@ -278,9 +278,24 @@ def test_a_well_formed_file_is_read_as_it_was_written(tmp_path, content):
 FIELDS = st.text(st.sampled_from('ab,"\n\r\\ ;') | st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), FIELDS, FIELDS), max_size=8), st.sampled_from(",;\t|§"))
-@settings(max_examples=60, deadline=None, derandomize=True)
+RECORDS = st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), FIELDS, FIELDS), max_size=8)
+DELIMITERS = st.sampled_from(",;\t|§")
+
+
+@given(RECORDS, DELIMITERS)
+@settings(max_examples=20, deadline=None, derandomize=True)
 def test_what_a_csv_writer_wrote_is_well_formed_and_has_the_records_that_it_was_given(records, delimiter):
+    assert_read_as_written(records, delimiter)
+
+
+@pytest.mark.slow
+@given(RECORDS, DELIMITERS)
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_hundreds_of_files_of_a_csv_writer_are_well_formed_and_have_their_records(records, delimiter):
+    assert_read_as_written(records, delimiter)
+
+
+def assert_read_as_written(records, delimiter):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         with open(path, "w", newline="", encoding="utf-8") as file:

@@ -177,6 +177,8 @@ def test_how_records_find_their_group_is_said_and_part_of_the_plans_digest():
     assert "d: a record's group is the month of its date or time" in record["values"]
     assert any("has the key none" in line for line in record["values"])
     assert record["plan"]["period"] == {"d": "month"}
+    without = preview({**said, "groups": {**said["groups"], "keys": ["2024-01"], "not_stated": ""}}, TABLE).record
+    assert any("text not written like 2024-01-31, is in no group" in line for line in without["values"])
 
 
 def test_periods_and_not_stated_in_one_line(tmp_path, command):

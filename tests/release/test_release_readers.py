@@ -82,7 +82,7 @@ def test_wishes_in_the_record_lead_to_the_same_mechanism(tmp_path, wishes):
     own = {"max": "x", "loss": "absolute", "prior": {"normal": [2, 1]}}
     columns = {**COLUMNS, "x": {"low": 0, "high": 2, "step": "1/2"}}
     asked = plan({"count": "c = 'p'"}, own, size=4, columns=columns, **wishes)
-    done = release(asked, FRAME, cache=tmp_path)
+    done = release(asked, FRAME, cache=tmp_path, anyway=True)
     for name in ("count", "x_max"):
         assert mechanism(done.record, name) == done.mechanisms[name, 4]
 
@@ -197,8 +197,8 @@ def test_a_key_of_that_name_stays_a_key_and_a_statistic_must_have_another(tmp_pa
 
 
 @pytest.mark.parametrize("name", ["o.csv", "o.parquet", "o.json"])
-def test_the_page_is_the_same_from_python_and_from_the_record(command, tmp_path, name):
-    done = release(plan(*EVERYTHING), FRAME, output=tmp_path / name, cache=tmp_path / "cache")
+def test_the_page_is_the_same_from_python_and_from_the_record(command, made, tmp_path, name):
+    done = release(plan(*EVERYTHING), FRAME, output=tmp_path / name, cache=made[0] / "cache")
     done.report(tmp_path / "a.html")
     page = (tmp_path / "a.html").read_text("utf-8")
     assert page_of(record_path(tmp_path / name)) == page

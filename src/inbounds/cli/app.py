@@ -134,14 +134,16 @@ def main() -> None:
     """Run the command line; errors are one sentence unless --debug, wherever it stands, asks for the traceback."""
     try:
         app([word for word in sys.argv[1:] if word != "--debug"])
-    except (InboundsError, ValueError, TypeError, OSError, ImportError) as error:
+    except (InboundsError, ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if "--debug" in sys.argv:
             raise
         err.print(f"[bold red]inbounds:[/] {escape(_sentence(error))}")
-        raise SystemExit(1 if isinstance(error, InboundsError) else 2) from None
+        raise SystemExit(1 if isinstance(error, InboundsError | MemoryError) else 2) from None
 
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
+    if isinstance(error, MemoryError):
+        return "this needs more memory than there is; use coarser answers, a smaller range or smaller groups"
     return str(error)

@@ -1,6 +1,7 @@
 """compare, recommend, epsilon: which mechanism, and which epsilon."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,7 +76,9 @@ def compare(
     """
     losses, weights = [loss_named(name) for name in loss] if loss else None, weights_if(prior)
     if to is not None:
-        check_target(to, WRITTEN.get(to.suffix.lower(), PAGE), overwrite=overwrite, reads=[*(file or ()), prior])
+        check_target(
+            to, WRITTEN.get(to.suffix.lower(), COMPARISON_PAGE), overwrite=overwrite, reads=[*(file or ()), prior]
+        )
     if file and any(format_of(path) == QUANTILE_PASSPORT.format for path in file):
         from inbounds.read.quantiles import compare_quantiles
 
@@ -102,6 +105,7 @@ def _loaded(files: list[Path]) -> dict[str, Any]:
 
 
 WRITTEN = {".csv": COMPARISON_TABLE, ".tex": LATEX}
+COMPARISON_PAGE = replace(PAGE, endings=(*PAGE.endings, *WRITTEN))
 """What a comparison is written as, by the ending of the file; a page otherwise."""
 
 

@@ -41,6 +41,9 @@ def serve(
     library("fastapi", "serve")
     if demo == (settings is not None):
         raise ValueError("serve needs either a file of settings, curator.toml, or --demo")
+    from inbounds.curator.http.serve import check_free
+
+    check_free(host, port)
     if demo:
         _serve_demo(folder or Path(tempfile.mkdtemp(prefix="inbounds-")), host, port, as_json)
         return

@@ -61,6 +61,8 @@ def verify(
         _write_page(files, page, second, overwrite)
     if len(files) == 1:
         _print_one(verified(files[0], second=second), as_json, every)
+        if page is not None:
+            typer.echo(visible(f"page: {page}"))
         return
     verdicts = [_verdict(file, second) for file in files]
     if as_json:

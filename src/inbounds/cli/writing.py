@@ -47,7 +47,7 @@ def of_format(name: str, format_: str) -> FileKind:
 
 
 PASSPORT = of_format("mechanism passport", passport.PASSPORT.format)
-PAGE = FileKind("HTML page", _begins(b"<!doctype html>"))
+PAGE = FileKind("HTML page", _begins(b"<!doctype html>"), (".html", ".htm"))
 PICTURE = FileKind("picture", _begins(b"\x89png", b"%pdf", b"<?xml", b"<svg"), (".png", ".svg", ".pdf"))
 COMPARISON_TABLE = FileKind("comparison as CSV", _begins(b"mechanism,"))
 LATEX = FileKind("LaTeX table", _begins(b"\\begin{tabular}"))

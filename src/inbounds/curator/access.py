@@ -24,7 +24,9 @@ class Access:
         """A new account; its token, which is shown this once."""
         grants = {}
         for dataset, cap in caps.items():
-            level = level_named(self.known(dataset), levels.get(dataset))
+            if dataset not in self.datasets:
+                raise NotFound(f"dataset must be one of {', '.join(self.datasets)}, got {dataset!r}")
+            level = level_named(self.datasets[dataset], levels.get(dataset))
             grants[dataset] = Grant(dataset, accounts.as_cap(cap), level=level)
         token = accounts.fresh_token()
         with self.connections.store.writing() as run:

@@ -112,10 +112,12 @@ def question_from(values: Mapping[str, Any], dataset: Dataset) -> Question:
     known("question", values, FIELDS)
     asked = {name: values[name] for name in values if name in (*KINDS, "consistent", "margins", *WISHES)}
     _check_sizes(values)
+    _check_kind(values)
     found = statistics_from([asked], USUAL)
     if len(found) != 1:
         raise PlanError("must be one share; ask for several quantiles one by one", ("quantile", "at"))
     wishes = _in_order(found[0].wishes or USUAL)
+    _check_column(found[0], dataset)
     statistic, where = _canonical(replace(found[0], wishes=None, name=""), values.get("where", ""), dataset)
     return Question(
         statistic,
@@ -181,6 +183,23 @@ def _check_sizes(values: Mapping[str, Any]) -> None:
     for name in ("properties", "at_most", "margins"):
         if name in values and (not isinstance(values[name], list) or len(values[name]) > 20):
             raise PlanError("must be a list of at most 20", (name,))
+
+
+def _check_kind(values: Mapping[str, Any]) -> None:
+    asked = [name for name in KINDS if name in values]
+    if len(asked) != 1:
+        got = " and ".join(asked) or "none"
+        raise PlanError(f"question must ask for exactly one of {', '.join(KINDS)}, got {got}")
+
+
+def _check_column(statistic: Statistic, dataset: Dataset) -> None:
+    """Whoever asks cannot declare columns: the message names those that are there. Conditions say so themselves."""
+    if statistic.own.domain is CONDITIONS:
+        return
+    for name in statistic.own.domain.reads(statistic.of):
+        if name not in dataset.columns:
+            columns = ", ".join(dataset.columns) or "there are none"
+            raise PlanError(f"must be about columns of the dataset: {columns}; got {name!r}", (statistic.kind,))
 
 
 def _in_order(wishes: Wishes) -> Wishes:

@@ -51,6 +51,9 @@ FREE_SHARE = 0.25
 NEGLIGIBLE = 2.0**-42
 """A property that a proposal misses by no more counts as had: a quarter of what the mechanism may miss it by."""
 
+MOST_REMAPPED = 1 << 24
+"""Answers of the widest range whose best reports are computed: some gigabytes and a minute or two."""
+
 LARGEST = 1e150
 """Losses up to this size can be multiplied and summed."""
 
@@ -310,6 +313,11 @@ def optimal_noise(query: Query, epsilon: Fraction, loss: ErrorLoss, prior: Prior
     Geometric noise with the best report of each value is optimal for counts and metric privacy (Ghosh, Roughgarden and
     Sundararajan 2009); for totals and means the gap says what may remain.
     """
+    if len(query.answers) > MOST_REMAPPED:
+        raise TooLarge(
+            f"a range must have at most {MOST_REMAPPED} answers to be designed for, got {len(query.answers)}; "
+            "use coarser answers, or truncated_geometric, which is as good but for the ends of the range"
+        )
     reach, distance = noise_steps(query)
     losses = np.asarray(loss.of(np.arange(len(query.answers)) * float(query.answers.unit)), float)
     rate = float(epsilon * distance)

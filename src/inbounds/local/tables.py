@@ -133,9 +133,12 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Batch]:
 
 
 def _places(names: Sequence[str], columns: Sequence[str], path: Path) -> list[int]:
+    """Where the columns stand. The first line of a CSV file may be a record, so its names are not listed."""
     for column in columns:
         if column not in names:
-            raise ValueError(f"column must be one of {', '.join(map(repr, names))} in {path.name}, got {column!r}")
+            known = _is_parquet(path)
+            way = f"it has {', '.join(map(repr, names))}" if known else "does the file begin with a header line?"
+            raise ValueError(f"column must be one that {path.name} has, got {column!r}; {way}")
     return [names.index(column) for column in columns]
 
 

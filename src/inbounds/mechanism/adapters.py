@@ -37,6 +37,8 @@ def opendp_measurement(mechanism: Mechanism, T: Any = int) -> "Measurement":
         raise ValueError(
             f"T must be int or one of {', '.join(INTEGERS)}: a float may lie between two answers, got {T!r}"
         )
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(f"mechanism must be a Mechanism, got {type(mechanism).__name__}; ib.load reads a passport")
     answers = mechanism.query.answers
     if not mechanism.query.ordered or not answers.regular or answers.unit != 1 or answers.start.denominator != 1:
         raise ValueError(

@@ -192,7 +192,7 @@ class Preview:
         return {**self.record, "expected_error_by_size": errors}
 
 
-@used_like("ib.release('plan.toml'), or ib.release(plan, frame)")
+@used_like("ib.release('plan.toml'), or ib.release(plan, frame); groups, statistics and epsilon belong into the plan")
 def release(
     plan: PlanLike,
     frame: Any = None,

@@ -40,6 +40,9 @@ LARGEST_MATRIX = 2000
 LARGEST_REMAP = 20_000
 """Answers up to which a wide range gets the best report for every noisy value."""
 
+LARGEST_RANGE = 1 << 26
+"""Answers of the widest range: what each of them loses is computed, in some gigabytes."""
+
 MOST_REACH = 5000
 """Steps that one record may move a wide range, for each unit of epsilon: the table of the noise grows with them."""
 
@@ -159,6 +162,8 @@ def cache_folder() -> Path:
 
 def kept(request: Request, folder: Path) -> Design:
     """The design of a request, from the folder if it is there, else made now and put there."""
+    if isinstance(request.query, Query):
+        _check_width(request.query, LARGEST_RANGE)
     path = folder / f"{request.digest}.json"
     if path.exists():
         try:
@@ -203,13 +208,21 @@ def of_answer(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
         return wide_geometric(query, epsilon)
     if wishes.mechanism != "optimal":
         return named(wishes.mechanism)(query, epsilon)
-    from inbounds.design.optimal import is_count, optimal_noise
+    from inbounds.design.optimal import MOST_REMAPPED, is_count, optimal_noise
 
     loss, prior = loss_named(wishes.loss), prior_of(wishes, query)
     plain = not (wishes.properties or wishes.at_most)
     if is_count(query) and isinstance(loss, ErrorLoss) and wishes.aim == "average" and plain:
+        _check_width(query, MOST_REMAPPED)
         return optimal_noise(query, epsilon, loss, prior)
     return designed_before(query, epsilon, wishes)
+
+
+def _check_width(query: Query, most: int) -> None:
+    answers = len(query.answers)
+    if answers > most:
+        way = "declare smaller groups, or give the column a larger step"
+        raise ValueError(f"has {answers} possible answers, over {most}; {way}")
 
 
 def designed_before(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:

@@ -20,6 +20,7 @@ import numpy as np
 
 from inbounds.files import same_file, sha256
 from inbounds.numbers import Ints, whole
+from inbounds.numbers import written as spelled
 from inbounds.tables import register
 from inbounds.tables.columns import LARGEST
 from inbounds.tables.errors import PlanError, at
@@ -190,6 +191,8 @@ def sizes(given: Any, table: KeyTable, name: str) -> Ints:
     """How many records each group of the table has, in its order."""
     if hasattr(given, "columns"):
         raise ValueError("must be a column of the register: give the frame as keys, and here the name of its column")
+    if isinstance(given, str) and given not in table.columns and spelled(given) is not None:
+        raise ValueError(f"must be a whole number of at least 1, the people of a group, got {given}")
     if isinstance(given, str) and given not in table.columns:
         raise ValueError(f"must be a number, a list, or a column of the keys' file, got {given!r}{_columns_of(table)}")
     if isinstance(given, str):

@@ -26,7 +26,7 @@ def check_schema(plan: Plan, schema: dict[str, Any]) -> None:
     _check_keys(plan, schema)
     right = set().union(*map(language.compared_with, plan.conditions))
     for name in used_columns(plan):
-        hint = f"; {language.text_hint(name)}" if name in right else ""
+        hint = language.text_hint(name) if name in right else ""
         _check_present(plan, name, schema, ("columns", name), hint)
         _check_type(plan, name, schema[name])
         _check_step(plan.columns[name], schema[name], name)
@@ -59,10 +59,11 @@ def _check_present(plan: Plan, name: str, schema: dict[str, Any], path: Path, hi
     if name in schema:
         return
     if plan.source.has_schema:
-        raise SourceError(f"names the column {name!r}, but the source has: {', '.join(schema)}{hint}", path)
+        other = f"; {hint}" if hint else ""
+        raise SourceError(f"names the column {name!r}, but the source has: {', '.join(schema)}{other}", path)
     close = _similar(plan, name, schema)
-    way = f"did you mean {close[0]!r}?" if close else "does the file begin with a header line?"
-    raise SourceError(f"names the column {name!r}, which the source does not have; {way}{hint}", path)
+    way = f"did you mean {close[0]!r}?" if close else hint or "does the file begin with a header line?"
+    raise SourceError(f"names the column {name!r}, which the source does not have; {way}", path)
 
 
 def _similar(plan: Plan, name: str, schema: dict[str, Any]) -> list[str]:

@@ -94,6 +94,19 @@ class Announcing(uvicorn.Server):
         self._announce()
 
 
+def check_free(host: str, port: int) -> None:
+    """A `ValueError` unless this process may listen there: said before tokens are made that nobody would see."""
+    if not 0 <= port < 1 << 16:
+        raise ValueError(f"port must be between 0 and 65535, got {port}")
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (while ")[0]
+        raise ValueError(
+            f"host and port must be free to listen at, got {host}:{port} ({reason}); give others"
+        ) from None
+
+
 def serve(curator: Curator, host: str, port: int, announce: Callable[[], None] = lambda: None) -> None:
     """Answer requests in this process until it is told to end; what was begun is finished first."""
     _check(curator)

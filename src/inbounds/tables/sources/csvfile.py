@@ -49,7 +49,8 @@ def header(source: "Source") -> list[str]:
     _check_letters(names)
     named = [name for name in names if name.strip()]
     if not named or len(set(named)) < len(named):
-        raise SourceError("must begin with a line of different column names", WHERE)
+        empty = "" if named else ", and its first line has none"
+        raise SourceError(f"must begin with a line of different column names{empty}", WHERE)
     if len({name.casefold() for name in named}) < len(named):
         raise SourceError("has columns whose names differ in capitals alone, the same to an engine; rename one", WHERE)
     if len(names) == 1:
