@@ -105,8 +105,9 @@ def _loaded(files: list[Path]) -> dict[str, Any]:
 
 
 WRITTEN = {".csv": COMPARISON_TABLE, ".tex": LATEX}
-COMPARISON_PAGE = replace(PAGE, endings=(*PAGE.endings, *WRITTEN))
 """What a comparison is written as, by the ending of the file; a page otherwise."""
+
+COMPARISON_PAGE = replace(PAGE, endings=(*PAGE.endings, *WRITTEN))
 
 
 def _write(found: "Comparison | QuantileComparison", to: Path) -> None:

@@ -27,7 +27,8 @@ PassportOut = Annotated[Path | None, out_option("Write the mechanism's passport 
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file that is written. known: whether a file is of it. endings: those its name must have, if any."""
+    """A kind of file that is written. known: whether a file is of it. endings: those its name may have, any if
+    none is named; "" is none."""
 
     name: str
     known: Callable[[Path], bool]
@@ -47,7 +48,7 @@ def of_format(name: str, format_: str) -> FileKind:
 
 
 PASSPORT = of_format("mechanism passport", passport.PASSPORT.format)
-PAGE = FileKind("HTML page", _begins(b"<!doctype html>"), (".html", ".htm"))
+PAGE = FileKind("HTML page", _begins(b"<!doctype html>"), (".html", ".htm", ""))
 PICTURE = FileKind("picture", _begins(b"\x89png", b"%pdf", b"<?xml", b"<svg"), (".png", ".svg", ".pdf"))
 COMPARISON_TABLE = FileKind("comparison as CSV", _begins(b"mechanism,"))
 LATEX = FileKind("LaTeX table", _begins(b"\\begin{tabular}"))
@@ -67,7 +68,8 @@ def check_target(
     A file that is read is never replaced, nor one of another kind; one of the same kind only with --overwrite.
     """
     if kind.endings and target.suffix.lower() not in kind.endings:
-        raise ValueError(f"{option} must end in {', '.join(kind.endings)}, got {target}; give another name")
+        endings = ", ".join(filter(None, kind.endings))
+        raise ValueError(f"{option} must end in {endings}, got {target}; give another name")
     if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
         raise ValueError(f"{option} must be in a folder that can be written to, got {target.parent}")
     if any(file is not None and same_file(target, file) for file in reads):
