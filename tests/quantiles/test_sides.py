@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import inbounds as ib
-from inbounds.design.quantiles.sided import sides_of
+from inbounds.design.quantiles.sided import path_scores, sides_of
 from inbounds.errors import NotADistribution, PassportError, TooSteep
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import QuantileMechanism, ScoreTable, SidedTable
@@ -217,6 +217,18 @@ def test_a_maximum_among_few_records_has_a_spread_that_is_nearly_as_good():
     apart = 500 // 100
     assert weights[400] > weights[401] > 2 * weights[401 + apart]
     assert np.ptp(weights[401 : 401 + apart]) < 1e-15 > np.ptp(weights[1:400])
+
+
+@pytest.mark.parametrize(("size", "values"), [(7, 874), (20, 100), (896, 428)])
+def test_an_extreme_loses_no_more_than_by_the_steepest_table_at_any_large_epsilon(size, values):
+    query = of_rank(values - 1, size, size)
+    together, evenly = np.full(size, values // 2), (2 * np.arange(size) + 1) * values // (2 * size)
+    groups = np.array([query.histogram(records.tolist()) for records in (together, evenly)])
+    far = np.abs(np.arange(values) - query.truths(groups)[:, None])
+    for epsilon in np.linspace(4, 12, 17):
+        laws = path_scores(query, Fraction(epsilon)), ib.permute_and_flip(query, epsilon)
+        own, steepest = ((law.probabilities(groups) * far).sum(axis=1) for law in laws)
+        assert (own <= 1.3 * steepest + 0.1).all()
 
 
 @pytest.mark.parametrize("size", [10, 30, 100])

@@ -25,6 +25,10 @@ FEW, DENSE = 7.0, 12.0
 """What the other outputs weigh beside the answer, from which on a table as steep as can be is not the best near an end:
 where there are more values than records, and where there are not."""
 
+STEEP = 1.5
+"""What they weigh a whole epsilon away, at least: with less the steepest table is the best, whose first step is then
+nearly as long."""
+
 WIDEST, WIDEST_NEAR_AN_END, WIDEST_BEYOND = 64, 16, 8
 """One of so many values at most is the spread on a side: in the middle, near an end, and beyond an extreme."""
 
@@ -112,7 +116,8 @@ def _apart(query: Quantile) -> float:
 
 def _is_sided(query: Quantile, epsilon: float) -> bool:
     """Whether an answer near an end weighs so little that a pace and a spread gain more than the steepest table."""
-    return _others(query, epsilon) >= (FEW if _apart(query) >= 1 else DENSE)
+    few = FEW if _apart(query) >= 1 else DENSE
+    return _others(query, epsilon) >= few and _others(query, 2 * epsilon) >= STEEP
 
 
 def _spread(query: Quantile, epsilon: float, records: int) -> tuple[int, int]:
