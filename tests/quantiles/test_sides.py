@@ -219,7 +219,7 @@ def test_a_maximum_among_few_records_has_a_spread_that_is_nearly_as_good():
     assert np.ptp(weights[401 : 401 + apart]) < 1e-15 > np.ptp(weights[1:400])
 
 
-@pytest.mark.parametrize(("size", "values"), [(7, 874), (20, 100), (896, 428)])
+@pytest.mark.parametrize(("size", "values"), [(1, 68), (2, 500), (7, 874), (20, 100), (896, 428)])
 def test_an_extreme_loses_no_more_than_by_the_steepest_table_at_any_large_epsilon(size, values):
     query = of_rank(values - 1, size, size)
     together, evenly = np.full(size, values // 2), (2 * np.arange(size) + 1) * values // (2 * size)

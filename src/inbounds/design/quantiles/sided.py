@@ -27,7 +27,7 @@ where there are more values than records, and where there are not."""
 
 STEEP = 1.5
 """What they weigh a whole epsilon away, at least: with less the steepest table is the best, whose first step is then
-nearly as long."""
+nearly as long. In the middle, 1 for each value of the spread."""
 
 WIDEST, WIDEST_NEAR_AN_END, WIDEST_BEYOND = 64, 16, 8
 """One of so many values at most is the spread on a side: in the middle, near an end, and beyond an extreme."""
@@ -77,8 +77,7 @@ def sides_of(query: Quantile, epsilon: Fraction) -> tuple[Side, Side]:
     beyond = _beyond(query, float(epsilon))
     end, rest = (beyond, beyond), (LEVELS - beyond, LEVELS - beyond)
     low, high = (end, rest) if 2 * query.rank <= query.size else (rest, end)
-    ranks = query.rank, query.size - query.rank + 1
-    below, above = (_spread(query, float(epsilon), records) for records in ranks)
+    below, above = _spreads(query, float(epsilon))
     return _side(low, *below), _side(high, *above)
 
 
@@ -120,17 +119,31 @@ def _is_sided(query: Quantile, epsilon: float) -> bool:
     return _others(query, epsilon) >= few and _others(query, 2 * epsilon) >= STEEP
 
 
-def _spread(query: Quantile, epsilon: float, records: int) -> tuple[int, int]:
-    """How many values of a side are nearly as good as the answer, if that many records are on it, and their level.
+def _spreads(query: Quantile, epsilon: float) -> tuple[tuple[int, int], tuple[int, int]]:
+    """How many values of each side are nearly as good as the answer, and their level."""
+    below, above = query.rank, query.size - query.rank + 1
+    if 4 * _from_the_end(query) <= query.size:
+        return _near_an_end(query, epsilon, below), _near_an_end(query, epsilon, above)
+    low, high = _in_the_middle(query, epsilon, below), _in_the_middle(query, epsilon, above)
+    return ((low, 0), (high, 0)) if (low + high) * _others(query, 2 * epsilon) >= 1 else ((0, 0), (0, 0))
+
+
+def _in_the_middle(query: Quantile, epsilon: float, records: int) -> int:
+    """The spread of a side with so many records.
 
     S = m exp(-epsilon · records / 2) is what the others weigh for the exponential mechanism where all records agree,
-    and m/4 · S / (1 + S) about what it then loses. Near an end records may be dense, and no loss so large: the spread
-    is a part of how far apart even records are, and beyond an extreme all of it, but weighs less than the answer.
+    and m/4 · S / (1 + S) about what it then loses.
+    """
+    values, others = len(query.values), _others(query, epsilon * records)
+    return min(values // WIDEST, int(SHARE * values / 4 * others / (1 + others)))
+
+
+def _near_an_end(query: Quantile, epsilon: float, records: int) -> tuple[int, int]:
+    """The spread of a side with so many records, and its level, where records may be dense.
+
+    A part of how far apart even records are, and beyond an extreme all of it, but it weighs less than the answer.
     """
     values, place, apart = len(query.values), _from_the_end(query), _apart(query)
-    if 4 * place > query.size:
-        others = values * math.exp(-epsilon / 2 * records)
-        return min(values // WIDEST, int(SHARE * values / 4 * others / (1 + others))), 0
     if not _is_sided(query, epsilon):
         return 0, 0
     if place > 1:
