@@ -190,7 +190,7 @@ class NoAnswer(CuratorError):
 
     def __init__(self, url: str, key: str | None) -> None:
         self.key = key
-        again = f"; ask again with key={key!r}, which is charged only once" if key else ""
+        again = f"; ask again with the key {key!r}, which is charged only once" if key else ""
         super().__init__(f"{url} could not be reached, or did not answer in time{again}")
 
 

@@ -70,8 +70,10 @@ def read_quantile_law(part: Json) -> QuantileLaw:
 
 
 def _side(part: Any) -> Side:
-    first, stride, spread, *rest = whole_numbers(part)
-    (near,) = rest or (0,)
+    numbers = whole_numbers(part)
+    if len(numbers) not in (3, 4):
+        raise ValueError("a side of a sided score table must be three or four whole numbers")
+    first, stride, spread, near = (*numbers, 0)[:4]
     return first, stride, spread, near
 
 
