@@ -79,7 +79,8 @@ def index(results: dict[str, Result]) -> str:
         WIDE,
         "# Benchmarks",
         "Speed is worth little without the promise, so the privacy of each result stands beside its time. Every ratio "
-        "is between two measurements of one run of that part, on one machine.",
+        "is between two measurements of one run of that part, on one machine; what is timed has a core to itself, and "
+        "pages about errors are worked out on the other.",
         summary(results),
         "![Times of the peers as multiples of the time of inbounds](summary.png)",
         f"*{caption}*",
