@@ -148,7 +148,7 @@ def best(row: Row) -> str:
         return row.outcome
     if row.per == "value":
         return f"{quantity(1e-6 / row.each)} M values/s"
-    return f"{seconds(row.each)} a {row.per}" if row.per else seconds(row.each)
+    return f"{seconds(row.each)} per {row.per}" if row.per else seconds(row.each)
 
 
 def ratio(row: Row, ours: Row | None) -> str:
