@@ -116,6 +116,15 @@ def test_passports_whose_check_could_take_long_get_equal_verdicts_at_once(checke
     assert private > 3
 
 
+def test_a_line_of_megabytes_gets_an_equal_verdict(checker, tmp_path):
+    content = json.loads(next(heavy_quantiles()).content)
+    content["law"]["scores"] |= {"table": " ".join([str(2**62)] + [str(2**61)] * 400_000), "deeper": "0"}
+    content["sha256"] = sha256(canonical({key: part for key, part in content.items() if key != "sha256"}))
+    apart, private = compared(checker, tmp_path, [json.dumps(content).encode()], load_quantile)
+    assert not apart
+    assert private == 1
+
+
 def claimed_otherwise(number: int, seed: int) -> Iterator[Any]:
     """Honest passports, and the same with one claim, text or number changed and signed again."""
     rng = random.Random(seed)

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -35,7 +36,7 @@ def test_any_number_is_a_record_and_what_is_none_counts_as_missing():
 
 def columns_with_gaps():
     pandas, arrow, polars = (pytest.importorskip(name) for name in ("pandas", "pyarrow", "polars"))
-    yield [2, None, float("nan"), "x", 2, True, object(), [1, 2], b"3", 1j, pandas.NA]
+    yield [2, None, float("nan"), "x", 2, True, object(), [1, 2], b"3", 1j, pandas.NA, Decimal("sNaN")]
     yield pandas.Series([2, None, 2.0])
     yield pandas.Series(["2", None, "x"])
     yield pandas.Series([2, None], dtype="Int64")

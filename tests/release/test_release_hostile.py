@@ -193,9 +193,10 @@ def test_no_collation_of_postgresql_puts_a_record_into_two_groups(postgres, loca
 # --- types that follow from records -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("last", [2, 2.5, None])
+@pytest.mark.parametrize("last", [2, 2.5, None, "a"])
 def test_a_gap_among_categories_changes_the_text_of_no_other_record(last):
-    frame = pandas.DataFrame({"c": pandas.Series([1, 10**16, last]).astype("category"), "d": ["1", str(10**16), "-"]})
+    held = pandas.Series([1.0, 1e16, last], dtype=object if last == "a" else None)
+    frame = pandas.DataFrame({"c": held.astype("category"), "d": ["1", str(10**16), "-"]})
     content = {
         "groups": {"size": 3},
         "columns": {"c": {"type": "text"}, "d": {"type": "text"}},

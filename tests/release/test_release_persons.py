@@ -305,6 +305,16 @@ def test_objects_that_only_look_like_an_id_count_for_nobody(ids, persons):
     assert kept({}, pandas_objects(ids), 1, 1).total() == persons
 
 
+@pytest.mark.parametrize("form", ["category", object])
+@pytest.mark.parametrize("more", ["a", 7.5, 300.0, None])
+def test_an_id_beside_whole_floats_decides_nothing_about_them(form, more):
+    """A gap makes whole numbers floats; a text beside them makes a category of floats one of objects."""
+    ids = [float(k) for k in range(20)]
+    table = pandas_objects([*ids, more])
+    table["person"] = table["person"].astype(form)
+    assert kept({}, table, 1, 1).total() == len(ids) + (more in ("a", 300.0))
+
+
 def test_ids_of_a_frame_that_are_no_utf8_count_for_nobody():
     for form in (pa.string(), pa.large_string()):
         held = pa.array([b"a\xff", b"a\xfe", "a\ufffd".encode(), b"a"], pa.large_binary())

@@ -254,11 +254,12 @@ def _decimal(value: Decimal) -> Fraction | None:
 
 def sign_of_infinity(value: Any) -> int:
     """1 or -1 for a number beyond every range, 0 otherwise: what clipping needs to know."""
-    if isinstance(value, Decimal) and value.is_finite():
-        return (-1 if value.is_signed() else 1) if value and value.adjusted() > FINEST else 0
+    if isinstance(value, Decimal):
+        beyond = value.is_infinite() or (value.is_finite() and value and value.adjusted() > FINEST)
+        return (-1 if value.is_signed() else 1) if beyond else 0
     if isinstance(value, str):
         found = _text(value)
         return sign_of_infinity(found) if isinstance(found, Decimal) else 0
-    if isinstance(value, Decimal | float | np.floating) and math.isinf(value):
+    if isinstance(value, float | np.floating) and math.isinf(value):
         return 1 if value > 0 else -1
     return sign_of_infinity(value.as_py()) if hasattr(value, "as_py") else 0

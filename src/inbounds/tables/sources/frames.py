@@ -11,6 +11,8 @@ from numbers import Integral
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+
 from inbounds.tables.errors import SourceError
 from inbounds.tables.texts import day
 
@@ -120,25 +122,22 @@ def _in_arrow(kind: Any) -> bool:
 
 
 def _texts(values: Any, is_person: bool) -> Any:
-    """Each value as its text; what is missing, or has no text, is missing.
-
-    A gap makes whole categories floats, so those are written as the whole numbers they were.
-    """
+    """Each value as its text; what is missing, or has no text, is missing."""
     import pyarrow
 
-    whole = values.dtype.kind == "f"
-    return pyarrow.array([_bytes(value, whole, is_person) for value in values], pyarrow.string())
+    return pyarrow.array([_bytes(value, is_person) for value in values], pyarrow.string())
 
 
-def _bytes(value: Any, whole: bool, is_person: bool) -> bytes | None:
+def _bytes(value: Any, is_person: bool) -> bytes | None:
     """Letters that UTF-8 does not have become question marks; a value that cannot even say its text has none.
 
+    A gap makes whole numbers floats, so those are written as the whole numbers they were, whatever stands beside them.
     A person is named by a text, a whole number or a UUID that UTF-8 can write, else by nothing.
     """
     try:
         if _is_absent(value):
             return None
-        if whole and value.is_integer():
+        if isinstance(value, float | np.floating) and value.is_integer():
             value = int(value)
         if is_person:
             return str(value).encode("utf-8") if _names_somebody(value) else None
