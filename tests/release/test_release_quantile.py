@@ -47,7 +47,7 @@ def test_several_shares_are_statistics_of_their_own_that_divide_its_part():
         ({"quantile": {"of": "x", "at": 2}}, "between 0 and 1"),
         ({"quantile": {"of": "x", "at": []}}, "at least one share"),
         ({"quantile": {"of": "x", "at": [0, 1]}, "name": "two"}, "no name where it has several"),
-        ({"quantile": {"of": "x", "at": [0.5, 0.5]}}, "different output columns"),
+        ({"quantile": {"of": "x", "at": [0.5, 0.5]}}, "at must have every share once"),
         ({"quantile": {"of": "y", "at": 0.5}}, "must name a declared column"),
     ],
 )

@@ -219,6 +219,8 @@ def _statistics(values: Any, wishes: Wishes) -> list[Statistic]:
         if not shares or (len(shares) > 1 and values.get("name")):
             raise PlanError("must have at least one share, and no name where it has several", ("at",))
         several = [_exact_in(share, "at") for share in shares]
+        if len(set(several)) < len(several):
+            raise PlanError("must have every share once", ("at",))
     own = {name: values[name] for name in values if name != "quantile"}
     parts = {name: _exact_in(own[name], name) / len(several) for name in ("epsilon", "share") if name in own}
     return [_statistic({**own, **parts, "quantile": given["of"]}, wishes, share) for share in sorted(several)]

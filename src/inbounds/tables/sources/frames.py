@@ -8,6 +8,7 @@ about the column, nor whether the table can be read.
 
 from collections.abc import Sequence
 from numbers import Integral
+from os import PathLike
 from typing import Any
 from uuid import UUID
 
@@ -60,6 +61,8 @@ def _kind_of(frame: Any) -> str:
     made = "pandas.DataFrame(…)"
     ways = {"Series": ".to_frame()", "LazyFrame": ".collect()", "dict": made, "list": made}
     way = ways.get(type(frame).__name__)
+    if isinstance(frame, str | PathLike):
+        return f'{kind}; a file is named in the plan: "source": {{"path": …}}'
     return f"{kind}; {way} makes one" if way else kind
 
 
