@@ -117,6 +117,15 @@ def test_what_is_no_frame_is_refused_with_the_way_out(frame, words):
         truths(frame, COUNT)
 
 
+def test_a_type_that_arrow_lacks_matters_only_in_columns_that_are_read():
+    import polars
+
+    frame = polars.DataFrame({"g": ["a", "b"], "p": [True, False]}).with_columns(big=polars.lit(1, polars.Int128))
+    assert truths(frame, COUNT) == truths(frame.drop("big"), COUNT)
+    with pytest.raises(SourceError, match=r"has the column 'g' of type Int128, which Arrow does not know"):
+        truths(frame.with_columns(g=polars.lit(1, polars.Int128)), COUNT)
+
+
 def test_a_frame_without_a_column_is_not_taken_for_a_file():
     with pytest.raises(SourceError, match=r"names the column 'g', .*; frame\.columns lists those that it has"):
         truths(pandas.DataFrame({"other": ["a"]}), COUNT)
