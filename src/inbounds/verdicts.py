@@ -168,8 +168,18 @@ def _proved_together(file: Path) -> Sequence[str] | None:
     return None
 
 
+LEDGERS = {
+    "inbounds ledger": "an exported ledger; inbounds verify {file} checks it",
+    "inbounds ledger head": "the head of a ledger; inbounds ledger verify LEDGER --head {file} compares the two",
+}
+"""What is no passport but is handed over with some, and where it belongs."""
+
+
 def passport_of(file: Path) -> Mechanism:
-    """The mechanism of a passport; for a released table the way to its record."""
+    """The mechanism of a passport; for a released table the way to its record, for a ledger the way to check it."""
+    way = LEDGERS.get(format_of(file) or "")
+    if way:
+        raise PassportError(f"{file} is {way.format(file=file)}")
     try:
         return load(file)
     except (PassportError, UnicodeDecodeError) as reason:
