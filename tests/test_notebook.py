@@ -163,13 +163,24 @@ def test_long_tables_are_cut_and_say_so():
     assert "rows" not in shown("t", head=["k"], rows=rows[1:])
 
 
+def test_a_preview_is_one_line_and_prints_errors_and_promise(tmp_path):
+    from inbounds.tables import preview
+
+    found = preview(PLAN, pandas.DataFrame(RECORDS), cache=tmp_path)
+    assert repr(found).startswith("Preview(epsilon 2, expected errors in groups of 3: score_mean 0.")
+    head, row, _, promise = str(found).splitlines()
+    assert head.split() == ["expected", "error", "size", "3", "best", "constant"]
+    assert row.split()[0] == "score_mean"
+    assert promise == found.statement
+
+
 def test_columns_of_text_line_up():
     lines = text_table(["a", "b"], [["x", 1.0], ["long", 23]]).splitlines()
     assert {len(line) for line in lines} == {len("long  23")}
 
 
 def test_metadata_beside_a_csv_file_says_columns_epsilon_errors_and_digests(released, tmp_path):
-    with pytest.raises(ValueError, match="write it first"):
+    with pytest.raises(ValueError, match=r"write it first.*done = done\.write"):
         released.write_metadata()
     done = released.write(tmp_path / "out.csv")
     found = json.loads(done.write_metadata().read_text(encoding="utf-8"))

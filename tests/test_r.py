@@ -16,11 +16,11 @@ PAGE = Path(__file__).parents[1] / "docs" / "r.md"
 BLOCKS = re.findall(r"```r\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
 
 
-def test_the_page_has_both_ways():
-    assert len(BLOCKS) == 2
+def test_the_page_has_both_ways_and_missing_values():
+    assert len(BLOCKS) == 3
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=["reticulate", "command line"])
+@pytest.mark.parametrize("block", BLOCKS, ids=["reticulate", "missing values", "command line"])
 def test_the_code_runs_under_r(block, tmp_path):
     rscript = shutil.which("Rscript")
     if rscript is None:
@@ -33,3 +33,9 @@ def test_the_code_runs_under_r(block, tmp_path):
     found = {**os.environ, "RETICULATE_PYTHON": sys.executable, "PATH": place, "PYTHONPATH": str(PACKAGE.parent)}
     done = subprocess.run([rscript, "page.R"], cwd=tmp_path, env=found, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_file_that_the_page_writes_has_empty_fields_for_missing_values():
+    written = re.findall(r"write\.csv\(.*\)", PAGE.read_text(encoding="utf-8"))
+    assert len(written) == 2
+    assert all('na = ""' in one for one in written)

@@ -97,7 +97,7 @@ def _verdict(file: Path) -> Verdict:
         kind = format_of(file)
         if kind == LABEL_PASSPORT.format:
             return _labels(file)
-        return _quantile(file) if kind == QUANTILE_PASSPORT.format else Verdict(file, _mechanism(file))
+        return _quantile(file) if kind == QUANTILE_PASSPORT.format else Verdict(file, passport_of(file))
     except (LedgerError, PassportError) as refusal:
         return Verdict(file, reason=str(refusal))
 
@@ -168,12 +168,22 @@ def _proved_together(file: Path) -> Sequence[str] | None:
     return None
 
 
-def _mechanism(file: Path) -> Mechanism:
-    """The mechanism of a passport; for a released table the way to its record."""
+LEDGERS = {
+    "inbounds ledger": "an exported ledger; inbounds verify {file} checks it",
+    "inbounds ledger head": "the head of a ledger; inbounds ledger verify LEDGER --head {file} compares the two",
+}
+"""What is no passport but is handed over with some, and where it belongs."""
+
+
+def passport_of(file: Path) -> Mechanism:
+    """The mechanism of a passport; for a released table the way to its record, for a ledger the way to check it."""
+    way = LEDGERS.get(format_of(file) or "")
+    if way:
+        raise PassportError(f"{file} is {way.format(file=file)}")
     try:
         return load(file)
     except (PassportError, UnicodeDecodeError) as reason:
         record = file.with_name(f"{file.name}.release.json")
         if not record.exists():
             raise
-        raise PassportError(f"{file} is a released table; check its record: inbounds verify {record}") from reason
+        raise PassportError(f"{file} is a released table; give its record, {record}") from reason

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import re
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -156,6 +158,48 @@ def test_what_is_no_address_or_token_is_refused_before_anything_is_sent(url: Any
         ib.connect(url, token)
 
 
+def test_a_token_in_the_place_of_the_address_is_not_told() -> None:
+    with pytest.raises(ValueError, match="the token is apart") as refused:
+        ib.connect("ib_secret", URL)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ({"mean": "age", "epsilon": float("nan")}, "epsilon must be a finite number"),
+        ({"mean": "age", "epsilon": object()}, "epsilon must be a text, a number or a list, got object"),
+        ({"mean": "likes", "epsilon": 1}, "^mean needs low and high of the column 'likes'"),
+        ({"quantile": {"of": "age", "at": 50}, "epsilon": 1}, "^at must be between 0 and 1"),
+        ({"quantile": {"of": "age", "at": [0.1, 0.9]}, "epsilon": 1}, "^quantile.at must be one share .*one by one"),
+        ({"quantile": "age", "epsilon": 1}, "^quantile must be a table such as {'of': 'age', 'at': '0.5'}"),
+        ({"avg": "age", "epsilon": 1}, "^avg is not a field of a question; known are count"),
+        ({"mean": "age", "epsilom": 1}, "^epsilom is not a field of a question; did you mean epsilon"),
+        ({"mean": "age", "epsilon": [1]}, "^epsilon must be one number such as '0.5'"),
+        ({"mean": ["age"], "epsilon": 1}, "^mean must be a text"),
+        ({"mean": "age", "by": {"a": 1}, "epsilon": 1}, "^by must be a list"),
+        ({"mean": "age", "epsilon": 1, "anew": "often"}, "^anew must be true or false"),
+        ({"mean": "age", "epsilon": 1, "aim": "best"}, "^aim must be one of 'average' or 'worst'"),
+        ({"crosstab": ["likes"], "epsilon": 1}, "^crosstab must be a list of at least 2"),
+    ],
+)
+def test_what_is_no_question_is_said_in_our_words_over_http(client: Client, question: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as refused:
+        client.ask("pupils", **question)
+    assert not re.search(r"nput|statistics\[|valid", str(refused.value))
+
+
+def test_numbers_of_numpy_and_tuples_are_sent_as_what_they_mean(client: Client) -> None:
+    given = client.ask("pupils", mean="age", by=("school",), epsilon=np.float64(0.5))
+    again = client.ask("pupils", mean="age", by=np.array(["school"]), epsilon="0.5")
+    assert (again.how, again.table) == ("same", given.table)
+
+
+def test_an_address_with_a_path_is_told_how_to_be_written(curator: Curator, way: Way) -> None:
+    with pytest.raises(NotFound, match="without a path"):
+        ib.connect(f"{URL}/v1", curator.add_account("eva", {"pupils": "2"}), transport=way).datasets()
+
+
 def test_a_name_is_one_part_of_a_path(client: Client) -> None:
     with pytest.raises(NotFound):
         client.describe("../account")
@@ -174,3 +218,8 @@ def test_the_command_asks_previews_and_lists(curator: Curator, way: Way, monkeyp
     question = ("pupils", "--quantile", "age@0.75", "--by", "school,year", "--epsilon", "0.5")
     assert run(*question, "--preview")["people"] == "0.5"
     assert len(run(*question)["table"]["school"]) == 4
+    vain = ("pupils", "--count", "age > 12", "--epsilon", "0.0001")
+    refused = CliRunner().invoke(commands, ["ask", URL, *vain], env={"INBOUNDS_TOKEN": token})
+    assert "--anyway" in str(refused.exception)
+    assert run(*vain, "--anyway")["how"] == "new"
+    assert run(*vain, "--anyway", "--anew")["how"] == "same"

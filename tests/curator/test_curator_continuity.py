@@ -29,8 +29,9 @@ def test_a_missing_ledger_is_not_made_anew(opened, folder):
     with opened() as curator:
         curator.ask(account(curator, "ana"), "pupils", LIKES)
     remove_ledger(folder)
-    with pytest.raises(LedgerError, match="must be a ledger, got no file"):
+    with pytest.raises(LedgerError, match=r"got no file; .* put that ledger back") as refused:
         opened()
+    assert "ledger create" not in str(refused.value)
     assert not (folder / "budget.db").exists()
 
 

@@ -79,6 +79,15 @@ def test_what_is_wrong_is_said_with_its_line(file, old, new, words):
         read_settings(file)
 
 
+def test_a_column_that_the_source_does_not_have_is_said_with_its_line(file):
+    file.write_text(SETTINGS.replace("columns.likes", "columns.like"))
+    with (
+        Curator.open(file) as curator,
+        pytest.raises(PlanError, match=r"curator\.toml, line 11: datasets\.pupils\.col"),
+    ):
+        curator.check_sources()
+
+
 def test_accounts_are_added_listed_and_revoked_on_the_command_line(file):
     def run(*words: str) -> str:
         done = CliRunner().invoke(app, ["curator", "account", *words])

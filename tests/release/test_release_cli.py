@@ -100,7 +100,12 @@ def test_init_drafts_a_plan_that_runs_once_the_keys_are_filled_in(folder, inboun
     refused = inbounds(folder, "release", "plan.toml")
     assert refused.returncode == 2
     assert "plan.toml, line 13: groups.keys must hold at least one group" in re.sub(r"\s+", " ", refused.stderr)
-    (folder / "plan.toml").write_text(text.replace("keys = []", 'keys = "schools.txt"'))
+    text = text.replace("keys = []", 'keys = "schools.txt"')
+    (folder / "plan.toml").write_text(text)
+    refused = inbounds(folder, "release", "plan.toml")  # it would count nobody, and spend epsilon
+    assert refused.returncode == 2
+    assert "must be completed: '…' in a draft stands for a text of yours" in re.sub(r"\s+", " ", refused.stderr)
+    (folder / "plan.toml").write_text(text.replace("'…'", "'yes'"))
     done = inbounds(folder, "release", "plan.toml")
     assert done.returncode == 0, done.stderr
     assert (folder / "plan.released.csv").exists()

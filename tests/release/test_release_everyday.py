@@ -275,7 +275,7 @@ def test_a_draft_completed_with_public_facts_is_a_plan(tmp_path, command):
     command(tmp_path, "init", "t.csv")
     text = (tmp_path / "plan.toml").read_text()
     text = text.replace("keys = []", 'keys = ["North", "South"]').replace("size = 25", "maximum = 25")
-    text = text.replace("# id = ", "id = ").replace("# max_records", "max_records")
+    text = text.replace("# id = ", "id = ").replace("# max_records", "max_records").replace("'…'", "'12'")
     (tmp_path / "plan.toml").write_text(text)
     assert release(tmp_path / "plan.toml", cache=tmp_path).plan.neighbours == "add or remove one person"
 
@@ -295,3 +295,12 @@ def test_an_installation_that_cannot_read_is_refused_before_the_charge(tmp_path,
     assert not (tmp_path / "out.csv").exists()
     with Ledger.open(tmp_path / "inbounds.ledger", create=True) as ledger:
         assert not [entry for entry in ledger.entries() if entry.kind == "charge"]
+
+
+def test_several_columns_of_groups_in_one_line_are_separated_by_commas_or_repeated(tmp_path, command):
+    (tmp_path / "d.csv").write_text("g,h\na,x\na,y\nb,x\n")
+    (tmp_path / "k.csv").write_text("g,h\na,x\nb,y\n")
+    for name, by in (("1.csv", ["--by", "g, h"]), ("2.csv", ["--by", "g", "--by", "h"])):
+        words = ["--keys", "k.csv", "--maximum", "9", "--count", "true", "--epsilon", "64", "--out", name]
+        assert command(tmp_path, "release", "d.csv", *by, *words).returncode == 0
+    assert (tmp_path / "1.csv").read_text() == (tmp_path / "2.csv").read_text()

@@ -81,7 +81,11 @@ def test_an_index_that_the_plan_names_is_a_column():
         ("n", pandas.interval_range(0, 2), r"'n' of type interval.*\.astype\(str\)"),
         ("n", np.array([1j, 2]), "'n' of type complex128"),
         ("n", pandas.to_timedelta([1, 2], unit="s"), r"'n' of type timedelta.*total_seconds"),
-        ("n", pandas.Series([True, False]), "is declared as number, but the source holds boolean; write n = true"),
+        (
+            "n",
+            pandas.Series([True, False]),
+            'is declared as number, but the source holds boolean; declare type = "boolean": count',
+        ),
     ],
 )
 def test_a_column_that_cannot_be_read_is_named_with_the_way_out(name, values, words):
@@ -104,12 +108,27 @@ def test_columns_that_the_plan_does_not_use_may_be_anything():
     [
         (pandas.Series(["a"], name="g"), r"got pandas Series; .to_frame\(\) makes one"),
         ({"g": ["a"]}, r"got dict; pandas.DataFrame\(…\) makes one"),
+        ("survey.csv", "got str; a file is named in the plan"),
         (3, "got int"),
     ],
 )
 def test_what_is_no_frame_is_refused_with_the_way_out(frame, words):
     with pytest.raises(SourceError, match=words):
         truths(frame, COUNT)
+
+
+def test_a_type_that_arrow_lacks_matters_only_in_columns_that_are_read():
+    import polars
+
+    frame = polars.DataFrame({"g": ["a", "b"], "p": [True, False]}).with_columns(big=polars.lit(1, polars.Int128))
+    assert truths(frame, COUNT) == truths(frame.drop("big"), COUNT)
+    with pytest.raises(SourceError, match=r"has the column 'g' of type Int128, which Arrow does not know"):
+        truths(frame.with_columns(g=polars.lit(1, polars.Int128)), COUNT)
+
+
+def test_a_frame_without_a_column_is_not_taken_for_a_file():
+    with pytest.raises(SourceError, match=r"names the column 'g', .*; frame\.columns lists those that it has"):
+        truths(pandas.DataFrame({"other": ["a"]}), COUNT)
 
 
 def test_a_misspelt_column_of_a_frame_is_suggested_and_no_other_is_listed():

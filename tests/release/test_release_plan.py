@@ -13,6 +13,7 @@ from inbounds.tables import Plan, PlanError, Source, Statistic, engine, groups, 
 from inbounds.tables.columns import Column
 from inbounds.tables.errors import lines_of
 from inbounds.tables.plan import ADD_OR_REMOVE, CHANGE
+from inbounds.tables.plan.reading import plan_from
 
 PLAN = """\
 [source]
@@ -246,3 +247,12 @@ def test_importing_the_package_does_not_import_the_table_engines():
     code = "import sys, inbounds; print([m for m in ('ibis', 'duckdb', 'pyarrow') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"), [("epsilon", "[privacy]"), ("by", "[groups]"), ("path", "[source] or [output]")]
+)
+def test_a_field_in_the_wrong_place_is_told_the_right_one(name, parts):
+    with pytest.raises(PlanError) as refused:
+        plan_from({name: 1, "statistics": ({"count": "true"},), "groups": {"size": 3}})
+    assert str(refused.value) == f"{name} belongs into {parts}"

@@ -39,6 +39,12 @@ def test_several_shares_are_statistics_of_their_own_that_divide_its_part():
     assert found.epsilons == (1, 1, 2)
 
 
+@pytest.mark.parametrize("at", [[0.25, 0.9], (0.25, 0.9), np.array([0.25, 0.9])])
+def test_shares_may_stand_in_any_kind_of_list(at):
+    found = as_plan(plan({"quantile": {"of": "x", "at": at}}), FRAME)
+    assert [statistic.at for statistic in found.statistics] == [Fraction(1, 4), Fraction(9, 10)]
+
+
 @pytest.mark.parametrize(
     ("statistic", "said"),
     [
@@ -47,7 +53,7 @@ def test_several_shares_are_statistics_of_their_own_that_divide_its_part():
         ({"quantile": {"of": "x", "at": 2}}, "between 0 and 1"),
         ({"quantile": {"of": "x", "at": []}}, "at least one share"),
         ({"quantile": {"of": "x", "at": [0, 1]}, "name": "two"}, "no name where it has several"),
-        ({"quantile": {"of": "x", "at": [0.5, 0.5]}}, "different output columns"),
+        ({"quantile": {"of": "x", "at": [0.5, 0.5]}}, "at must have every share once"),
         ({"quantile": {"of": "y", "at": 0.5}}, "must name a declared column"),
     ],
 )

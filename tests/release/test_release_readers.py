@@ -266,10 +266,15 @@ def test_verify_takes_several_files_and_fails_with_any(command, done, tmp_path):
     assert {"file": files[0], **one} == found[0]
 
 
-def test_verify_of_a_released_table_names_its_record(command, done, tmp_path):
-    hint = command(tmp_path, "verify", "o.csv")
-    assert hint.returncode == 1
-    assert "o.csv is a released table; check its record: inbounds verify o.csv.release.json" in hint.said
+def test_who_takes_a_released_table_is_told_its_record(command, done, tmp_path):
+    for words in (("verify", "o.csv"), ("read", "o.csv", "4"), ("report", "o.csv", "--out", "page.html")):
+        hint = command(tmp_path, *words)
+        assert hint.returncode == 1
+        assert "o.csv is a released table; give its record, o.csv.release.json" in hint.said
+    command(tmp_path, "ledger", "head", "inbounds.ledger", "--out", "head.json")
+    assert "ledger verify LEDGER --head head.json compares" in command(tmp_path, "verify", "head.json").said
+    command(tmp_path, "ledger", "export", "inbounds.ledger", "--out", "ledger.json")
+    assert "inbounds verify ledger.json checks it" in command(tmp_path, "report", "ledger.json").said
     (tmp_path / "plain.csv").write_text("a\n1\n")
     assert "is not a mechanism passport" in command(tmp_path, "verify", "plain.csv").said
     assert "release records" in command(tmp_path, "verify", "--help").said

@@ -35,6 +35,10 @@ def ask(
     where: Annotated[str | None, typer.Option(help="Only records that meet it count.", metavar="CONDITION")] = None,
     epsilon: Annotated[str | None, typer.Option(help="How private: smaller is more.", metavar=NUMBER)] = None,
     key: Annotated[str | None, typer.Option(help="Of this request: asked again with it, it is charged once.")] = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Draw it although a stored sum, or an answer at a larger epsilon, would do.")
+    ] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Ask although it is no better than a constant.")] = False,
     preview: Annotated[bool, typer.Option("--preview", help="What it would cost and be worth; free.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -49,7 +53,8 @@ def ask(
     columns = {"mean": mean, "sum": sum_, "median": median, "min": min_, "max": max_, "mode": mode}
     parts = {"crosstab": _listed(crosstab), "quantile": _quantile(quantile), "by": _listed(by)}
     said = {**columns, **parts, "count": count, "histogram": histogram, "where": where, "epsilon": epsilon}
-    question = {name: value for name, value in said.items() if value is not None}
+    flags = {name: True for name, given in (("anew", anew), ("anyway", anyway)) if given}
+    question = {name: value for name, value in said.items() if value is not None} | flags
     with connect(url, token) as curator:
         if dataset is None:
             found: Any = [curator.describe(name) for name in curator.datasets()]

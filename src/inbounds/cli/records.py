@@ -13,7 +13,6 @@ from inbounds.cli.app import out
 from inbounds.files import RELEASE, format_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.passport import QUANTILE_PASSPORT
-from inbounds.mechanism.reading import load
 from inbounds.report import terminal
 
 if TYPE_CHECKING:
@@ -45,7 +44,9 @@ def mechanism_in(
         if statistic is not None or size is not None or folder is not None:
             raise ValueError("--statistic, --size and --mechanisms are for release records; this is no release record")
         if format_of(file) != QUANTILE_PASSPORT.format:
-            return load(file)
+            from inbounds.verdicts import passport_of
+
+            return passport_of(file)
         from inbounds.mechanism.quantiles.reading import load_quantile
 
         return load_quantile(file)

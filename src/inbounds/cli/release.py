@@ -55,7 +55,7 @@ High = Annotated[Column, _column("Largest value a record can have.")]
 Step = Annotated[Column, _column("Numbers are rounded to steps of this size, 1 unless given.")]
 Missing = Annotated[Column, _column("What a record without a value counts as, --low unless given.")]
 Labels = Annotated[Column, _column("Labels of the histogram, separated by commas.", "A,B,…")]
-By = Annotated[Column, _groups("Column that names the group; may be repeated.", "COLUMN")]
+By = Annotated[Column, _groups("Column that names the group; several as A,B.", "COLUMN")]
 Levels = Annotated[
     bool,
     _groups(
@@ -363,7 +363,8 @@ def _print_table(done: "Release") -> None:
     if done.table.num_rows > SHOWN_ROWS:
         out.print(f"[dim]… {done.table.num_rows - SHOWN_ROWS} more rows in the file[/]")
     if len(shown) < done.table.num_columns:
-        out.print(f"[dim]+ {done.table.num_columns - len(shown)} more columns in the file[/]")
+        more = done.table.num_columns - len(shown)
+        out.print(f"[dim]+ {more} more column{'s' * (more > 1)} in the file[/]")
 
 
 def _columns_in_order(done: "Release") -> list[str]:

@@ -6,10 +6,9 @@ c.ask("adult", mean="age", by=["sex"], epsilon="0.5").to_pandas()
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from decimal import Decimal
-from fractions import Fraction
+from numbers import Number
 from types import TracebackType
 from typing import Any
 
@@ -67,7 +66,8 @@ def connect(url: str, token: str, *, seconds: float = 60.0, transport: Any = Non
     transport: an httpx transport, for tests and special proxies.
     """
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        raise ValueError(f"url must begin with http:// or https://, got {url!r}")
+        # what was given is not said: it may be the token
+        raise ValueError("url must begin with http:// or https://, such as http://127.0.0.1:8400; the token is apart")
     if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip() == token > "":
         raise ValueError("token must be the text that was shown when the account was made")
     return Client(url, token, seconds, transport)
@@ -226,18 +226,20 @@ def _answer(said: dict[str, Any]) -> GivenAnswer:
 
 def _plain_question(question: Mapping[str, Any]) -> dict[str, Any]:
     """A question as it travels: exact numbers as text, one column of groups as a list."""
-    said = {name: _plain(value) for name, value in question.items() if value is not None}
+    said = {name: _plain(value, name) for name, value in question.items() if value is not None}
     return {**said, "by": [said["by"]]} if isinstance(said.get("by"), str) else said
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Fraction | Decimal):
-        return str(value)
+def _plain(value: Any, name: str) -> Any:
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, Number):  # NumPy's too
+        return str(exact(value, name))  # type: ignore[arg-type]
     if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value
+        return {key: _plain(part, f"{name}.{key}") for key, part in value.items()}
+    if isinstance(value, Iterable):
+        return [_plain(part, name) for part in value]
+    raise ValueError(f"{name} must be a text, a number or a list, got {type(value).__name__}")
 
 
 def _part(name: str) -> str:

@@ -5,6 +5,8 @@ come back. So the curator's database keeps the ledger's id and the last head tha
 ledger that does not go on from there.
 """
 
+from pathlib import Path
+
 from inbounds.curator.given import all_given, forget
 from inbounds.errors import LedgerError
 from inbounds.ledger import Ledger
@@ -54,19 +56,34 @@ def _take(run: Run, ledger: Ledger) -> None:
     run("INSERT INTO seen VALUES (?, ?, ?)", head.ledger, *_place(head))
 
 
+def check_there(store: Store, place: str) -> None:
+    """A `LedgerError` where the ledger's file is gone: whoever makes a new one forgets what was spent."""
+    if "://" not in place and not Path(place).exists():
+        raise _not_the_one(f"{place} must be the ledger of this curator, got no file", _head_of(store))
+
+
 def check(store: Store, ledger: Ledger) -> None:
     """A `LedgerError` unless a ledger goes on from the last head that was seen."""
+    head = _head_of(store)
+    try:
+        ledger.check_continues(head)
+    except LedgerError as reason:
+        raise _not_the_one(str(reason), head) from None
+
+
+def _head_of(store: Store) -> Head:
     with store.reading() as run:
         head = seen_head(run)
     if head is None:
         raise LedgerError(f"{store.place} must know its ledger, got none; start the curator again")
-    try:
-        ledger.check_continues(head)
-    except LedgerError as reason:
-        raise LedgerError(
-            f"{reason}; this curator saw entry {head.entries} of ledger {head.ledger}: put that ledger back, or count "
-            "what is missing as spent and then run inbounds curator accept-ledger"
-        ) from None
+    return head
+
+
+def _not_the_one(reason: str, head: Head) -> LedgerError:
+    return LedgerError(
+        f"{reason}; this curator saw entry {head.entries} of ledger {head.ledger}: put that ledger back, or count "
+        "what is missing as spent and then run inbounds curator accept-ledger"
+    )
 
 
 def _place(head: Head) -> tuple[int, str]:

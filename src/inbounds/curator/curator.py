@@ -93,8 +93,11 @@ class Curator:
     def check_sources(self) -> None:
         """A `SourceError` unless every source can be opened and has what is declared; no record is read."""
         for dataset in self.settings.datasets.values():
-            with at("datasets", dataset.name):
-                open_source(dataset.everything()).close()
+            try:
+                with at("datasets", dataset.name):
+                    open_source(dataset.everything()).close()
+            except PlanError as error:
+                raise error.placed(self.settings.lines.place(error.path)) from None
 
     def check(self) -> None:
         """An error unless ledger and database can be read."""

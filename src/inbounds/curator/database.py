@@ -93,6 +93,7 @@ class Connections:
         if not hasattr(self._own, "both"):
             with ExitStack() as stack:
                 store = stack.enter_context(closing(Queued(opened(self._places[1]), self._turns[1])))
+                continuity.check_there(store, self._places[0])
                 ledger = stack.enter_context(Ledger(Queued(stored(self._places[0], create=False), self._turns[0])))
                 continuity.check(store, ledger)
                 stack.pop_all()

@@ -4,7 +4,8 @@ Two questions with one form are the same question, and get the same stored answe
 spelling of numbers, the order of groups and quotation marks around names do not matter.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -69,19 +70,20 @@ class Question:
         if self.where and groups.public:  # how many meet it is not public: a changed record may come in or go out
             groups, neighbours = replace(groups, public=False), CHANGE
         names = {*self.statistic.own.domain.reads(self.statistic.of), *_columns_of(self.where)}
-        return Plan(
-            source=dataset.source,
-            groups=groups,
-            columns={name: column for name, column in dataset.columns.items() if name in names},
-            statistics=(self.statistic,),
-            epsilon=epsilon,
-            neighbours=neighbours,
-            wishes=self.wishes,
-            interval=dataset.interval,
-            people=replace(dataset.people, ledger=""),
-            edition=dataset.edition,
-            where=self.where,
-        )
+        with _as_asked():
+            return Plan(
+                source=dataset.source,
+                groups=groups,
+                columns={name: column for name, column in dataset.columns.items() if name in names},
+                statistics=(self.statistic,),
+                epsilon=epsilon,
+                neighbours=neighbours,
+                wishes=self.wishes,
+                interval=dataset.interval,
+                people=replace(dataset.people, ledger=""),
+                edition=dataset.edition,
+                where=self.where,
+            )
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,8 @@ def question_from(values: Mapping[str, Any], dataset: Dataset) -> Question:
     asked = {name: values[name] for name in values if name in (*KINDS, "consistent", "margins", *WISHES)}
     _check_sizes(values)
     _check_kind(values)
-    found = statistics_from([asked], USUAL)
+    with _as_asked():
+        found = statistics_from([asked], USUAL)
     if len(found) != 1:
         raise PlanError("must be one share; ask for several quantiles one by one", ("quantile", "at"))
     wishes = _in_order(found[0].wishes or USUAL)
@@ -128,6 +131,16 @@ def question_from(values: Mapping[str, Any], dataset: Dataset) -> Question:
         _flag(values, "anew"),
         _flag(values, "anyway"),
     )
+
+
+@contextmanager
+def _as_asked() -> Iterator[None]:
+    """A question is the one statistic of a plan: whoever asks wrote `mean`, not `statistics[1].mean`."""
+    try:
+        yield
+    except PlanError as error:
+        own = error.path[2:] if error.path[:2] == ("statistics", 0) else error.path
+        raise type(error)(error.message, own) from error.__cause__
 
 
 def _canonical(statistic: Statistic, where: Any, dataset: Dataset) -> tuple[Statistic, str]:

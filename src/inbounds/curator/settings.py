@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from inbounds.curator.dataset import Dataset, dataset_from
 from inbounds.files.intake import from_toml, text_of
-from inbounds.tables.errors import PlanError, at, lines_of
+from inbounds.tables.errors import Lines, PlanError, at, lines_of
 from inbounds.tables.plan.reading import known
 
 PARTS = ("ledger", "database", "designs", "limits", "datasets")
@@ -62,6 +62,7 @@ class Settings:
     designs: Path
     datasets: Mapping[str, Dataset]
     limits: ServiceLimits = field(default_factory=ServiceLimits)
+    lines: Lines = field(default=Lines(""), repr=False, compare=False)
 
 
 def read_settings(path: str | PathLike[str]) -> Settings:
@@ -72,10 +73,11 @@ def read_settings(path: str | PathLike[str]) -> Settings:
         content = from_toml(text)
     except ValueError as error:
         raise PlanError(f"is not TOML: {error}", place=file.name) from None
+    lines = lines_of(text, file.name)
     try:
-        return settings_from(content, file.parent)
+        return replace(settings_from(content, file.parent), lines=lines)
     except PlanError as error:
-        raise error.placed(lines_of(text, file.name).place(error.path)) from None
+        raise error.placed(lines.place(error.path)) from None
 
 
 def settings_from(content: Mapping[str, Any], folder: Path) -> Settings:

@@ -7,6 +7,7 @@ data decides what happens afterwards: every declared group is answered, in decla
 """
 
 import json
+import textwrap
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from inbounds.errors import used_like
 from inbounds.extras import library
 from inbounds.files import write_text
 from inbounds.ledger.charges import Charge
+from inbounds.report.layout import thinned
 from inbounds.report.notebook import SHOWN_ROWS, text_table
 from inbounds.tables.answer import Asked, Designed, Mechanisms, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
@@ -141,7 +143,8 @@ class Release:
     def write_metadata(self, *, overwrite: bool = False) -> Path:
         """Write `<table>.csv-metadata.json` beside the CSV file: columns, epsilon, expected errors, digests (CSVW)."""
         if self.path is None or self.path.suffix.lower() != ".csv":
-            raise ValueError(f"path must be a CSV file that was written, got {self.path}; write it first")
+            way = "write it first, and go on with what that returns: done = done.write('released.csv')"
+            raise ValueError(f"path must be a CSV file that was written, got {self.path}; {way}")
         target = metadata_path(self.path)
         check_report(target, overwrite=overwrite, inputs=(*self.plan.inputs, *_own(self.path)))
         write_text(target, json.dumps(metadata(self.record, self.table), indent=1, ensure_ascii=False) + "\n")
@@ -163,6 +166,10 @@ class Release:
         return write_passports(self.mechanisms, folder)
 
 
+SHOWN_SIZES = 8
+"""Group sizes that a preview prints; `errors` holds all."""
+
+
 @dataclass(frozen=True)
 class Preview:
     """What a release would do, told from the plan and the schema alone.
@@ -180,6 +187,19 @@ class Preview:
     mechanisms: Mechanisms = field(default_factory=dict, repr=False, compare=False)
     constants: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     no_better: tuple[NoBetter, ...] = ()
+
+    def __repr__(self) -> str:
+        errors = ", ".join(f"{name} {row[-1]:.4g}" for name, row in self.errors.items())
+        most = f"of {self.sizes[-1]}" if self.plan.groups.public else f"of at most {self.sizes[-1]}"
+        said = f"epsilon {number(self.plan.spent)}, expected errors in groups {most}: {errors}"
+        return f"Preview({textwrap.shorten(said, 300, placeholder=' …')})"
+
+    def __str__(self) -> str:
+        """Expected errors for every size, beside the best constant's; what is not worth its epsilon; the promise."""
+        picked, most = thinned(len(self.sizes), SHOWN_SIZES), "size" if self.plan.groups.public else "at most"
+        head = ["expected error", *(f"{most} {self.sizes[k]}" for k in picked), "best constant"]
+        rows = [[name, *(row[k] for k in picked), self.constants[name][-1]] for name, row in self.errors.items()]
+        return "\n".join([text_table(head, rows), *map(str, self.no_better), "", self.statement])
 
     @property
     def says_nothing(self) -> bool:

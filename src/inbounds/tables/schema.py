@@ -62,6 +62,8 @@ def _check_present(plan: Plan, name: str, schema: dict[str, Any], path: Path, hi
         other = f"; {hint}" if hint else ""
         raise SourceError(f"names the column {name!r}, but the source has: {', '.join(schema)}{other}", path)
     close = _similar(plan, name, schema)
+    if plan.source.kind == "frame":
+        hint = hint or "frame.columns lists those that it has"
     way = f"did you mean {close[0]!r}?" if close else hint or "does the file begin with a header line?"
     raise SourceError(f"names the column {name!r}, which the source does not have; {way}", path)
 
@@ -196,7 +198,7 @@ def _type_way_out(declared: str, name: str, kind: Any) -> str:
     if kind.is_string():
         return "; cast it in a view, or in Python before it is given"
     if kind.is_boolean():
-        return f"; write {name} = true in conditions"
+        return f'; declare type = "boolean": count = "{name}" counts those that are true'
     if declared == "text" and kind.is_floating():
         return f"; {FLOATS}"
     if kind.is_timestamp():

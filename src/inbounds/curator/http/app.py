@@ -251,6 +251,9 @@ ROUTES: list[tuple[str, Callable[..., Any], str, Any]] = [
 ]
 
 
+NOTHING_HERE = "a curator has nothing at this address; clients need its url without a path: http://127.0.0.1:8400"
+
+
 # --- errors -----------------------------------------------------------------------------------------------
 
 
@@ -263,16 +266,12 @@ async def _answer_problem(request: Request, error: Exception) -> Response:
 
 
 async def _answer_invalid(request: Request, error: Exception) -> Response:
-    """Pydantic's words without its input, which need not come back."""
     assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"][1:])
-    return _sent(problem_of(ValueError(f"{place or 'the request'}: {first['msg']}"[:500])))
+    return _sent(problem_of(ValueError(forms.refusal(error.errors()[0])[:500])))
 
 
 async def _answer_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    return _sent(
-        HttpProblem(status.phrase.lower().replace(" ", "-"), status, str(error.detail)), dict(error.headers or {})
-    )
+    detail = NOTHING_HERE if status is HTTPStatus.NOT_FOUND else str(error.detail)
+    return _sent(HttpProblem(status.phrase.lower().replace(" ", "-"), status, detail), dict(error.headers or {}))

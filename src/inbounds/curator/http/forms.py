@@ -1,5 +1,7 @@
 """Requests and answers as they travel: typed, documented, and nothing else is accepted."""
 
+import difflib
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
@@ -56,6 +58,41 @@ class QuestionForm(StrictForm):
     def values(self) -> dict[str, Any]:
         """The plain values of what was said."""
         return self.model_dump(exclude_none=True, exclude_unset=True)
+
+
+FORMS = {
+    "string_type": "a text",
+    "list_type": "a list",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "finite_number": "a finite number",
+    "model_attributes_type": "a table such as {{'of': 'age', 'at': '0.5'}}",
+    "string_too_long": "a text of at most {max_length} characters",
+    "too_long": "a list of at most {max_length}",
+    "too_short": "a list of at least {min_length}",
+    "literal_error": "one of {expected}",
+    "missing": "given",
+}
+"""What a field must be, for each kind of Pydantic's errors; its own words are about its types."""
+
+EXACT = {"epsilon": "one number such as '0.5'", "at": "one share such as '0.5'; ask for several quantiles one by one"}
+
+
+def refusal(error: Mapping[str, Any]) -> str:
+    """What is wrong with a request, in one sentence without its input, which need not come back."""
+    place = [str(part) for part in error["loc"][1:]]
+    if error["type"] == "extra_forbidden":
+        names = QuantileForm.model_fields if place[:-1] == ["quantile"] else QuestionForm.model_fields
+        close = difflib.get_close_matches(place[-1], names, 1)
+        way = f"did you mean {close[0]}?" if close else f"known are {', '.join(names)}"
+        return f"{'.'.join(place)} is not a field of a question; {way}"
+    own = [part for part in place if part in (*QuestionForm.model_fields, *QuantileForm.model_fields)]
+    if error["type"] == "json_invalid" or not place:
+        return "the request must be JSON, an object with the fields of a question"
+    if own and own[-1] in EXACT and error["type"] != "missing":
+        return f"{'.'.join(own)} must be {EXACT[own[-1]]}"
+    form = FORMS.get(error["type"], "of the form that /openapi.json describes")
+    return f"{'.'.join(own or place)} must be {form.format(**error.get('ctx', {}))}"
 
 
 class ProblemForm(BaseModel):

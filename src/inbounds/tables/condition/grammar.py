@@ -37,6 +37,9 @@ QUOTED_NAMES = "a name with other signs than letters, digits and _ stands in dou
 """What becomes of a name such as first-seen."""
 
 WORDS = ("and", "or", "not", "in", "between", "is", "null", "true", "false")
+DRAFTED = "'…'"
+"""What `inbounds init` writes where a text is to be filled in: released as it is, it would count nobody."""
+
 DEEPEST = 100
 """Parentheses and negations may be nested this deep."""
 
@@ -193,6 +196,8 @@ class _Reader:
 
     def literal(self, wanted: str = "a value") -> Literal:
         token = self.expect("text", "number", "true", "false", wanted=wanted)
+        if token.value == DRAFTED:
+            raise ValueError(f"must be completed: {DRAFTED} in a draft stands for a text of yours, such as 'yes'")
         if token.kind == "text":
             return Literal(token.value[1:-1].replace("''", "'"))
         return Literal(Fraction(token.value)) if token.kind == "number" else Literal(token.kind == "true")

@@ -40,7 +40,7 @@ def one_line(source: str, asked: Mapping[str, Sequence[str] | None], facts: Opti
         else:
             columns[of] = KINDS[kind].domain.column_from(kind, {name: v[0] for name, v in column.items() if v})
     given = {name: value for name, value in facts.items() if value is not None}
-    if given.get("levels"):
+    if "by" in given:
         given["by"] = [name.strip() for part in given.get("by", ()) for name in part.split(",")]
     return plan_from(
         {

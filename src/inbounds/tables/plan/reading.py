@@ -89,7 +89,7 @@ def plan_from(content: Values, *, folder: Path | None = None, lines: Lines | Non
 
 
 def _plan(content: Values, folder: Path, lines: Lines | None, frame: Any) -> Plan:
-    known("plan", content, PARTS)
+    _check_parts(content)
     privacy, output = _part(content, "privacy"), _part(content, "output")
     if "epsilon" not in privacy:
         raise PlanError("must be given", ("privacy", "epsilon"))
@@ -197,8 +197,8 @@ def _only(values: Values, *names: str) -> list[str]:
 
 def statistics_from(values: Any, wishes: Wishes) -> tuple[Statistic, ...]:
     """The statistics, each with the plan's wishes but for its own."""
-    if not isinstance(values, list):
-        raise PlanError("must be given, each as [[statistics]]", ("statistics",))
+    if not isinstance(values, list | tuple):
+        raise PlanError("must be given as a list, each as [[statistics]]", ("statistics",))
     found = []
     for k, statistic in enumerate(values):
         with at("statistics", k):
@@ -215,10 +215,13 @@ def _statistics(values: Any, wishes: Wishes) -> list[Statistic]:
         known("quantile", given, ("of", "at"))
         if "of" not in given or "at" not in given:
             raise PlanError("must be { of = a column, at = a share such as 0.9, or several in a list }")
-        shares = given["at"] if isinstance(given["at"], list) else [given["at"]]
+        said = given["at"].tolist() if hasattr(given["at"], "tolist") else given["at"]
+        shares = said if isinstance(said, list | tuple) else [said]
         if not shares or (len(shares) > 1 and values.get("name")):
             raise PlanError("must have at least one share, and no name where it has several", ("at",))
         several = [_exact_in(share, "at") for share in shares]
+        if len(set(several)) < len(several):
+            raise PlanError("must have every share once", ("at",))
     own = {name: values[name] for name in values if name != "quantile"}
     parts = {name: _exact_in(own[name], name) / len(several) for name in ("epsilon", "share") if name in own}
     return [_statistic({**own, **parts, "quantile": given["of"]}, wishes, share) for share in sorted(several)]
@@ -298,6 +301,15 @@ def known(what: str, values: Any, names: tuple[str, ...]) -> None:
             close = difflib.get_close_matches(name, names, 1)
             hint = f"; did you mean {close[0]}?" if close else f"; known are {', '.join(names)}"
             raise PlanError(f"is not a field of a {what}{hint}", (name,))
+
+
+def _check_parts(content: Values) -> None:
+    """Refuse what is no part of a plan; what belongs into one of them is said to."""
+    for name in content if isinstance(content, Mapping) else ():
+        parts = [part for part in PARTS if name not in PARTS and name in FIELDS.get(part, ())]
+        if parts:
+            raise PlanError(f"belongs into {' or '.join(f'[{part}]' for part in parts)}", (name,))
+    known("plan", content, PARTS)
 
 
 def _part(content: Values, name: str) -> Values:

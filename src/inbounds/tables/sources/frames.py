@@ -8,6 +8,7 @@ about the column, nor whether the table can be read.
 
 from collections.abc import Sequence
 from numbers import Integral
+from os import PathLike
 from typing import Any
 from uuid import UUID
 
@@ -36,7 +37,7 @@ def arrow_types(frame: Any, wanted: Sequence[str]) -> Any:
         return _from_pandas(frame.iloc[:0], wanted)
     if type(frame).__name__ == "Series" or not hasattr(frame, "__arrow_c_stream__"):
         raise SourceError(f"must be a pandas, Polars or Arrow frame or an Ibis table, got {_kind_of(frame)}", WHERE)
-    return _from_arrow(_with_arrow_types(frame), wanted)
+    return _from_arrow(_with_arrow_types(_narrowed(frame, wanted)), wanted)
 
 
 def arrow_table(frame: Any, wanted: Sequence[str], person: str = "") -> Any:
@@ -49,7 +50,7 @@ def arrow_table(frame: Any, wanted: Sequence[str], person: str = "") -> Any:
 
     if _is_pandas(frame):
         return _from_pandas(frame, wanted, person)
-    return _from_arrow(pyarrow.table(frame), wanted, person)
+    return _from_arrow(pyarrow.table(_narrowed(frame, wanted)), wanted, person)
 
 
 def _is_pandas(frame: Any) -> bool:
@@ -62,6 +63,8 @@ def _kind_of(frame: Any) -> str:
     made = "pandas.DataFrame(…)"
     ways = {"Series": ".to_frame()", "LazyFrame": ".collect()", "dict": made, "list": made}
     way = ways.get(type(frame).__name__)
+    if isinstance(frame, str | PathLike):
+        return f'{kind}; a file is named in the plan: "source": {{"path": …}}'
     return f"{kind}; {way} makes one" if way else kind
 
 
@@ -169,13 +172,38 @@ def _from_arrow(table: Any, wanted: Sequence[str], person: str = "") -> Any:
     return pyarrow.table({n: _plain(table.column(k), n == person) if n in wanted else idle for n, k in handed.items()})
 
 
+def _narrowed(frame: Any, wanted: Sequence[str]) -> Any:
+    """A Polars frame with nothing in the columns that nobody reads: Arrow may not know their types."""
+    if not _is_polars(frame):
+        return frame
+    import polars
+
+    idle = [polars.lit(None).alias(name) for name in frame.columns if name not in wanted]
+    return frame.with_columns(idle)
+
+
+def _is_polars(frame: Any) -> bool:
+    return type(frame).__module__.partition(".")[0] == "polars" and type(frame).__name__ == "DataFrame"
+
+
 def _with_arrow_types(frame: Any) -> Any:
     """An Arrow table of the frame's types alone."""
     try:
         return _schema(frame).empty_table()
     except Exception:  # its words may quote a value
         failed = f"must be a frame whose columns all have a type that Arrow knows, got {_kind_of(frame)}"
+        odd = [name for name in frame.columns if not _known(frame.select(name))] if _is_polars(frame) else []
+    if odd:
+        failed = f"has the column {odd[0]!r} of type {frame.schema[odd[0]]}, which Arrow does not know; .cast it"
     raise SourceError(failed, WHERE)
+
+
+def _known(frame: Any) -> bool:
+    try:
+        _schema(frame)
+    except Exception:
+        return False
+    return True
 
 
 def _schema(frame: Any) -> Any:
