@@ -260,3 +260,21 @@ def test_where_all_records_agree_the_spread_costs_less_than_the_exponential_mech
         own = (mechanism.probabilities(group)[0] * distance).sum()
         weights = np.exp(-float(epsilon) / 2 * mechanism.query.lengths(group)[0])
         assert own <= (weights / weights.sum() * distance).sum() + 1e-9
+
+
+@pytest.mark.parametrize(("size", "values", "epsilon", "at"), [(185, 398, "0.31", "0.25"), (86, 496, "0.54", "0.35")])
+@pytest.mark.parametrize("width", [0.05, 0.12])
+def test_a_spread_off_the_median_costs_no_more_than_the_exponential_mechanism_loses_on_dense_records(
+    size, values, epsilon, at, width
+):
+    """Records bell-shaped about a quarter of the range, evenly by their shares; the other side by the mirror image."""
+    places = np.arange(values) / (values - 1)
+    shares = np.cumsum(np.exp(-0.5 * ((places - 0.25) / width) ** 2))
+    records = np.searchsorted(shares / shares[-1], (np.arange(size) + 0.5) / size)
+    for side, own in ((Fraction(at), records), (1 - Fraction(at), values - 1 - records)):
+        query = ib.quantile(side, 0, values - 1, size=size)
+        group = query.histogram(own.tolist())[None, :]
+        far = np.abs(np.arange(values) - query.truths(group)[0])
+        weights = np.exp(-float(epsilon) / 2 * query.lengths(group)[0])
+        found = path_scores(query, Fraction(epsilon)).probabilities(group)[0] @ far
+        assert found <= 1.02 * (weights @ far) / weights.sum()
