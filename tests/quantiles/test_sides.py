@@ -262,6 +262,14 @@ def test_where_all_records_agree_the_spread_costs_less_than_the_exponential_mech
         assert own <= (weights / weights.sum() * distance).sum() + 1e-9
 
 
+def loses_as_little_as_the_exponential_mechanism(query, epsilon, records):
+    group = query.histogram(records.tolist())[None, :]
+    far = np.abs(np.arange(query.width + 1) - query.truths(group)[0])
+    weights = np.exp(-float(epsilon) / 2 * query.lengths(group)[0])
+    found = path_scores(query, Fraction(epsilon)).probabilities(group)[0] @ far
+    return found <= 1.02 * (weights @ far) / weights.sum()
+
+
 @pytest.mark.parametrize(("size", "values", "epsilon", "at"), [(185, 398, "0.31", "0.25"), (86, 496, "0.54", "0.35")])
 @pytest.mark.parametrize("width", [0.05, 0.12])
 def test_a_spread_off_the_median_costs_no_more_than_the_exponential_mechanism_loses_on_dense_records(
@@ -273,8 +281,13 @@ def test_a_spread_off_the_median_costs_no_more_than_the_exponential_mechanism_lo
     records = np.searchsorted(shares / shares[-1], (np.arange(size) + 0.5) / size)
     for side, own in ((Fraction(at), records), (1 - Fraction(at), values - 1 - records)):
         query = ib.quantile(side, 0, values - 1, size=size)
-        group = query.histogram(own.tolist())[None, :]
-        far = np.abs(np.arange(values) - query.truths(group)[0])
-        weights = np.exp(-float(epsilon) / 2 * query.lengths(group)[0])
-        found = path_scores(query, Fraction(epsilon)).probabilities(group)[0] @ far
-        assert found <= 1.02 * (weights @ far) / weights.sum()
+        assert loses_as_little_as_the_exponential_mechanism(query, epsilon, own)
+
+
+@pytest.mark.parametrize("epsilon", ["1.5", "2", "3"])
+@pytest.mark.parametrize("values", [101, 500])
+def test_a_minimum_of_ten_records_near_an_end_loses_no_more_than_by_the_exponential_mechanism(values, epsilon):
+    """Ten records that begin at a tenth of the range, as those of a lognormal distribution do, and its mirror image."""
+    records = (np.linspace(0.1, 0.4, 10) * values).astype(int)
+    for at, own in ((0, records), (1, values - 1 - records)):
+        assert loses_as_little_as_the_exponential_mechanism(ib.quantile(at, 0, values - 1, size=10), epsilon, own)

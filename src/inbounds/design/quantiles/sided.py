@@ -29,8 +29,8 @@ STEEP = 1.5
 """What they weigh a whole epsilon away, at least: with less the steepest table is the best, whose first step is then
 nearly as long. In the middle, 1 for each value of the spread."""
 
-WIDEST, WIDEST_NEAR_AN_END, WIDEST_BEYOND = 64, 16, 8
-"""One of so many values at most is the spread on a side: in the middle, near an end, and beyond an extreme."""
+WIDEST, WIDEST_NEAR_AN_END = 64, 16
+"""One of so many values at most is the spread on a side: in the middle, and near an end."""
 
 SHARE = 2 / 3
 """The spread at most, of what the exponential mechanism loses even where all records agree."""
@@ -150,10 +150,11 @@ def _near_an_end(query: Quantile, epsilon: float, records: int) -> tuple[int, in
     values, place, apart = len(query.values), _from_the_end(query), _apart(query)
     if not _is_sided(query, epsilon):
         return 0, 0
+    widest = values // WIDEST_NEAR_AN_END
     if place > 1:
         part = (1 / 2 if records == place else 1 / 4) * (2 / place) ** 0.4 * min(1.0, 0.85 / epsilon) ** 1.3
-        return min(values // WIDEST_NEAR_AN_END, int(part * apart)), 0
-    return (min(values // WIDEST_BEYOND, int(apart)), _near(query, epsilon)) if records == 1 else (0, 0)
+        return min(widest, int(part * apart)), 0
+    return (min(widest, int(apart)), _near(query, epsilon)) if records == 1 else (0, 0)
 
 
 def _near(query: Quantile, epsilon: float) -> int:
