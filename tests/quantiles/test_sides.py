@@ -291,3 +291,15 @@ def test_a_minimum_of_ten_records_near_an_end_loses_no_more_than_by_the_exponent
     records = (np.linspace(0.1, 0.4, 10) * values).astype(int)
     for at, own in ((0, records), (1, values - 1 - records)):
         assert loses_as_little_as_the_exponential_mechanism(ib.quantile(at, 0, values - 1, size=10), epsilon, own)
+
+
+@pytest.mark.parametrize(("size", "values", "epsilon"), [(31, 439, "1.32"), (30, 500, "1"), (20, 300, "0.8")])
+@pytest.mark.parametrize("share", [0.8, 1])
+def test_a_tenth_of_records_that_mostly_agree_is_told_as_surely_as_by_the_exponential_mechanism(
+    size, values, epsilon, share
+):
+    """Where so many agree that a spread is all that could be lost."""
+    records = np.zeros(size, dtype=int)
+    records[round(share * size) :] = values - 1
+    for at, own in (("0.1", records), ("0.9", values - 1 - records)):
+        assert loses_as_little_as_the_exponential_mechanism(ib.quantile(at, 0, values - 1, size=size), epsilon, own)

@@ -131,21 +131,29 @@ def _spreads(query: Quantile, epsilon: float) -> tuple[tuple[int, int], tuple[in
 def _in_the_middle(query: Quantile, epsilon: float, records: int) -> int:
     """The spread of a side with so many records.
 
-    S = m exp(-epsilon · records / 2) is what the others weigh for the exponential mechanism where all records agree,
-    and m/4 · S / (1 + S) about what it then loses. Off the median only the side with fewer records has a large S, and
-    records that agree may lie near its end: a quarter of the range from it, that side makes a tenth of the loss. The
-    nearer the quantile is to that end, the denser records may lie beside it, and the narrower is the widest spread.
+    Off the median the others on the side with fewer records weigh most, and records that agree may lie near its end: a
+    quarter of the range from it, that side makes a tenth of the loss. The nearer the quantile is to that end, the
+    denser records may lie beside it, and the narrower is the widest spread.
     """
     values, more = len(query.values), max(records, query.size - records)
     others = 0.1 * _others(query, epsilon * records) + 0.9 * _others(query, epsilon * more)
     widest = values / WIDEST * min(1.0, 2 * records / query.size) ** 2
-    return int(min(widest, SHARE * values / 4 * others / (1 + others)))
+    return int(min(widest, _lost(query, others)))
+
+
+def _lost(query: Quantile, others: float) -> float:
+    """The widest spread that costs less than the exponential mechanism loses where all records agree.
+
+    S = m exp(-epsilon · records / 2) is what the others then weigh, and m/4 · S / (1 + S) about what it loses.
+    """
+    return SHARE * len(query.values) / 4 * others / (1 + others)
 
 
 def _near_an_end(query: Quantile, epsilon: float, records: int) -> tuple[int, int]:
     """The spread of a side with so many records, and its level, where records may be dense.
 
-    A part of how far apart even records are, and beyond an extreme all of it, but it weighs less than the answer.
+    A part of how far apart even records are, if that costs less than the exponential mechanism loses where all agree;
+    and beyond an extreme all of it, but it weighs less than the answer.
     """
     values, place, apart = len(query.values), _from_the_end(query), _apart(query)
     if not _is_sided(query, epsilon):
@@ -153,7 +161,7 @@ def _near_an_end(query: Quantile, epsilon: float, records: int) -> tuple[int, in
     widest = values // WIDEST_NEAR_AN_END
     if place > 1:
         part = (1 / 2 if records == place else 1 / 4) * (2 / place) ** 0.4 * min(1.0, 0.85 / epsilon) ** 1.3
-        return min(widest, int(part * apart)), 0
+        return int(min(widest, part * apart, _lost(query, _others(query, epsilon * records)))), 0
     return (min(widest, int(apart)), _near(query, epsilon)) if records == 1 else (0, 0)
 
 
