@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-# Packages are installed without being compiled, which takes half a minute: Python compiles what it imports and keeps it.
+# Packages are not compiled when they are installed, which would take half a minute: Python keeps what it compiles as it runs.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test check slow browser proof bench docs figures studies studies-quick clean

@@ -153,7 +153,8 @@ class Ledger:
         with self._store.writing() as run:
             before = rows.known(run, people, self.place)
             if before.budget_units is None:
-                raise ValueError(f"people must have a budget to raise, got {people}, counted without a cap")
+                way = "create people with a budget under another name, and name them in plans from now on"
+                raise ValueError(f"people must have a budget to raise, got {people}, counted without a cap; {way}")
             assert after.budget_units is not None
             if after.budget_units < before.budget_units:
                 raise ValueError(f"epsilon must be at least the budget it raises, {before.epsilon}, got {epsilon}")

@@ -111,6 +111,9 @@ class Kept:
     def __str__(self) -> str:
         return f"epsilon {_text(self.epsilon)}: {self.promise}, by {self.mechanism.origin.name}"
 
+    def __repr__(self) -> str:
+        return f"<Kept: {self}>"
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; the epsilon exactly, as text."""
         return {
