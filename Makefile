@@ -2,14 +2,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Packages are not compiled when they are installed, which would take half a minute: Python keeps what it compiles as it runs.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test check slow browser proof bench docs figures studies studies-quick clean
 
 demo: .venv/tables
 	@$(BIN)/python examples/demo.py
 
-# Two processes fill two cores: no threads beside them, and no module compiled anew by every command they start.
+# Two processes fill two cores: no threads beside them.
 test: .venv/test
-	@OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not browser"
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not browser"
 
 check: .venv/check .venv/test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo --no-cache
@@ -46,7 +49,7 @@ figures: .venv/figures .venv/test
 .venv/%: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "setting up .venv ($*) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$*]'
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[$*]'
 	@touch $@
 
 # A peer of the benchmark that needs other versions than ours. Where it cannot be installed the page says that it was skipped.

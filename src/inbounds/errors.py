@@ -12,75 +12,18 @@
     └── PassportError         a mechanism file that cannot be trusted
         └── UnknownVersion    … because it was written by a later version
 
-Misuse of an argument is a plain `ValueError` or `TypeError`. No message ever contains a true answer.
+Misuse of an argument is a plain `ValueError` or `TypeError`; `arguments` has the words for those that do not fit.
+No message ever contains a true answer.
 """
 
-from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from functools import wraps
-from inspect import Parameter, Signature, signature
-from typing import Any, ParamSpec, TypeVar
 
 from inbounds.numbers import all_digits
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def one_line(text: str) -> str:
     """The text with whatever is not printable, such as line breaks and terminal controls, written as its escape."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def meant(name: object, known: Iterable[str]) -> str:
-    """A question to end a message with, where a name that nobody knows is nearly one that is known; else nothing.
-
-    >>> meant("fiar", ["fair", "symmetric"]), meant("blue", ["fair", "symmetric"])
-    ("; did you mean 'fair'?", '')
-    """
-    from difflib import get_close_matches
-
-    close = get_close_matches(str(name).lower(), list(known), 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
-
-
-def used_like(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Of a public function: arguments that do not fit are refused in one sentence that ends with an example."""
-
-    def decorated(function: Callable[P, R]) -> Callable[P, R]:
-        takes = signature(function)
-
-        @wraps(function)
-        def called(*args: P.args, **named: P.kwargs) -> R:
-            try:
-                takes.bind(*args, **named)
-            except TypeError:
-                misused = _misuse(function.__name__, takes, args, named)
-                raise TypeError(misused if misused.endswith("?") else f"{misused}; such as {example}") from None
-            return function(*args, **named)
-
-        return called
-
-    return decorated
-
-
-def _misuse(name: str, takes: Signature, args: tuple[Any, ...], named: Mapping[str, Any]) -> str:
-    """What is wrong with a call: an unknown name, too many values, one given twice, or some that are missing."""
-    known = takes.parameters
-    ordered = [own for own, p in known.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    unknown = [own for own in named if own not in known]
-    if unknown and not any(p.kind is Parameter.VAR_KEYWORD for p in known.values()):
-        alike = [own for own in known if own[0] == unknown[0][0]]  # else epsilon would be meant for person
-        return f"{name} takes {', '.join(known)}, got {unknown[0]!r}{meant(unknown[0], alike)}"
-    if len(args) > len(ordered):
-        rest = [own for own in known if own not in ordered]
-        by_name = f", and {', '.join(rest)} by name" if rest else ""
-        return f"{name} takes {len(ordered)} in order ({', '.join(ordered)}){by_name}, got {len(args)}"
-    twice = [own for own in ordered[: len(args)] if own in named]
-    if twice:
-        return f"{name} takes {twice[0]} once, got it in order and by name"
-    missing = [own for own in ordered[len(args) :] if own not in named and known[own].default is Parameter.empty]
-    return f"{name} needs {' and '.join(missing)}"
 
 
 class InboundsError(Exception):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.errors import meant
+from inbounds.arguments import A_LIST, meant, used_like
 from inbounds.numbers import Floats, Number, decimal, exact
 from inbounds.query import Graph, Query, Scale
 from inbounds.trusted.scale import refuse_beyond_list
@@ -132,6 +132,7 @@ ON_GRAPHS = {loss.name: loss for loss in (distance, euclidean)}
 """Losses between two answers on a graph."""
 
 
+@used_like("ib.off_by_more_than(2)")
 def off_by_more_than(distance: Number) -> ErrorLoss:
     """One when the report misses by more than `distance`, else zero (003's L0,d)."""
     d = exact(distance, "distance")
@@ -141,6 +142,7 @@ def off_by_more_than(distance: Number) -> ErrorLoss:
     return ErrorLoss(f"off by more than {d}", lambda e: (e > float(d) + slack).astype(np.float64))
 
 
+@used_like("ib.power(3)")
 def power(p: Number) -> ErrorLoss:
     """|error|**p; p = 1 is absolute, p = 2 squared."""
     exponent = exact(p, "p")
@@ -220,6 +222,7 @@ class FixedPoint:
         return "reports distributed as the answers, under the given distribution"
 
 
+@used_like("ib.fixed_point([0.2, 0.3, 0.5])", prior=A_LIST)
 def fixed_point(prior: "Prior") -> FixedPoint:
     """A wish for `ib.optimal(…, subject_to=[…])`: a distribution of the answers is that of the reports too.
 
@@ -236,6 +239,7 @@ def fixed_point(prior: "Prior") -> FixedPoint:
 Restriction = AtMost | FixedPoint
 
 
+@used_like("ib.at_most('absolute', 2)")
 def at_most(loss: LossLike, bound: Number, aim: Literal["worst", "average"] = "worst") -> AtMost:
     """A wish for `ib.optimal(…, subject_to=[…])`: this loss is at most `bound`, whatever the true answer is.
 

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.numbers import Floats, Number, exact
-from inbounds.query import Query
+from inbounds.query import A_QUERY, Query
 
 
+@used_like("ib.priors.uniform(ib.count(20))", query=A_QUERY)
 def uniform(query: Query) -> Floats:
     """Every answer equally likely."""
     return np.full(len(query.answers), 1 / len(query.answers))
 
 
+@used_like("ib.priors.normal(ib.count(20), 10, 3)", query=A_QUERY)
 def normal(query: Query, mean: Number, deviation: Number) -> Floats:
     """A normal density cut to the range: weight exp(-(a - mean)² / (2·deviation²)) at answer a."""
     sigma = float(exact(deviation, "deviation"))
@@ -26,6 +29,7 @@ def normal(query: Query, mean: Number, deviation: Number) -> Floats:
     return _scaled(-0.5 * ((_numbers(query) - float(exact(mean, "mean"))) / sigma) ** 2)
 
 
+@used_like("ib.priors.beta(ib.count(20), 2, 2)", query=A_QUERY)
 def beta(query: Query, a: Number, b: Number) -> Floats:
     """A beta density over the range, x^(a-1)·(1-x)^(b-1) at the middle of each answer's share of 0..1.
 
@@ -39,6 +43,7 @@ def beta(query: Query, a: Number, b: Number) -> Floats:
     return _scaled((first - 1) * np.log(x) + (second - 1) * np.log1p(-x))
 
 
+@used_like("ib.priors.binomial(ib.count(20), 0.3)", query=A_QUERY)
 def binomial(query: Query, p: Number) -> Floats:
     """Independent people who each say yes with probability p: the prior of a count."""
     chance = float(exact(p, "p"))
@@ -50,6 +55,7 @@ def binomial(query: Query, p: Number) -> Floats:
     return _scaled(-factorials - factorials[::-1] + k * math.log(chance) + (n - k) * math.log1p(-chance))
 
 
+@used_like("ib.priors.empirical(ib.count(20), [3, 5, 4])", query=A_QUERY)
 def empirical(query: Query, values: Sequence[Any], pseudocount: Number = 0) -> Floats:
     """How often each answer occurred in earlier, public values, plus `pseudocount` for every answer."""
     extra = float(exact(pseudocount, "pseudocount"))

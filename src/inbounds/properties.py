@@ -27,7 +27,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.errors import meant
+from inbounds.arguments import meant
 
 Ints = NDArray[np.int64]
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from inbounds.arguments import A_PATH, used_like
 from inbounds.errors import LedgerError, PassportError
 from inbounds.files import RELEASE, Json, content_of, format_of
 from inbounds.mechanism import Mechanism
@@ -71,6 +72,7 @@ class Verdict:
         }
 
 
+@used_like("ib.verify('m.json')", path=A_PATH)
 def verify(path: str | os.PathLike[str], *, second: str | None = None) -> Verdict:
     """Check a passport of any kind, a release record, a record of several answers or a ledger from scratch.
 

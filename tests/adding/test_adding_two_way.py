@@ -152,7 +152,7 @@ def check_two_way(asked, found):
 
 
 @given(st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_every_adjusted_histogram_on_a_tree_adds_up_both_ways(data):
     parent = np.array([0, 0, 0, 1, 1])
     tree = Tree.over(np.array(data.draw(st.lists(st.integers(1, 7), min_size=5, max_size=5))), parent, np.array([0, 0]))

@@ -22,6 +22,7 @@ from inbounds.tables.adding.form import KNOWN, LEAST_SQUARES, POSTERIOR
 from inbounds.tables.adjust import adjusted_columns
 from inbounds.tables.answer import Asked, Designed
 from inbounds.tables.record import check
+from inbounds.tables.texts import number
 from inbounds.tables.write import own_digest
 
 COLUMNS = {
@@ -491,7 +492,10 @@ def test_the_report_prints_totals_and_says_what_must_not_be_added(tmp_path):
     content = {**WHOLE, "statistics": [{"count": "c = 'p'"}, {"sum": "x", "name": "total"}]}
     done = release(content, frame(ROWS), cache=tmp_path / "cache")
     done.report(tmp_path / "page.html")
-    assert "Totals over all groups" in (tmp_path / "page.html").read_text()
+    shown = (tmp_path / "page.html").read_text()
+    assert "Totals over all groups" in shown
+    layers = done.record["account"][0]["layers"].items()
+    assert ", ".join(f"{number(Fraction(part))} for {name}" for name, part in layers) in shown
     plain = {**content, "statistics": [{"count": "c = 'p'"}]}
     del plain["hierarchy"]
     release(plain, frame(ROWS), cache=tmp_path / "cache").report(tmp_path / "plain.html")

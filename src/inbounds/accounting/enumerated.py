@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from inbounds.accounting.directed import exp_below, log_above
 from inbounds.accounting.dominating import Curve, dominating, unlike
 from inbounds.accounting.pairs import Pair, choices, columns, curve, neighbours
+from inbounds.arguments import used_like
 from inbounds.errors import TooLarge
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Ints, Number, exact, printed_above
@@ -75,6 +76,7 @@ class Enumeration:
         return max(crossing, Fraction(1))
 
 
+@used_like("ib.accounting.enumerated(ib.compose(mechanism, times=3))")
 def enumerated(composition: "Composition") -> Enumeration:
     """The exact counterpart of a composition of few answers; `TooLarge` beyond a million combined outcomes.
 
@@ -82,6 +84,8 @@ def enumerated(composition: "Composition") -> Enumeration:
     each answer a pair of its own (questions fixed in advance). Equal ratios are merged, so k answers of one
     mechanism cost about as many steps as there are multisets of its outputs.
     """
+    if not hasattr(composition, "mechanisms"):
+        raise TypeError(f"composition must be one of ib.compose, got {type(composition).__name__}")
     mechanisms, times = composition.mechanisms, composition.times
     size = math.prod(math.comb(m.query.shape[0] + t - 1, t) for m, t in zip(mechanisms, times, strict=True))
     if composition.same_question:

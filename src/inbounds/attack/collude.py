@@ -17,8 +17,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import A_MECHANISM, Mechanism
 from inbounds.mechanism.bayes import answer_values
 from inbounds.mechanism.measures import output_index
 from inbounds.numbers import Floats, Ints
@@ -30,6 +31,7 @@ TIE = 1e-9
 """Log-likelihoods this close are equal: floats cannot tell them apart."""
 
 
+@used_like("ib.attack.posterior(mechanism, [2, 2, 3])", mechanism=A_MECHANISM)
 def posterior(mechanism: Mechanism, reports: Sequence[Any], prior: Prior = None) -> Floats:
     """Pr[answer | all reports]: prior[j] · prod_r P[i_r, j], scaled to one.
 
@@ -42,6 +44,7 @@ def posterior(mechanism: Mechanism, reports: Sequence[Any], prior: Prior = None)
     return np.asarray(posteriors(logs, as_prior(prior, mechanism.query))[0])
 
 
+@used_like("ib.attack.estimate(mechanism, [2, 2, 3])", mechanism=A_MECHANISM)
 def estimate(
     mechanism: Mechanism,
     reports: Sequence[Any],

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.attack.collude import ESTIMATORS, Estimator, Reader, log_likelihood, log_matrix, posteriors
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import A_MECHANISM, Mechanism
 from inbounds.numbers import Floats, Ints, whole
 from inbounds.trusted.bounds import TOTAL_BITS
 from inbounds.trusted.sample import Draws, report, simulated
@@ -46,6 +47,7 @@ class Learned:
         return self.error[by] == 0.0
 
 
+@used_like("ib.attack.learned(mechanism, [1, 2, 4])", mechanism=A_MECHANISM)
 def learned(
     mechanism: Mechanism,
     repeats: int | Iterable[int],

@@ -1,13 +1,15 @@
 """Named mechanisms that are found by optimization: the papers' Variant 1 and 2, and the weakly honest mechanism."""
 
+from inbounds.arguments import used_like
 from inbounds.loss import LossLike
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number
-from inbounds.query import Query
+from inbounds.query import A_QUERY, Query
 
 VARIANT_2 = ("row_monotone", "column_monotone", "symmetric", "fair")
 
 
+@used_like("ib.catalog.variant_1(ib.count(20), 1)", query=A_QUERY)
 def variant_1(query: Query, epsilon: Number, loss: LossLike = "absolute") -> Mechanism:
     """The least average loss over uniform answers, without further properties (000 §3.4)."""
     from inbounds.design.optimal import optimal
@@ -15,6 +17,7 @@ def variant_1(query: Query, epsilon: Number, loss: LossLike = "absolute") -> Mec
     return optimal(query, epsilon, loss)
 
 
+@used_like("ib.catalog.variant_2(ib.count(20), 1)", query=A_QUERY)
 def variant_2(query: Query, epsilon: Number, loss: LossLike = "absolute") -> Mechanism:
     """As `variant_1`, row and column monotone, symmetric and fair (000 §3.4)."""
     from inbounds.design.optimal import optimal
@@ -22,6 +25,7 @@ def variant_2(query: Query, epsilon: Number, loss: LossLike = "absolute") -> Mec
     return optimal(query, epsilon, loss, properties=VARIANT_2)
 
 
+@used_like("ib.catalog.weakly_honest(ib.count(20), 1)", query=A_QUERY)
 def weakly_honest(query: Query, epsilon: Number, *, column_monotone: bool = True) -> Mechanism:
     """The most truthful mechanism that beats guessing for every answer (WM, 003 §IV-D).
 

@@ -1,12 +1,14 @@
 """The explicit fair mechanism."""
 
+from inbounds.arguments import used_like
 from inbounds.catalog.grid import decay, square
 from inbounds.design.closed.fair import fair_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Query
+from inbounds.query import A_QUERY, Query
 
 
+@used_like("ib.catalog.explicit_fair(ib.count(20), 1)", query=A_QUERY)
 def explicit_fair(query: Query, epsilon: Number) -> Mechanism:
     """The same probability of the truth for every answer, as large as fairness allows (EM, 003 (16)).
 

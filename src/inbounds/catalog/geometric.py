@@ -5,17 +5,19 @@ from itertools import pairwise
 
 import numpy as np
 
+from inbounds.arguments import A_LIST, used_like
 from inbounds.catalog.grid import boundary_ticks, decay, dense, numeric, square
 from inbounds.design.closed.geometric import folded_matrix, snapped_geometric
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.law import geometric_noise
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Metric, Query, with_outputs
+from inbounds.query import A_QUERY, Metric, Query, with_outputs
 
 GHOSH = "Ghosh, Roughgarden, Sundararajan, Universally utility-maximizing privacy mechanisms, 2009"
 
 
+@used_like("ib.catalog.truncated_geometric(ib.count(20), 1)", query=A_QUERY)
 def truncated_geometric(query: Query, epsilon: Number) -> Mechanism:
     """Two-sided geometric noise on the grid, snapped to the nearest output (GM).
 
@@ -38,6 +40,7 @@ def truncated_geometric(query: Query, epsilon: Number) -> Mechanism:
     return certified(snapped_geometric(edges, decay(query, bound)), query, bound, origin)
 
 
+@used_like("ib.catalog.folded_geometric(ib.count(20), 1)", query=A_QUERY)
 def folded_geometric(query: Query, epsilon: Number) -> Mechanism:
     """Two-sided geometric noise reflected at the ends of the range instead of piled up there.
 
@@ -50,6 +53,7 @@ def folded_geometric(query: Query, epsilon: Number) -> Mechanism:
     return certified(folded_matrix(len(query.answers), rate), query, epsilon, Origin("folded_geometric", {}, GHOSH))
 
 
+@used_like("ib.catalog.prerounded_geometric(ib.count(20), 1, edges=[0, 10, 20])", query=A_QUERY, edges=A_LIST)
 def prerounded_geometric(
     query: Query, epsilon: Number, edges: Sequence[Number], values: Sequence[Number] | None = None
 ) -> Mechanism:

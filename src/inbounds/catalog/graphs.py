@@ -4,15 +4,17 @@ import math
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.design.closed.metric import geometric_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.limits import too_large
 from inbounds.mechanism.plane import LEAST, WIDEST, large_map, plane_noise
 from inbounds.numbers import Floats, Ints, Number, as_epsilon
-from inbounds.query import Graph, Query, as_query
+from inbounds.query import A_QUERY, Graph, Query
 from inbounds.query.places import map_axes
 
 
+@used_like("ib.catalog.metric_geometric(ib.grid(5, 5), 1)", query=A_QUERY)
 def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
     """Pr[i | j] = w_i · exp(-epsilon·d(i, j)), d the shortest path, w from the condition that columns sum to one.
 
@@ -23,7 +25,7 @@ def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
     On a map too large for a matrix: cell + noise with Pr[noise] proportional to exp(-epsilon·d) over all cells of the
     plane, beyond the map's edge moved to the nearest cell of it (with steps along streets, the same mechanism).
     """
-    bound, network = as_epsilon(epsilon), _graph(as_query(query), "metric_geometric")
+    bound, network = as_epsilon(epsilon), _graph(query, "metric_geometric")
     reference = "Chatzikokolakis, Andrés, Bordenabe, Palamidessi, Broadening the scope of differential privacy, 2013"
     origin = Origin("metric_geometric", {}, reference)
     if too_large(query):
@@ -33,6 +35,7 @@ def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
     return certified(geometric_matrix(far, *_edges(query, float(bound))), query, bound, origin)
 
 
+@used_like("ib.catalog.planar_laplace(ib.grid(5, 5), 1)", query=A_QUERY)
 def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
     """Two-dimensional Laplace noise on the cells of a map, beyond its edge moved to the nearest cell of it.
 
@@ -41,7 +44,7 @@ def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
     the map allows: epsilon for ib.grid, epsilon over the stretch where there is one.
     """
     bound = as_epsilon(epsilon)
-    _graph(as_query(query), "planar_laplace")
+    _graph(query, "planar_laplace")
     reference = "Andrés, Bordenabe, Chatzikokolakis, Palamidessi, Geo-indistinguishability, 2013"
     origin = Origin("planar_laplace", {}, reference)
     rows, columns, step = _map(query)

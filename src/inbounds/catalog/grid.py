@@ -7,19 +7,19 @@ import numpy as np
 
 from inbounds.mechanism.limits import refuse_beyond_limit
 from inbounds.numbers import Floats, Ints
-from inbounds.query import Query, as_query
+from inbounds.query import Query
 
 
 def numeric(query: Query, name: str) -> Query:
     """Refuse labels, which have no distance."""
-    if not as_query(query).ordered:
+    if not query.ordered:
         raise ValueError(f"{name} needs numeric answers; for labels use randomized_response or exponential")
     return query
 
 
 def dense(query: Query) -> Query:
     """Refuse, before anything is built, a query whose matrix could not be written out."""
-    refuse_beyond_limit(as_query(query))
+    refuse_beyond_limit(query)
     return query
 
 

@@ -6,17 +6,19 @@ from typing import Literal
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.catalog.grid import boundaries, dense, numeric, seen_from_answers
 from inbounds.design.closed.noise import between, laplace_tail, snapped
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.audit import worst_ratio
 from inbounds.numbers import Floats, Number, as_epsilon
-from inbounds.query import Query
+from inbounds.query import A_QUERY, Query
 
 RANGE = "Croft, Sack, Shi, The impact of range constraints on utility, 2020"
 NORMALIZED = "Croft, Sack, Shi, Differential privacy via a truncated and normalized Laplace mechanism, 2022"
 
 
+@used_like("ib.catalog.snapped_laplace(ib.count(20), 1)", query=A_QUERY)
 def snapped_laplace(query: Query, epsilon: Number) -> Mechanism:
     """Laplace noise of scale sensitivity/epsilon, reported as the nearest output (000 (16), (19)).
 
@@ -33,6 +35,7 @@ def snapped_laplace(query: Query, epsilon: Number) -> Mechanism:
     return certified(matrix, query, bound, Origin("snapped_laplace", {}, RANGE))
 
 
+@used_like("ib.catalog.normalized_laplace(ib.count(20), 1)", query=A_QUERY)
 def normalized_laplace(
     query: Query,
     epsilon: Number,
@@ -137,6 +140,7 @@ def _normalized(query: Query, scale: float, unbounded: str | None) -> Floats:
         return np.asarray(mass / mass.sum(axis=0))
 
 
+@used_like("ib.catalog.refuted_half_line(ib.count(20), 1)", query=A_QUERY)
 def refuted_half_line(query: Query, epsilon: Number) -> Floats:
     """The matrix of 002 Theorem 1, which is not private: every answer has a scale of its own.
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from inbounds.arguments import meant
 from inbounds.catalog.designed import variant_1, variant_2, weakly_honest
 from inbounds.catalog.fair import explicit_fair
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
@@ -11,7 +12,6 @@ from inbounds.catalog.graphs import metric_geometric, planar_laplace
 from inbounds.catalog.laplace import normalized_laplace, snapped_laplace
 from inbounds.catalog.response import exponential, randomized_response, uniform
 from inbounds.catalog.staircase import snapped_staircase
-from inbounds.errors import meant
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number
 from inbounds.query import Query

@@ -4,15 +4,17 @@ from fractions import Fraction
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.catalog.grid import decay, dense
 from inbounds.design.closed.response import response_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.limits import too_large
 from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Graph, Metric, Query, as_query
+from inbounds.query import A_QUERY, Graph, Metric, Query
 
 
+@used_like("ib.catalog.uniform(ib.count(20), 1)", query=A_QUERY)
 def uniform(query: Query, epsilon: Number) -> Mechanism:
     """Every output equally likely, whatever the truth (UM, 003 Definition 5): the trivial baseline."""
     outputs, _ = dense(query).shape
@@ -20,6 +22,7 @@ def uniform(query: Query, epsilon: Number) -> Mechanism:
     return certified(np.full(query.shape, 1 / outputs), query, epsilon, Origin("uniform", {}, reference))
 
 
+@used_like("ib.catalog.randomized_response(ib.category(['no', 'yes']), 1)", query=A_QUERY)
 def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     """The truth with probability e^eps / (m - 1 + e^eps), each of the other m - 1 outputs equally else (001 (3)).
 
@@ -30,7 +33,7 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     bound = as_epsilon(epsilon)
     reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
     origin = Origin("randomized_response", {}, reference)
-    if too_large(as_query(query)) and query.one_output_per_answer and not isinstance(query.neighbours, Graph | Metric):
+    if too_large(query) and query.one_output_per_answer and not isinstance(query.neighbours, Graph | Metric):
         return Mechanism(query, bound, tight_response(len(query.answers), bound), origin)
     dense(query)
     if isinstance(query.neighbours, Graph):
@@ -41,6 +44,7 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     return certified(matrix, query, bound, origin)
 
 
+@used_like("ib.catalog.exponential(ib.count(20), 1)", query=A_QUERY)
 def exponential(query: Query, epsilon: Number) -> Mechanism:
     """The exponential mechanism with quality -|error|: Pr[i | j] proportional to exp(-eps·|v_i - a_j| / (2·sens)).
 

@@ -4,13 +4,15 @@ import math
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.catalog.grid import boundaries, dense, numeric, seen_from_answers
 from inbounds.design.closed.noise import snapped, staircase_tail
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.numbers import Number, as_epsilon, exact
-from inbounds.query import Metric, Query
+from inbounds.query import A_QUERY, Metric, Query
 
 
+@used_like("ib.catalog.snapped_staircase(ib.count(20), 1)", query=A_QUERY)
 def snapped_staircase(query: Query, epsilon: Number, gamma: Number | None = None) -> Mechanism:
     """Staircase-shaped noise, reported as the nearest output (000 (16), (20)-(21); 004 (8)-(9)).
 

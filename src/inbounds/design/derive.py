@@ -5,9 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.design.closed.geometric import truncated_matrix
 from inbounds.errors import NotConverged
-from inbounds.mechanism import PROPERTY_UNITS, Mechanism
+from inbounds.mechanism import A_MECHANISM, PROPERTY_UNITS, Mechanism
 from inbounds.numbers import Floats
 from inbounds.query import Reach
 from inbounds.trusted.bounds import TOTAL
@@ -44,6 +45,7 @@ class Refinement:
         return self.distance <= NEGLIGIBLE
 
 
+@used_like("ib.derivable(mechanism)", mechanism=A_MECHANISM)
 def derivable(mechanism: Mechanism) -> Refinement:
     """Is the mechanism the geometric one with its output remapped? (Gupte, Sundararajan 2010, Theorem 2.)
 
@@ -68,6 +70,7 @@ def derivable(mechanism: Mechanism) -> Refinement:
     return Refinement(remap, _distance(remap @ finer, P))
 
 
+@used_like("ib.refines(mechanism, another)", finer=A_MECHANISM, coarser=A_MECHANISM)
 def refines(finer: Mechanism, coarser: Mechanism) -> Refinement:
     """Is `finer` at least as good as `coarser` for every loss and every prior? With a certificate, or a refutation.
 
@@ -134,6 +137,7 @@ class Closeness:
         return self.answer is None
 
 
+@used_like("ib.closer(mechanism, another)", first=A_MECHANISM, second=A_MECHANISM)
 def closer(first: Mechanism, second: Mechanism) -> Closeness:
     """Is `first` smaller than `second` in the order of 000, Definition 7: can the reports of `second` be moved towards
     the truth to become those of `first`, whatever the truth is?

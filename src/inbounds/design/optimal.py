@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from inbounds.arguments import meant, used_like
 from inbounds.design.graphs import maps
 from inbounds.design.graphs import route as on_graphs
 from inbounds.design.limits import breach_of, checked, propose_within, reached, tables_of, within
@@ -17,7 +18,7 @@ from inbounds.design.problem import Edges, Problem, Proposal
 from inbounds.design.rounding import rounded
 from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
 from inbounds.design.solver.threads import one_thread
-from inbounds.errors import TooLarge, meant, used_like
+from inbounds.errors import TooLarge
 from inbounds.loss import ErrorLoss, GraphLoss, Loss, LossLike, Prior, Restriction, TableLoss, as_loss, as_prior
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism.law import Law, Matrix, geometric_noise, noise_steps
@@ -26,7 +27,7 @@ from inbounds.mechanism.origin import NO_GAP
 from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.properties import ColumnRatio, listed
-from inbounds.query import Everyone, Graph, Query, Reach, as_query
+from inbounds.query import A_QUERY, Everyone, Graph, Query, Reach
 
 Aim = Literal["average", "worst"]
 
@@ -58,7 +59,7 @@ LARGEST = 1e150
 """Losses up to this size can be multiplied and summed."""
 
 
-@used_like("ib.optimal(ib.count(20), epsilon=0.5)")
+@used_like("ib.optimal(ib.count(20), epsilon=0.5)", query=A_QUERY)
 def optimal(
     query: Query,
     epsilon: Number,
@@ -92,7 +93,6 @@ def optimal(
     >>> round(optimal(count(4), 0.5).optimality.value, 6)
     0.94078
     """
-    as_query(query, epsilon=epsilon)
     bound, aims = as_epsilon(epsilon), [as_loss(each) for each in (loss, *then)]
     asked = frozenset(listed(properties, ordered=query.ordered))
     limits = checked(subject_to)

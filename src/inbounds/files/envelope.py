@@ -105,7 +105,8 @@ def content_of(path: str | os.PathLike[str], what: str) -> Any:
     try:
         return from_json(text_of(path), _no_repeats)
     except ValueError as reason:
-        raise PassportError(f"{path} is not a {what}: it is not JSON text nested at most {DEEPEST} deep") from reason
+        why = f"it is not JSON text, or not nested at most {DEEPEST} deep"
+        raise PassportError(f"{path} is not a {what}: {why}") from reason
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:

@@ -11,12 +11,13 @@ from typing import Any, overload
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.extras import library
 from inbounds.local import coordinates
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector
 from inbounds.local.coordinates import need_axes
-from inbounds.local.reports import LocalMechanism
+from inbounds.local.reports import A_LOCAL_MECHANISM, LocalMechanism
 from inbounds.local.strata import Strata
 
 KNOWN = "an Arrow, Polars or pandas table, a DuckDB relation or a Spark DataFrame"
@@ -31,6 +32,7 @@ def engine_of(table: Any) -> str:
     raise TypeError(f"table must be {KNOWN}, got {type(table).__name__}")
 
 
+@used_like("ib.local.randomize(table, 'age', mechanism)", mechanism=A_LOCAL_MECHANISM)
 def randomize(
     table: Any,
     column: str | Sequence[str],
@@ -80,6 +82,7 @@ def collect(
     shard: str | None = ...,
     asked: str = ...,
 ) -> Strata: ...
+@used_like("ib.local.collect(table, 'age', mechanism)", mechanism=A_LOCAL_MECHANISM)
 def collect(
     table: Any,
     column: str | Sequence[str],
@@ -116,6 +119,7 @@ def collect(
     return _stratified(mechanism, shard, names, answered)
 
 
+@used_like("ib.local.register(connection, 'private_age', mechanism)", mechanism=A_LOCAL_MECHANISM)
 def register(
     connection: Any, name: str, mechanism: LocalMechanism, *, outside: Outside = "refuse", by_coordinates: bool = False
 ) -> None:

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
+from inbounds.arguments import used_like
 from inbounds.catalog import randomized_response
 from inbounds.local.reports import LocalMechanism
 from inbounds.mechanism import Mechanism, Origin
@@ -15,7 +16,7 @@ from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.labels.law import LabelDesign, tight_blocks
 from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Everyone, Query, as_query
+from inbounds.query import A_QUERY, Everyone, Query
 from inbounds.trusted.designs import Affine, Planes, Subsets, is_prime
 from inbounds.trusted.extent import MOST_BLOCKS, MOST_SUBSETS
 
@@ -45,6 +46,7 @@ PROJECTIVE = Origin(
 )
 
 
+@used_like("ib.local.subset_selection(ib.category(30), 1)", query=A_QUERY)
 def subset_selection(query: Query, epsilon: Number) -> LabelMechanism:
     """A report names a set of labels of the best size: all subsets where they are few, else an affine family of them.
 
@@ -54,11 +56,13 @@ def subset_selection(query: Query, epsilon: Number) -> LabelMechanism:
     return _best(query, epsilon, _subsets, SUBSET_SELECTION)
 
 
+@used_like("ib.local.hadamard_response(ib.category(30), 1)", query=A_QUERY)
 def hadamard_response(query: Query, epsilon: Number) -> LabelMechanism:
     """A report names a row of a Hadamard matrix, the labels with a positive entry in it; for a small epsilon."""
     return _best(query, epsilon, _halves, HADAMARD)
 
 
+@used_like("ib.local.projective_response(ib.category(30), 1)", query=A_QUERY)
 def projective_response(query: Query, epsilon: Number) -> LabelMechanism:
     """A report names a hyperplane of a projective space whose points are the labels: some e^epsilon + 1 to choose from.
 
@@ -68,6 +72,7 @@ def projective_response(query: Query, epsilon: Number) -> LabelMechanism:
     return _best(query, epsilon, _planes, PROJECTIVE)
 
 
+@used_like("ib.local.label_mechanism(ib.category(30), 1)", query=A_QUERY)
 def label_mechanism(query: Query, epsilon: Number) -> LocalMechanism:
     """The law with which shares of labels are estimated best at this number of labels and epsilon.
 
@@ -149,6 +154,7 @@ _REASONS = {
 }
 
 
+@used_like("ib.local.compare_labels(ib.category(30), 1)", query=A_QUERY)
 def compare_labels(query: Query, epsilon: Number) -> LabelComparison:
     """All laws for labels at one epsilon, judged by the variance that follows from their certified weights.
 
@@ -176,7 +182,7 @@ def _response(query: Query, epsilon: Fraction) -> Mechanism:
 
 
 def _labels(query: Query) -> Query:
-    if not isinstance(as_query(query).neighbours, Everyone):
+    if not isinstance(query.neighbours, Everyone):
         raise ValueError("query must be about labels, any two of which are neighbours; use ib.category")
     return query
 

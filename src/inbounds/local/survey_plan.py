@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from inbounds.arguments import MustBe, used_like
 from inbounds.local.planner import CollectionPlan, plan
 from inbounds.local.statement import epsilon as calibrated
 from inbounds.local.statement import spoken_ratio
@@ -70,6 +71,12 @@ class SurveyPlan:
         return "\n".join(lines)
 
 
+ATTRIBUTES = MustBe((Mapping,), "a dictionary of attributes, such as {'vote': ['a', 'b']}", beside_data=True)
+
+
+@used_like(
+    "ib.local.plan_survey({'vote': ['a', 'b'], 'drink': ['tea', 'coffee']}, 1, reports=10_000)", attributes=ATTRIBUTES
+)
 def plan_survey(
     attributes: Mapping[str, Any],
     epsilon: Number | None = None,

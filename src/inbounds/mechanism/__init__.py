@@ -1,6 +1,8 @@
 """Mechanism: probabilities that passed the checker, and what is measured on them."""
 
 from inbounds.mechanism.mechanism import (
+    A_MECHANISM,
+    MECHANISMS,
     PROPERTY_UNITS,
     SYMMETRY_SLACK,
     TOLERANCE,
@@ -13,6 +15,8 @@ from inbounds.mechanism.mechanism import (
 from inbounds.mechanism.origin import Optimality, Origin
 
 __all__ = [
+    "A_MECHANISM",
+    "MECHANISMS",
     "PROPERTY_UNITS",
     "SYMMETRY_SLACK",
     "TOLERANCE",

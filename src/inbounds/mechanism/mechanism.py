@@ -1,6 +1,7 @@
 """Mechanism: probabilities that passed the checker. There is no other way to make one."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.errors import PrivacyViolation, used_like
+from inbounds.arguments import A_GENERATOR, A_PATH, MustBe, used_like
+from inbounds.errors import PrivacyViolation
 from inbounds.extras import pandas_frame, polars_frame
 from inbounds.loss import LossLike
 from inbounds.mechanism import bayes, passport
@@ -24,7 +26,7 @@ from inbounds.mechanism.repair import mirrored_weights, weights_along, weights_n
 from inbounds.mechanism.response import Response
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above
 from inbounds.properties import Layout, holding, meaningful, square
-from inbounds.query import Graph, Query, as_query
+from inbounds.query import A_QUERY, Graph, Query
 from inbounds.query.places import places_at
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.door import is_text
@@ -124,10 +126,12 @@ class Mechanism:
         """The weights as float probabilities P[output, answer]: a view to look at, not to release with."""
         return self.law.probabilities(self.query)
 
+    @used_like("mechanism.effective_epsilon()")
     def effective_epsilon(self) -> float:
         """The tight privacy loss of this very mechanism, at most `epsilon`; exact, and rounded up to a float."""
         return min(tight_epsilon(self.law, self.query), float_above(self.epsilon))
 
+    @used_like("mechanism.properties()")
     def properties(self) -> dict[str, Holding]:
         """Which structural properties hold, exactly or within how many units of 2**-62."""
         query, law = self.query, self.law
@@ -144,10 +148,12 @@ class Mechanism:
 
     # --- reports ------------------------------------------------------------------------------------------
 
+    @used_like("mechanism.sample(7)")
     def sample(self, answers: Any) -> Any:
         """Private reports for true answers, with operating-system entropy; a scalar gives a scalar."""
         return self._report(answers, entropy)
 
+    @used_like("mechanism.randomise(7)")
     def randomise(self, answer: Any) -> Any:
         """As `sample`, and never a refusal for being out of range: a number beyond it counts as its nearer end.
 
@@ -155,6 +161,7 @@ class Mechanism:
         """
         return self._report(answer, entropy, clip=True)
 
+    @used_like("mechanism.simulate(7, rng)", rng=A_GENERATOR)
     def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
         """As `sample`, from a seeded generator: for studies and tests, never for a release."""
         return self._report(answers, simulated(rng))
@@ -190,6 +197,7 @@ class Mechanism:
     posterior_entropy = bayes.posterior_entropy
     worst_remap = bayes.worst_remap
 
+    @used_like("mechanism.followed_by(mechanism.remap())")
     def followed_by(self, remap: ArrayLike) -> "Mechanism":
         """The mechanism whose report is passed through a remap: post-processing, certified again.
 
@@ -212,6 +220,7 @@ class Mechanism:
         """The measures as exact Fractions: `m.exactly.loss("absolute")`."""
         return Exactly(self)
 
+    @used_like("mechanism.exact_loss('squared')")
     def exact_loss(self, loss: LossLike = "absolute") -> Fraction:
         """Expected loss under the uniform prior as the exact fraction that the integers give."""
         return self.exactly.loss(loss)
@@ -247,6 +256,7 @@ class Mechanism:
 
     # --- files --------------------------------------------------------------------------------------------
 
+    @used_like("mechanism.save('m.json')", path=A_PATH)
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""
         passport.save(self, path)
@@ -257,7 +267,16 @@ class Mechanism:
         return str(passport.passport(self)["sha256"])
 
 
-@used_like("ib.certify(matrix, ib.count(20), epsilon=0.5)")
+A_MECHANISM = MustBe(
+    (Mechanism,),
+    "a mechanism such as ib.optimal(ib.count(20), 1)",
+    {"Query": "ib.optimal makes one of a question", "str": "ib.load reads a passport"},
+    beside_data=True,
+)
+MECHANISMS = MustBe((Mechanism, Iterable), "a mechanism or a list of them", A_MECHANISM.elsewhere, beside_data=True)
+
+
+@used_like("ib.certify(matrix, ib.count(20), epsilon=0.5)", query=A_QUERY)
 def certify(
     matrix: ArrayLike, query: Query, epsilon: Number, *, tolerance: float = TOLERANCE, origin: Origin | None = None
 ) -> Mechanism:
@@ -302,7 +321,7 @@ def near(matrix: Floats, query: Query, epsilon: Fraction, *, even: bool = False)
 
 def _proposed(matrix: ArrayLike, query: Query) -> Floats:
     """The matrix as floats, with the right shape, finite, non-negative, columns summing to one."""
-    refuse_beyond_limit(as_query(query, matrix=matrix))
+    refuse_beyond_limit(query)
     floats = np.asarray(matrix, dtype=np.float64)
     if floats.shape != query.shape:
         raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {floats.shape}")

@@ -4,7 +4,8 @@ import os
 from contextlib import AbstractContextManager
 from typing import Any
 
-from inbounds.errors import PassportError, used_like
+from inbounds.arguments import A_PATH, used_like
+from inbounds.errors import PassportError
 from inbounds.files import Json, content_of, refusing
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.mechanism import Mechanism
@@ -14,7 +15,7 @@ from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read
 from inbounds.trusted.extent import MOST_CELLS, MOST_DIGITS
 
 
-@used_like("ib.load('m.json')")
+@used_like("ib.load('m.json')", path=A_PATH)
 def load(path: str | os.PathLike[str]) -> Mechanism:
     """Read and re-certify a passport; any doubt is a `PassportError` that says what is wrong."""
     return read(content_of(path, "mechanism passport"))

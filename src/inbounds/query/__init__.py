@@ -15,11 +15,13 @@ from inbounds.query.constructors import (
 )
 from inbounds.query.graphs import graph, grid, histogram_of, on_map, pair_of_counts, tree
 from inbounds.query.neighbours import Everyone, Graph, Metric, Neighbours, Reach
-from inbounds.query.quantile import Quantile, median, quantile
-from inbounds.query.query import Query, as_query
+from inbounds.query.quantile import A_QUANTILE, Quantile, median, quantile
+from inbounds.query.query import A_QUERY, Query
 from inbounds.trusted.scale import Scale
 
 __all__ = [
+    "A_QUANTILE",
+    "A_QUERY",
     "Cells",
     "Everyone",
     "Graph",
@@ -30,7 +32,6 @@ __all__ = [
     "Query",
     "Reach",
     "Scale",
-    "as_query",
     "bounds",
     "category",
     "cells",

@@ -1,12 +1,12 @@
 """The questions that people ask, each as a `Query`: counts, totals, means, extremes, intervals, labels."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
-from inbounds.errors import used_like
+from inbounds.arguments import MustBe, used_like
 from inbounds.numbers import Number, exact, whole
 from inbounds.query.cells import Cells, bounds, cells
 from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
@@ -135,7 +135,10 @@ def _with_shared_cells(ticks: Sequence[int], reach: int, wider: Fraction) -> Seq
     return sorted(kept)
 
 
-@used_like("ib.category(['no', 'yes'])")
+LABELS = MustBe((list, Iterable, int), "a list of labels, or how many there are", beside_data=True)
+
+
+@used_like("ib.category(['no', 'yes'])", labels=LABELS)
 def category(labels: Sequence[str] | int) -> Query:
     """One of several labels without order or distance; all are neighbours.
 

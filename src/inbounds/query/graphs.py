@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.errors import used_like
+from inbounds.arguments import A_LIST, MustBe, used_like
 from inbounds.numbers import Floats, Number, exact, whole
 from inbounds.query.cells import Cells
 from inbounds.query.neighbours import Graph
 from inbounds.query.places import PlaceTuples, map_axes, place_label
-from inbounds.query.query import Query
+from inbounds.query.query import A_QUERY, Query
 from inbounds.trusted.bounds import Edge
 from inbounds.trusted.extent import MOST_EDGES
 from inbounds.trusted.scale import Scale
@@ -31,6 +31,7 @@ FINE = 40
 Step = tuple[int, ...]
 
 
+@used_like("ib.graph(['home', 'work'], [('home', 'work', 2)])", answers=A_LIST, edges=A_LIST, one_way=A_LIST)
 def graph(
     answers: Sequence[Any], edges: Sequence[Sequence[Any]] = (), *, one_way: Sequence[Sequence[Any]] = ()
 ) -> Query:
@@ -58,6 +59,7 @@ def graph(
     return _query("graph", names, places, [*there, *back])
 
 
+@used_like("ib.grid(10, 10)")
 def grid(
     rows: int,
     columns: int,
@@ -101,6 +103,10 @@ def grid(
     return _moved("map", cells, moves, unit)
 
 
+PARENTS = MustBe((Mapping,), "a dictionary from children to parents")
+
+
+@used_like("ib.tree({'Paris': 'France', 'Lyon': 'France'})", parents=PARENTS)
 def tree(parents: Mapping[str, Any]) -> Query:
     """The nodes of a tree: {"child": "parent"}, or {"child": ("parent", length)}; an edge is 1 long unless said.
 
@@ -151,6 +157,7 @@ def histogram_of(people: int, bins: int) -> Query:
     return _moved("histogram", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
 
 
+@used_like("ib.on_map(ib.grid(2, 3), range(6))", query=A_QUERY)
 def on_map(query: Query, values: ArrayLike) -> Floats:
     """values[row, column], from one number for each cell of a map.
 

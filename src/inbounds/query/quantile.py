@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.errors import used_like
+from inbounds.arguments import MustBe, used_like
 from inbounds.numbers import Ints, Number, exact, whole
 from inbounds.query.cells import Cells, bounds
 from inbounds.query.neighbours import Everyone
@@ -98,6 +98,7 @@ class Quantile:
         """Where records come in: the nearest value, the nearer end beyond the range."""
         return Rounding(self.values, self.values.unit, Fraction(0))
 
+    @used_like("ib.median(1, 5, size=3).histogram([3, 1, 5])")
     def histogram(self, values: Any) -> Ints:
         """How many of a group's records have each value.
 
@@ -134,6 +135,13 @@ class Quantile:
         """What people call it."""
         named = {Fraction(0): "minimum", Fraction(1, 2): "median", Fraction(1): "maximum"}
         return named.get(self.at, f"{self.at}-quantile")
+
+
+A_QUANTILE = MustBe(
+    (Quantile,),
+    "a quantile such as ib.median(1, 5, size=25)",
+    {"Query": "ib.optimal is for other questions", "QuantileMechanism": "mechanism.query is its quantile"},
+)
 
 
 @used_like("ib.quantile(0.9, 0, 100, size=30)")

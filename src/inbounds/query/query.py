@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inbounds.arguments import MustBe
 from inbounds.numbers import Ints, frozen
 from inbounds.query.cells import Cells, wholes
 from inbounds.query.neighbours import Everyone, Graph, Metric, Neighbours, Reach
@@ -328,15 +329,12 @@ class Query:
         return f"<{self.kind}: {what}{extra}; neighbours: {self.neighbours}>"
 
 
-def as_query(query: object, **others: object) -> Query:
-    """The query itself; anything else is refused in words that say how one is made.
-
-    others: arguments beside it, by name, one of which may have changed places with it.
-    """
-    if not isinstance(query, Query):
-        swapped = [name for name, other in others.items() if isinstance(other, Query)]
-        way_out = f"; {swapped[0]} holds one, so the two are swapped" if swapped else ""
-        raise TypeError(
-            f"query must be a question such as ib.count(20) or ib.mean(10, 1, 5), got {query!r:.60}{way_out}"
-        )
-    return query
+A_QUERY = MustBe(
+    (Query,),
+    "a question such as ib.count(20) or ib.mean(10, 1, 5)",
+    {
+        "Mechanism": "mechanism.query is its question",
+        "Quantile": "ib.choose is for quantiles",
+        "QuantileMechanism": "it is for a quantile, and this is for other questions",
+    },
+)

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from inbounds.arguments import MustBe, meant, used_like
 from inbounds.catalog.registry import REGISTRY, Family, families, families_named, made_by
-from inbounds.errors import InboundsError, TooLarge, meant, used_like
+from inbounds.errors import InboundsError, TooLarge
 from inbounds.extras import pandas_frame, polars_frame
 from inbounds.loss import Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Graph, Query, as_query
+from inbounds.query import Graph, Query
 from inbounds.read.written import csv_table, latex_table
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Comparison:
     losses: tuple[str, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
+    @used_like("comparison.sorted('absolute')")
     def sorted(self, by: str | None = None) -> "Comparison":
         """The rows in the order of a column, the best first."""
         column = self._checked_column(by or self.losses[0])
@@ -97,6 +99,7 @@ class Comparison:
 
         return replace(self, rows=tuple(sorted(self.rows, key=rank)))
 
+    @used_like("comparison.best('absolute')")
     def best(self, column: str | None = None) -> tuple[str, ...]:
         """The names of the mechanisms that are best in a column, ties included."""
         chosen = self._checked_column(column or self.losses[0])
@@ -199,6 +202,17 @@ class Comparison:
         return column
 
 
+COMPARED = MustBe(
+    (Query,),
+    "a question such as ib.count(20) or ib.mean(10, 1, 5), or mechanisms in a list or by name",
+    {
+        "Mechanism": "put it into a list",
+        "Quantile": "ib.choose is for quantiles",
+        "QuantileMechanism": "ib.compare_quantiles is for those of quantiles",
+    },
+)
+
+
 @used_like("ib.compare(ib.count(20), epsilon=0.5)")
 def compare(
     what: Query | Sequence[Mechanism] | Mapping[str, Mechanism],
@@ -221,7 +235,7 @@ def compare(
     """
     left_out: dict[str, str] = {}
     if not isinstance(what, Query | Mapping | Iterable):
-        as_query(what, epsilon=epsilon)
+        raise COMPARED.refusal("query", what, {"epsilon": epsilon})
     if isinstance(what, Query):
         if epsilon is None:
             raise ValueError("epsilon must be given to compare all mechanisms that fit a query")

@@ -12,12 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from inbounds.arguments import MustBe, meant, used_like
 from inbounds.catalog.registry import Family, families
-from inbounds.errors import Infeasible, meant, used_like
+from inbounds.errors import Infeasible
 from inbounds.loss import Loss, LossLike, Prior, Restriction, as_loss, off_by_more_than
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import EPSILON_RANGE, Number, as_epsilon, exact
-from inbounds.query import Query, as_query
+from inbounds.query import A_QUERY, Query
 
 CLEAR = 1e-9
 """A float measure this far from the bound, relative to it, has decided; its own error is below 10^-11."""
@@ -76,17 +77,23 @@ class Promise:
         return f"{where} {self.loss.name} error at most {float(self.at_most):.6g}"
 
 
+A_PROMISE = MustBe((Promise,), "a promise such as ib.promise.within(2, 0.9)")
+
+
+@used_like("ib.promise.average('absolute', 1)")
 def average(loss: LossLike, at_most: Number, prior: Prior = None) -> Promise:
     """The loss, averaged over the answers, is at most a bound: average("absolute", 1)."""
     weights = None if prior is None else tuple(np.asarray(prior, dtype=np.float64).tolist())
     return Promise(as_loss(loss), exact(at_most, "at_most"), "average", weights)
 
 
+@used_like("ib.promise.worst('absolute', 1)")
 def worst(loss: LossLike, at_most: Number) -> Promise:
     """The loss is at most a bound whatever the true answer: worst("absolute", 2)."""
     return Promise(as_loss(loss), exact(at_most, "at_most"), "worst")
 
 
+@used_like("ib.promise.within(2, 0.9)")
 def within(distance: Number, probability: Number) -> Promise:
     """The report misses by at most `distance` with at least `probability`, whatever the true answer."""
     chance = exact(probability, "probability")
@@ -111,6 +118,9 @@ class Kept:
     def __str__(self) -> str:
         return f"epsilon {_text(self.epsilon)}: {self.promise}, by {self.mechanism.origin.name}"
 
+    def __repr__(self) -> str:
+        return f"<Kept: {self}>"
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; the epsilon exactly, as text."""
         return {
@@ -125,7 +135,7 @@ class Kept:
 # --- the smallest epsilon ---------------------------------------------------------------------------------
 
 
-@used_like("ib.epsilon_for(ib.count(20), ib.promise.within(2, 0.9))")
+@used_like("ib.epsilon_for(ib.count(20), ib.promise.within(2, 0.9))", query=A_QUERY, promise=A_PROMISE)
 def epsilon_for(
     query: Query, promise: Promise, family: str | Family = "optimal", *, subject_to: Sequence[Restriction] = ()
 ) -> Kept:
@@ -143,7 +153,7 @@ def epsilon_for(
     >>> print(kept)
     epsilon 1.3863: within ±1 with probability 0.9 for every true answer, by truncated_geometric
     """
-    search = _Search(as_query(query, promise=promise), promise, _family(family, promise, subject_to))
+    search = _Search(query, promise, _family(family, promise, subject_to))
     low, high = _bracket(search)
     found = search.smallest(low, high)
     if family != "optimal":
@@ -233,6 +243,7 @@ _FIRST, _LAST = (_grid_index(end) for end in EPSILON_RANGE)
 # --- the best promise -------------------------------------------------------------------------------------
 
 
+@used_like("ib.promise.best(ib.count(20), 1, ib.promise.within(2, 0.9))", query=A_QUERY, promise=A_PROMISE)
 def best(query: Query, epsilon: Number, promise: Promise, family: str | Family = "optimal") -> Kept:
     """The tightest promise of the same kind that the family keeps at an epsilon; the given bound is replaced.
 
@@ -248,6 +259,7 @@ def best(query: Query, epsilon: Number, promise: Promise, family: str | Family =
     return Kept(replace(promise, at_most=tight), bound, mechanism)
 
 
+@used_like("ib.promise.narrowest(ib.count(20), 1, 0.9)", query=A_QUERY)
 def narrowest(query: Query, epsilon: Number, probability: Number, family: str | Family = "optimal") -> Kept:
     """The smallest distance d for which "within ±d with `probability`, for every true answer" is kept at epsilon.
 
@@ -271,6 +283,7 @@ def narrowest(query: Query, epsilon: Number, probability: Number, family: str | 
     return kept
 
 
+@used_like("ib.promise.best_of_each_kind(ib.count(20), 1)", query=A_QUERY)
 def best_of_each_kind(
     query: Query, epsilon: Number, family: str | Family = "optimal", probability: Number = "0.9"
 ) -> list[Kept]:

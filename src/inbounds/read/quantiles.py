@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.errors import meant
+from inbounds.arguments import MustBe, meant, used_like
 from inbounds.loss import Loss, LossLike, Prior, as_loss
 from inbounds.mechanism import bayes
 from inbounds.mechanism.quantiles import ExpectedReports, QuantileMechanism
@@ -118,6 +118,14 @@ class QuantileComparison:
         return column
 
 
+BY_NAME = MustBe(
+    (Mapping,),
+    "a dictionary of mechanisms by name",
+    {"Quantile": "ib.choose makes one of a quantile", "QuantileMechanism": "give it a name"},
+)
+
+
+@used_like("ib.compare_quantiles({'half': mechanism, 'one': another})", mechanisms=BY_NAME)
 def compare_quantiles(
     mechanisms: Mapping[str, QuantileMechanism], *, losses: Sequence[LossLike] | None = None, prior: Prior = None
 ) -> QuantileComparison:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from inbounds.errors import used_like
+from inbounds.arguments import used_like
 from inbounds.loss import AtMost, LossLike, Prior, as_loss
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number
 from inbounds.properties import listed
-from inbounds.query import Query, as_query
+from inbounds.query import A_QUERY, Query
 from inbounds.read.compare import TIE, Comparison, Row, compare, fitting, usual
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Recommendation:
         return {"mechanism": self.name, "reason": self.reason}
 
 
-@used_like("ib.recommend(ib.count(20), 0.5, needs=['fair'])")
+@used_like("ib.recommend(ib.count(20), 0.5, needs=['fair'])", query=A_QUERY)
 def recommend(
     query: Query,
     epsilon: Number,
@@ -69,7 +69,7 @@ def recommend(
     """
     from inbounds.design.optimal import optimal
 
-    asked = listed(needs, ordered=as_query(query, epsilon=epsilon).ordered)
+    asked = listed(needs, ordered=query.ordered)
     chosen = as_loss(loss) if loss is not None else as_loss(usual(query)[0])
     made, left_out = fitting(query, epsilon, chosen)
     limits = tuple(subject_to)

@@ -12,11 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.design.remap import hardest_mixture
 from inbounds.loss import LossLike, Prior, as_prior
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.numbers import Floats, Ints, Number
-from inbounds.query import Query
+from inbounds.query import A_QUERY, Query
 from inbounds.sideinfo.rounding import Edges, Search
 
 Aim = Literal["average", "worst"]
@@ -56,6 +57,7 @@ class PreRoundingComparison:
     least: float
 
 
+@used_like("ib.preround(query, 1, [ib.priors.normal(query, 0, 1)])", query=A_QUERY)
 def preround(
     query: Query,
     epsilon: Number,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
-from inbounds.errors import used_like
+from inbounds.arguments import used_like
 from inbounds.extras import library
 from inbounds.files import write_text
 from inbounds.ledger.charges import Charge

@@ -118,10 +118,11 @@ def _check_promise(record: RecordForm) -> list[str]:
     _check_mechanisms(record)
     if "reports" in record:
         check_reports(record, [own for own in plan["statistics"] if _adds_up(own, plan)])
+    drawn = f"each of {many} mechanisms" if (many := len(record["mechanisms"])) > 1 else "the mechanism"
     return [
         f"the statement is what its plan and account promise: {record['statement'].rstrip('.')}",
         f"the account adds up: {parts} of epsilon {number(total)}",
-        f"each of {len(record['mechanisms'])} mechanisms was drawn at no more than its statistic's part of it, by the "
+        f"{drawn} was drawn at no more than its statistic's part of it, by the "
         "record's own word: their digests are in the record, and only their passports prove them",
     ]
 

@@ -1,6 +1,7 @@
 """The release as one HTML page for an auditor: promise, account, mechanisms, the table, and what to check."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from inbounds.report.notebook import shown
 from inbounds.tables.booking import standing
 from inbounds.tables.forms import AccountForm, MechanismForm, RecordForm
 from inbounds.tables.pictures import dot_plots, total_plot
+from inbounds.tables.texts import number
 from inbounds.tables.totals import totals
 from inbounds.tables.write import neutral
 
@@ -35,7 +37,7 @@ def page(record: RecordForm, released: Any = None) -> str:
         "when": record["time"].replace("T", " ").replace("+00:00", " UTC"),
         "statement": record["statement"],
         "values": record.get("values", ()),
-        "account": [_texts(a["statistic"], a["spent"], a["drawn_at"], a["reason"]) for a in record["account"]],
+        "account": [_spent(line) for line in record["account"]],
         "composition": record["composition"][-1],
         "standing": standing(record) if "ledger" in record else None,
         "errors": _errors(made),
@@ -71,6 +73,13 @@ def _totals(record: RecordForm, released: Any) -> dict[str, Any]:
         "rows": [_texts(*line) for line in sums],
         "refused": [neutral(own.column) for own in found if own.sum is None],
     }
+
+
+def _spent(line: AccountForm) -> list[str]:
+    """What a statistic spends, at what its numbers are drawn, and why; of one that adds up, the parts of its layers."""
+    parts = [f"{number(Fraction(part))} for {name}" for name, part in line.get("layers", {}).items()]
+    shared = ", shared, as a record is in one number of each" if parts else ""
+    return _texts(line["statistic"], line["spent"], ", ".join(parts) or line["drawn_at"], line["reason"] + shared)
 
 
 def _texts(*values: Any) -> list[str]:

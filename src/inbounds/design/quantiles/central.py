@@ -5,6 +5,7 @@ from itertools import takewhile
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.errors import InboundsError, Infeasible, NotConverged
 from inbounds.loss import Prior, as_prior
 from inbounds.mechanism.law import Matrix
@@ -12,7 +13,7 @@ from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import Central, QuantileMechanism
 from inbounds.mechanism.quantiles.laws import central_columns
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, whole
-from inbounds.query import Quantile
+from inbounds.query import A_QUANTILE, Quantile
 from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.multisets import all_multisets, neighbouring
 
@@ -25,6 +26,7 @@ SLACKS = tuple(10.0**-digits for digits in (9, 8, 7, 6, 5, 4, 3))
 REFERENCE = "the non-oblivious optimum of 004 §6, on trimmed data"
 
 
+@used_like("ib.central_records(ib.median(1, 5, size=9), 1)", query=A_QUANTILE)
 def central_records(
     query: Quantile, epsilon: Number, *, length: int | None = None, prior: Prior = None
 ) -> QuantileMechanism:

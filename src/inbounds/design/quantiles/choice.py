@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.design.optimal import optimal
 from inbounds.design.quantiles.central import central_records, longest_window
 from inbounds.design.quantiles.sided import path_scores
@@ -14,7 +15,7 @@ from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.quantiles import CountedTable, Oblivious, QuantileMechanism, SidedTable
 from inbounds.mechanism.quantiles.expected import true_answers
 from inbounds.numbers import Floats, Ints, Number, as_epsilon
-from inbounds.query import Quantile
+from inbounds.query import A_QUANTILE, Quantile
 from inbounds.trusted.lengths import rank
 
 MOST_VALUES = 129
@@ -48,6 +49,7 @@ class QuantileChoice:
         return self.reason
 
 
+@used_like("ib.choose(ib.median(1, 5, size=25), 1)", query=A_QUANTILE)
 def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> QuantileChoice:
     """Path scores, the oblivious optimum or the central records: what has the least expected error.
 

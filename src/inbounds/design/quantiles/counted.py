@@ -8,12 +8,13 @@ chance decides: around an even share, or where the edges of a value are a few st
 
 import math
 
+from inbounds.arguments import used_like
 from inbounds.design.quantiles.table import REFERENCE, SLACKS, rounded_up
 from inbounds.errors import InboundsError, Infeasible
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import CountedTable, QuantileMechanism
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import Quantile
+from inbounds.query import A_QUANTILE, Quantile
 
 SMALL_EPSILON, MOST_VALUES = 0.5, 15
 """Up to which counting helps, and even shares are worth a thought: beyond, steeper tables of lengths are better, and
@@ -31,6 +32,7 @@ MOST_RARE = 8
 """One of so many records counts at least: one of ever more would tell nothing."""
 
 
+@used_like("ib.counted_scores(ib.median(1, 5, size=25), 1)", query=A_QUANTILE)
 def counted_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
     """Permute-and-flip over path lengths and how many records are at a value.
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from inbounds.arguments import used_like
 from inbounds.local.statement import privacy
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import A_MECHANISM, Mechanism
 from inbounds.mechanism.unbiased import unbiased_reading
 from inbounds.numbers import Floats
 
@@ -45,6 +46,7 @@ class MeanDeviations:
         return f"ratio between any two values e^{self.ldp:.4g}; greatest standard deviation of one report: {worst}"
 
 
+@used_like("ib.local.mean_deviations(mechanism)", mechanism=A_MECHANISM)
 def mean_deviations(mechanism: Mechanism) -> MeanDeviations:
     """What one report's unbiased reading varies by, beside Duchi's and the piecewise mechanism at the same worst ratio.
 

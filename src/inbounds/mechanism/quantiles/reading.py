@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from inbounds.arguments import A_PATH, used_like
 from inbounds.errors import InboundsError, PassportError
 from inbounds.files import Json, content_of
 from inbounds.mechanism.law import Matrix
@@ -15,6 +16,7 @@ from inbounds.query import Quantile
 from inbounds.trusted.sides import Side
 
 
+@used_like("ib.load_quantile('m.json')", path=A_PATH)
 def load_quantile(path: str | os.PathLike[str]) -> QuantileMechanism:
     """Read and re-certify a quantile's passport; any doubt is a `PassportError` that says what is wrong."""
     return read_quantile_mechanism(content_of(path, "quantile passport"))

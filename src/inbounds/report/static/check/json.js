@@ -9,7 +9,7 @@ const NUMBER = /(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?/y;
 const WORD = /true|false|null|NaN|-?Infinity/y;
 const WORDS = { true: true, false: false, null: null };
 const ESCAPES = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
-const NOT_JSON = `this is not JSON text nested at most ${DEEPEST} deep`;
+const NOT_JSON = `this is not JSON text, or not nested at most ${DEEPEST} deep`;
 
 /** A number with a fraction or an exponent. */
 class Float {
