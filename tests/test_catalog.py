@@ -250,7 +250,7 @@ def contract(made, epsilon, kind, name):
 # --- certified, and what the formula says -----------------------------------------------------------------
 
 
-QUICK = ["count", "extreme", "category", "count, coarser"]
+QUICK = ["count", "category"]
 GRID = [(name, kind, n) for name, kind in ACCEPTED for n in SIZES]
 
 

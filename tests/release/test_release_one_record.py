@@ -289,7 +289,7 @@ LACKING = {
 """Types that an engine does not have; a CSV file has texts alone."""
 
 
-@pytest.mark.parametrize("engine", [*HERE, *SLOW])
+@pytest.mark.parametrize("engine", [*HERE[::2], *(pytest.param(e, marks=pytest.mark.slow) for e in HERE[1::2]), *SLOW])
 @pytest.mark.parametrize("use", USES)
 def test_whether_a_column_fits_is_said_by_its_type_alone_and_alike_on_every_engine(stored, use, engine):
     for name in sorted(set(TYPES) - LACKING.get(engine, set())):
