@@ -624,7 +624,7 @@ def test_pandas_polars_arrow_and_duckdb_carry_reports_of_sets():
     connection = duckdb.connect()
     connection.register("people", tables[2])
     ib.local.register(connection, "private_x", mechanism)
-    connection.execute("create table reports as select private_x(x) as x from people")
+    connection.execute("create table reports as select private_x(row_number() over (), x) as x from people")
     assert ib.local.collect(connection.table("reports"), "x", mechanism).total == 500
     arrow = ib.local.randomize(connection.table("people"), "x", mechanism).read_all()
     assert ib.local.collect(arrow, "x", mechanism).total == 500

@@ -180,6 +180,13 @@ def test_a_column_that_is_not_there_is_named(engine):
         local.collect(table(engine), "wage", AGES)
 
 
+def test_a_column_that_stands_twice_is_refused():
+    pandas, arrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    for twice in (pandas.DataFrame([[1, 2]], columns=["age", "age"]), arrow.table([[1], [2]], ["age", "age"])):
+        with pytest.raises(ValueError, match="column 'age' must stand in the table once"):
+            local.randomize(twice, "age", AGES)
+
+
 def test_what_is_not_a_table_is_refused():
     with pytest.raises(TypeError, match=r"table must be an Arrow, Polars or pandas table.*got dict"):
         local.randomize({"age": [1]}, "age", AGES)
@@ -219,34 +226,34 @@ def connection():
 def test_a_registered_function_draws_for_every_row(connection):
     """A function that DuckDB took for a constant would give 20,000 equal reports of the constant 3."""
     local.register(connection, "private_age", AGES)
-    rows = connection.execute("select private_age(3), count(*) from people group by 1").fetchall()
+    rows = connection.execute("select private_age(row, 3), count(*) from people group by 1").fetchall()
     assert sum(times for _, times in rows) == 20_000
     assert len(rows) == 7
     local.register(connection, "same", STEEP)
-    assert connection.execute("select count(*) from people where same(age) = age").fetchone() == (20_000,)
+    assert connection.execute("select count(*) from people where same(row, age) = age").fetchone() == (20_000,)
 
 
 def test_a_registered_function_takes_labels_and_fractions(connection):
     local.register(connection, "private_drink", DRINKS)
     local.register(connection, "private_share", TENTHS)
-    drinks = connection.execute("select distinct private_drink('tea') from people").fetchall()
+    drinks = connection.execute("select distinct private_drink(row, 'tea') from people").fetchall()
     assert {drink for (drink,) in drinks} == {"tea", "coffee", "water"}
-    shares = connection.execute("select distinct private_share(0.3) from people").fetchall()
+    shares = connection.execute("select distinct private_share(row, 0.3) from people").fetchall()
     assert {round(share * 10) for (share,) in shares} == set(range(11))
 
 
 def test_a_registered_function_refuses_missing_values_and_those_outside(connection):
     local.register(connection, "private_age", AGES)
     with pytest.raises(Exception, match="values must not be missing"):
-        connection.execute("select private_age(null::bigint) from people").fetchall()
+        connection.execute("select private_age(row, null::bigint) from people").fetchall()
     with pytest.raises(Exception, match="true answers must be on the grid") as caught:
-        connection.execute("select private_age(7654321) from people").fetchall()
+        connection.execute("select private_age(row, 7654321) from people").fetchall()
     assert "7654321" not in str(caught.value)
 
 
 def test_reports_made_and_counted_inside_duckdb_reconstruct_the_distribution(connection):
     local.register(connection, "private_age", AGES)
-    connection.execute("create table reports as select private_age(age % 3) as age from people")
+    connection.execute("create table reports as select private_age(row, age % 3) as age from people")
     collected = local.collect(connection.table("reports"), "age", AGES)
     assert collected.total == 20_000
     found = reconstruct(collected).distribution

@@ -104,7 +104,9 @@ def test_a_duckdb_function_reports_places():
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as connection:
         ib.local.register(connection, "private_place", MECHANISM)
-        connection.execute("create table r as select private_place(p) as p from (values ('1,2'), ('0,0')) as t(p)")
+        connection.execute(
+            "create table r as select private_place(id, p) as p from (values (1, '1,2'), (2, '0,0')) as t(id, p)"
+        )
         assert ib.local.collect(connection.table("r"), "p", MECHANISM).total == 2
 
 

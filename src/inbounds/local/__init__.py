@@ -10,7 +10,7 @@
 """
 
 from inbounds.local.client import Randomizer, randomizer
-from inbounds.local.engines import collect, randomize, register
+from inbounds.local.engines import collect, randomize
 from inbounds.local.estimates import (
     Estimate,
     Estimates,
@@ -33,6 +33,7 @@ from inbounds.local.memory import Permanent, permanent
 from inbounds.local.planner import CollectionPlan as Plan
 from inbounds.local.planner import plan
 from inbounds.local.reports import LocalMechanism, load
+from inbounds.local.sql import register
 from inbounds.local.statement import Statement, epsilon, privacy
 from inbounds.local.strata import Strata
 from inbounds.local.survey import Survey

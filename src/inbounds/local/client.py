@@ -12,7 +12,7 @@ from inbounds.local.reports import LocalMechanism, as_local
 from inbounds.local.statement import Statement, privacy
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.numbers import Ints
-from inbounds.query.places import PlaceTuples, places_at
+from inbounds.query.places import places_at
 from inbounds.trusted.door import is_text
 from inbounds.trusted.incoming import kind_of, read
 from inbounds.trusted.sample import BLOCK, entropy, report
@@ -27,6 +27,10 @@ class Randomizer:
     outside: what happens to a number beyond the declared range. "refuse" raises, "clamp" moves it to the nearer end
     first, which reveals nothing because it looks at one value only. Missing values are always refused: a report
     that is missing exactly when the value is would not be private; declare them as a value or a label of their own.
+
+    Every value has a draw of its own. Call it with the values; do not hand it to an engine as a function of a query
+    (`map_batches`, a UDF, `map` on a column of categories): an engine may call it once for many equal values, so that
+    people share a draw, or twice for one person. `ib.local.randomize` takes the table instead.
     """
 
     mechanism: LocalMechanism
@@ -62,7 +66,7 @@ class Randomizer:
         Coordinates, along the last axis, are answered by coordinates.
         """
         if self._by_coordinates(values):
-            return np.asarray(places_at(self._places, self._drawn(self.mechanism.query.index(values))))
+            return self._coordinates[self._drawn(self.mechanism.query.index(values))]
         flat, reported = np.ascontiguousarray(values).ravel(), self._reported
         found = np.empty(flat.shape, dtype=np.int64 if reported is None else reported.dtype)
         for start in range(0, len(flat), BLOCK):
@@ -75,9 +79,11 @@ class Randomizer:
     def _drawn(self, positions: Ints) -> Ints:
         return report(self.mechanism.law.sampler, positions, entropy)
 
-    @property
-    def _places(self) -> PlaceTuples:
-        return self.mechanism.query.places or ()
+    @cached_property
+    def _coordinates(self) -> NDArray[Any]:
+        """The coordinates of each place."""
+        places = self.mechanism.query.places or ()
+        return np.asarray(places_at(places, np.arange(len(places))))
 
     def _by_coordinates(self, values: NDArray[Any]) -> bool:
         return self.mechanism.query.places is not None and not is_text(values)

@@ -1,21 +1,14 @@
-"""Places whose coordinates stand in columns of their own: both are drawn together, once for every row."""
+"""Places whose coordinates stand in columns of their own: all are drawn together, once for every row."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.extras import library
 from inbounds.local.client import Randomizer
 from inbounds.local.reports import LocalMechanism
-from inbounds.trusted.incoming import as_array
-
-KINDS = {
-    "polars": {True: "Int64", False: "Float64"},
-    "pyspark": {True: "bigint", False: "double"},
-    "duckdb": {True: "BIGINT", False: "DOUBLE"},
-}
+from inbounds.trusted.sample import BLOCK
 
 
 def need_axes(mechanism: LocalMechanism, columns: Sequence[str]) -> None:
@@ -29,80 +22,23 @@ def need_axes(mechanism: LocalMechanism, columns: Sequence[str]) -> None:
         )
 
 
-def whole_coordinates(mechanism: LocalMechanism) -> bool:
-    """Whether reports have whole coordinates."""
-    return all(number.denominator == 1 for place in mechanism.query.places or () for number in place)
+def kind(mechanism: LocalMechanism) -> str:
+    """What coordinates of reports are, as numpy says it: "i" where all are whole, else "f"."""
+    whole = all(number.denominator == 1 for place in mechanism.query.places or () for number in place)
+    return "i" if whole else "f"
 
 
-def drawn(client: Randomizer, kind: str, columns: Sequence[Any]) -> NDArray[Any]:
-    """Coordinates of reports, one row for each row of the columns; missing values are refused."""
-    found = [as_array(kind, column) for column in columns]
-    return client.array(np.stack(found, axis=1)) if len(found[0]) else np.empty((0, len(columns)), dtype=np.int64)
+def draw_coordinates(client: Randomizer, columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Coordinates of reports, one row for each row of the columns; block by block, as `Randomizer.array`."""
+    found = np.empty((len(columns[0]), len(columns)), dtype=np.int64 if kind(client.mechanism) == "i" else np.float64)
+    for start in range(0, len(found), BLOCK):
+        block = slice(start, start + BLOCK)
+        found[block] = client.array(np.stack([column[block] for column in columns], axis=1))
+    return found
 
 
-def named(client: Randomizer, columns: Sequence[Any]) -> list[str]:
-    """The names of the places that are reported, for columns of coordinates of Arrow."""
-    query, reports = client.mechanism.query, drawn(client, "arrow", columns)
+def draw_names(client: Randomizer, columns: Sequence[NDArray[Any]]) -> list[str]:
+    """The names of the places that are reported."""
+    query, reports = client.mechanism.query, draw_coordinates(client, columns)
     labels = query.labels or ()
     return [labels[j] for j in query.index(reports).tolist()] if len(reports) else []
-
-
-def randomized(table: Any, engine: str, columns: Sequence[str], client: Randomizer) -> Any:
-    """The table with reports in place of the coordinates; a reader batch by batch."""
-    match engine:
-        case "pandas":
-            reports = drawn(client, "pandas", [table[name] for name in columns])
-            return table.assign(**dict(zip(columns, reports.T, strict=True)))
-        case "polars":
-            return _polars(table, columns, client)
-        case "pyspark":
-            return _spark(table, columns, client)
-    if hasattr(table, "num_rows"):
-        return _replaced(table, columns, client)
-    pyarrow, schema = library("pyarrow", "local"), table.schema
-    given = pyarrow.int64() if whole_coordinates(client.mechanism) else pyarrow.float64()
-    for name in columns:
-        schema = schema.set(schema.get_field_index(name), pyarrow.field(name, given))
-    return pyarrow.RecordBatchReader.from_batches(schema, (_replaced(batch, columns, client) for batch in table))
-
-
-def _replaced(table: Any, columns: Sequence[str], client: Randomizer) -> Any:
-    pyarrow = library("pyarrow", "local")
-    given = pyarrow.int64() if whole_coordinates(client.mechanism) else pyarrow.float64()
-    reports = drawn(client, "arrow", [table.column(name) for name in columns])
-    for name, values in zip(columns, reports.T, strict=True):
-        table = table.set_column(table.schema.get_field_index(name), name, pyarrow.array(values, given))
-    return table
-
-
-def _polars(table: Any, columns: Sequence[str], client: Randomizer) -> Any:
-    """One expression for all coordinates, taken apart afterwards: two would be two draws."""
-    polars = library("polars", "local")
-    kind = getattr(polars, KINDS["polars"][whole_coordinates(client.mechanism)])
-    fields = dict.fromkeys(columns, kind)
-
-    def private(together: Any) -> Any:
-        reports = drawn(client, "polars", [together.struct.field(name) for name in columns])
-        return polars.DataFrame(dict(zip(columns, reports.T, strict=True)), schema=fields).to_struct(
-            "report of a place"
-        )
-
-    both = polars.struct(columns).map_batches(private, return_dtype=polars.Struct(fields), is_elementwise=True)
-    others = polars.all().exclude(*columns)
-    return table.select(both.alias("report of a place"), others).unnest("report of a place")
-
-
-def _spark(frame: Any, columns: Sequence[str], client: Randomizer) -> Any:
-    kind = KINDS["pyspark"][whole_coordinates(client.mechanism)]
-    kept = [field for field in frame.schema.fields if field.name not in columns]
-    types = library("pyspark.sql.types", "spark")
-    schema = types.StructType(
-        [types.StructField(name, types._parse_datatype_string(kind), nullable=False) for name in columns] + kept
-    )
-    order = [*columns, *(field.name for field in kept)]
-
-    def private(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            yield randomized(batch, "pandas", columns, client)[order]
-
-    return frame.mapInPandas(private, schema)

@@ -1,15 +1,15 @@
 """The same two lines on every table engine: randomize a column, collect a column of reports.
 
 The table decides the engine: Arrow, Polars (also lazy), pandas, DuckDB and Spark. Values are randomized where they
-are; what comes out of `randomize` has reports in place of values. A lazy table is randomized anew whenever it is
-evaluated, and two reports about one value reveal twice as much: write the reports once, then use what was written.
+are; what comes out of `randomize` has reports in place of values, one draw for each row (`inbounds.local.frames` says
+why, engine by engine).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from inspect import Parameter, Signature
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inbounds.arguments import used_like
 from inbounds.extras import library
@@ -17,6 +17,7 @@ from inbounds.local import coordinates
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector
 from inbounds.local.coordinates import need_axes
+from inbounds.local.frames import replace_columns
 from inbounds.local.reports import A_LOCAL_MECHANISM, LocalMechanism
 from inbounds.local.strata import Strata
 
@@ -41,31 +42,33 @@ def randomize(
     keep: Sequence[str] = (),
     outside: Outside = "refuse",
 ) -> Any:
-    """A table of private reports about `column`, row by row.
+    """A table of private reports about `column`, row by row, drawn once and now.
 
     column: of places the column of their names, or one for each coordinate, as ["row", "column"]. keep: other columns
-    to take along as they are; those not named stay behind, since they may say what the reports hide. Arrow, Polars,
-    pandas and Spark give a table of their own kind; a DuckDB relation gives an Arrow reader, batch by batch (`register`
-    puts a function into DuckDB itself). outside: as for `ib.local.randomizer`.
+    to take along as they are; those not named stay behind, since they may say what the reports hide. outside: as for
+    `ib.local.randomizer`.
+
+    Every row has a draw of its own, however the table was made, and what comes back holds finished reports: using them
+    twice does not draw twice. Every call draws anew, and two reports about one value reveal twice as much. Arrow,
+    Polars, pandas and Spark give a table of their own kind. A lazy Polars frame is collected here; Spark runs one job
+    and keeps the reports in its checkpoint directory, or in local mode in the session. A DuckDB relation gives an Arrow
+    reader, which is drawn batch by batch as it is read, and read once; so does an Arrow reader.
 
         private = ib.local.randomize(people, "age", mechanism, keep=["city"])
         private = ib.local.randomize(people, ["row", "column"], on_a_map)
     """
     client, engine = Randomizer(mechanism, outside), engine_of(table)
-    if not isinstance(column, str):
-        need_axes(mechanism, column)
-        return coordinates.randomized(selected(table, engine, column, keep), engine, column, client)
-    table = selected(table, engine, [column], keep)
-    match engine:
-        case "pandas":
-            return table.assign(**{column: client(table[column])})
-        case "polars":
-            return table.with_columns(_polars_expression(client, column))
-        case "pyarrow" | "duckdb":
-            return _arrow(table, column, client)
-    from inbounds.local.spark import randomized
+    if isinstance(column, str):
+        chosen = selected(table, engine, [column], keep)
+        return replace_columns(chosen, engine, {column: client.kind}, lambda v: {column: client.array(v[column])})
+    need_axes(mechanism, column)
 
-    return randomized(table, column, client)
+    def draw(values: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        reports = coordinates.draw_coordinates(client, [values[name] for name in column])
+        return dict(zip(column, reports.T, strict=True))
+
+    kinds = dict.fromkeys(column, coordinates.kind(mechanism))
+    return replace_columns(selected(table, engine, column, keep), engine, kinds, draw)
 
 
 @overload
@@ -119,41 +122,6 @@ def collect(
     return _stratified(mechanism, shard, names, answered)
 
 
-@used_like("ib.local.register(connection, 'private_age', mechanism)", mechanism=A_LOCAL_MECHANISM)
-def register(
-    connection: Any, name: str, mechanism: LocalMechanism, *, outside: Outside = "refuse", by_coordinates: bool = False
-) -> None:
-    """Put the randomizer into a DuckDB connection as the SQL function `name`.
-
-    by_coordinates: of places, it takes one number for each coordinate instead of the place's name. Reports are names:
-    two numbers could be drawn apart, and reveal twice as much.
-
-    ib.local.register(connection, "private_age", mechanism)
-    connection.execute("create table reports as select private_age(age) as age from people")
-    """
-    pyarrow, client = library("pyarrow", "local"), Randomizer(mechanism, outside)
-    kind = {"i": "BIGINT", "f": "DOUBLE", "O": "VARCHAR"}
-    taken = ["VARCHAR" if mechanism.query.labels else kind["i" if _whole(mechanism) else "f"]]
-    if by_coordinates:
-        places = mechanism.query.places
-        need_axes(mechanism, [f"coordinate {k}" for k in range(len(places[0]) if places else 0)])
-        number = coordinates.KINDS["duckdb"][coordinates.whole_coordinates(mechanism)]
-        taken = [number] * len(places[0] if places else ())
-
-    def private(*values: Any) -> Any:
-        if by_coordinates:
-            return pyarrow.array(coordinates.named(client, values), pyarrow.string())
-        return pyarrow.array(client(*values).to_pylist())
-
-    # DuckDB counts the parameters of a function by its signature.
-    named = [Parameter(f"value_{k}", Parameter.POSITIONAL_ONLY) for k in range(len(taken))]
-    private.__signature__ = Signature(named)  # type: ignore[attr-defined]
-    # A volatile function is drawn for every row; "special" passes missing values in, where they are refused:
-    # left to itself DuckDB would answer NULL for them.
-    given = kind[client.kind]
-    connection.create_function(name, private, taken, given, type="arrow", null_handling="special", side_effects=True)
-
-
 # --- per engine -------------------------------------------------------------------------------------------
 
 
@@ -168,6 +136,8 @@ def need(table: Any, engine: str, columns: Iterable[str]) -> None:
     for column in columns:
         if column not in names:
             raise ValueError(f"column must be one of {', '.join(map(repr, names))}, got {column!r}")
+        if list(names).count(column) > 1:
+            raise ValueError(f"column {column!r} must stand in the table once")
 
 
 def selected(table: Any, engine: str, columns: Sequence[str], keep: Sequence[str]) -> Any:
@@ -235,34 +205,6 @@ def _stratified(mechanism: LocalMechanism, shard: str | None, names: list[str], 
         for key, pairs in parts.items()
     }
     return Strata.of(names, collectors)
-
-
-def _whole(mechanism: LocalMechanism) -> bool:
-    answers = mechanism.query.answers
-    return not mechanism.query.rounds and answers.start.denominator == answers.unit.denominator == 1
-
-
-def _polars_expression(client: Randomizer, column: str) -> Any:
-    polars = library("polars", "local")
-    kinds = {"i": polars.Int64, "f": polars.Float64, "O": polars.String}
-    given = kinds[client.kind]
-    return polars.col(column).map_batches(client, return_dtype=given, is_elementwise=True)
-
-
-def _arrow(table: Any, column: str, client: Randomizer) -> Any:
-    """A table at once, a reader batch by batch."""
-    pyarrow = library("pyarrow", "local")
-    place = table.schema.get_field_index(column)
-    if isinstance(table, pyarrow.Table | pyarrow.RecordBatch):
-        return table.set_column(place, column, client(table.column(place)))
-    kinds = {"i": pyarrow.int64(), "f": pyarrow.float64(), "O": pyarrow.string()}
-    given = pyarrow.field(column, kinds[client.kind])
-
-    def batches() -> Iterator[Any]:
-        for batch in table:
-            yield batch.set_column(place, given, client(batch.column(place)))
-
-    return pyarrow.RecordBatchReader.from_batches(table.schema.set(place, given), batches())
 
 
 def _together(coordinates: tuple[Any, ...]) -> tuple[Any, ...] | None:

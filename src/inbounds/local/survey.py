@@ -14,6 +14,7 @@ from inbounds.files import canonical, sha256
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector, fingerprint
 from inbounds.local.engines import collect, engine_of, selected
+from inbounds.local.frames import replace_columns
 from inbounds.local.reports import LocalMechanism, as_local
 from inbounds.local.statement import Statement, privacy, product_above, spoken_ratio
 from inbounds.local.strata import Strata
@@ -109,15 +110,16 @@ class Survey:
 
     def randomize(self, table: Any, *, keep: Sequence[str] = ()) -> Any:
         """A table of reports; other columns stay behind unless kept. As `ib.local.randomize`, for all attributes."""
-        from inbounds.local.survey_tables import surveyed
-
         engine = engine_of(table)
-        return surveyed(selected(table, engine, list(self.mechanisms), keep), engine, self)
+        kinds = {name: client.kind for name, client in self.clients.items()}
+        return replace_columns(selected(table, engine, list(self.mechanisms), keep), engine, kinds, self.arrays)
 
     def collect(
         self, table: Any, *, by: str | Sequence[str] | None = None, shard: str | None = None
     ) -> dict[str, Collector | Strata]:
         """The reports of every attribute, counted by the table's engine; by: as for `ib.local.collect`."""
+        if hasattr(table, "read_all"):  # a reader of Arrow can be read once only, and every attribute reads the table
+            table = table.read_all()
         asked = "all" if self.ask == "all" else "some"
         named = {name: None if shard is None else f"{shard}: {name}" for name in self.mechanisms}
         return {
