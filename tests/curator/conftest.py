@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from curator.clocks import SkippedTime
 from curator.pupils import account, declared, write_pupils
 from inbounds.curator import Account, Curator, settings_from
 
@@ -28,20 +29,24 @@ Opened = Callable[..., Curator]
 
 @pytest.fixture
 def opened(folder: Path) -> Iterator[Opened]:
-    """Opens curators of one folder: the same accounts, budget and answers, unless alone."""
+    """Opens curators of one folder: the same accounts, budget and answers, unless alone. Waiting takes no time, unless
+    another time is given."""
     made: list[Curator] = []
+    skipped = SkippedTime()
 
     def open_curator(**more: Any) -> Curator:
         if not (folder / "pupils.parquet").exists():
             write_pupils(folder / "pupils.parquet")
-        limits, alone = more.pop("limits", {}), more.pop("alone", False)
+        limits, alone, time = more.pop("limits", {}), more.pop("alone", False), more.pop("time", skipped)
+        more.setdefault("answer_seconds", 20)
         settings = declared(folder, **more)
         settings["limits"] |= limits
         own = folder / f"{len(made)}" if alone else folder
         own.mkdir(exist_ok=True)
-        settings["datasets"]["pupils"]["source"]["path"] = str(folder / "pupils.parquet")
+        if "source" not in more:
+            settings["datasets"]["pupils"]["source"]["path"] = str(folder / "pupils.parquet")
         settings["designs"] = str(folder / "designs")
-        made.append(Curator(settings_from(settings, own)))
+        made.append(Curator(settings_from(settings, own), time=time))
         return made[-1]
 
     yield open_curator

@@ -272,38 +272,6 @@ def test_conditions_filter_every_statistic_and_public_sizes_are_then_a_maximum(o
     assert float(Fraction(found.mechanisms[0]["epsilon"])) == 30
 
 
-def test_a_failure_after_the_charge_is_one_constant_sentence_and_the_answer_is_drawn_later(curator, ana, monkeypatch):
-    from inbounds.tables import engine
-
-    def broken(*_):
-        raise RuntimeError("value 17 of ana is odd")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(engine, "_by_group", broken)
-        with pytest.raises(Unavailable) as failed:
-            curator.ask(ana, "pupils", LIKES)
-    assert str(failed.value) == str(Unavailable())
-    assert failed.value.__cause__ is None
-    assert spent(curator) == Fraction(1, 2)
-    later = curator.ask(ana, "pupils", LIKES)
-    assert (later.how, later.cost.people) == ("new", "0")
-    assert spent(curator) == Fraction(1, 2)
-
-
-def test_what_is_charged_and_not_drawn_decides_as_if_it_were_drawn(curator, ana, monkeypatch):
-    """Whether a question is drawn anew follows from questions alone: a draw that failed counts like any other."""
-    from inbounds.tables import engine
-
-    with monkeypatch.context() as patch:
-        patch.setattr(engine, "_by_group", lambda *_: 1 / 0)
-        with pytest.raises(Unavailable):
-            curator.ask(ana, "pupils", LIKES)
-    assert curator.preview(ana, "pupils", {**LIKES, "epsilon": "0.25"}).how == "stronger"
-    assert curator.preview(ana, "pupils", {**LIKES, "by": []}).how == "sum"
-    assert curator.ask(ana, "pupils", {**LIKES, "epsilon": "0.25"}).how == "stronger"
-    assert spent(curator) == Fraction(1, 2)
-
-
 def test_a_source_that_lacks_a_column_says_nothing_of_the_others(opened, folder):
     curator = opened(columns={"shoe": {"low": 0, "high": 50}, "likes": {"labels": ["yes", "no"]}})
     with pytest.raises(PlanError, match="shoe"):
@@ -341,7 +309,38 @@ def test_a_mechanism_is_read_by_the_digest_in_an_answer(curator, ana):
 
     answer = curator.ask(ana, "pupils", LIKES)
     digest = answer.mechanisms[0]["sha256"]
-    assert json.loads(curator.mechanism(digest))["sha256"] == digest
+    assert json.loads(curator.mechanism(ana, digest))["sha256"] == digest
     for wrong in ("0" * 64, "../curator", "x", ""):
         with pytest.raises(NotFound):
-            curator.mechanism(wrong)
+            curator.mechanism(ana, wrong)
+
+
+def refused_mechanism(curator, own, digest) -> str:
+    """What an account is told of a digest, without the digest."""
+    with pytest.raises(NotFound) as refused:
+        curator.mechanism(own, digest)
+    return str(refused.value).replace(digest, "")
+
+
+def test_a_mechanism_is_there_for_accounts_that_it_drew_an_answer_for_and_for_owners(curator, ana):
+    fine = curator.ask(ana, "pupils", {**LIKES, "by": ["school", "year"]})
+    digest = fine.mechanisms[0]["sha256"]
+    bob = account(curator, "bob")
+    owner = curator.account(curator.add_account("owner", role="owner"))
+    nobody = curator.account(curator.add_account("nobody"))
+    for own in (bob, nobody):
+        assert refused_mechanism(curator, own, digest) == refused_mechanism(curator, own, "0" * 64)
+    assert curator.mechanism(owner, digest) == curator.mechanism(ana, digest)
+    curator.preview(bob, "pupils", {**LIKES, "by": ["school", "year"]})
+    refused_mechanism(curator, bob, digest)
+    assert curator.ask(bob, "pupils", LIKES).how == "sum"
+    assert curator.mechanism(bob, digest) == curator.mechanism(ana, digest)
+
+
+def test_no_file_is_looked_for_where_a_mechanism_is_not_the_accounts_own(curator, ana, monkeypatch):
+    """Whether a file is there takes time of its own."""
+    digest = curator.ask(ana, "pupils", LIKES).mechanisms[0]["sha256"]
+    bob = account(curator, "bob")
+    monkeypatch.setattr(type(curator.designer), "published", lambda *_: pytest.fail("looked for a file"))
+    for other in (digest, "0" * 64):
+        refused_mechanism(curator, bob, other)

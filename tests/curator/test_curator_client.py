@@ -14,10 +14,11 @@ from typer.testing import CliRunner
 
 import inbounds as ib
 from inbounds.cli import app as commands
-from inbounds.curator import Curator, KeyTaken, NotFound, NotKnown, OverCap, Unavailable
+from inbounds.curator import Closed, Curator, KeyTaken, NotAnswered, NotFound, NotKnown, OverCap, Unavailable
 from inbounds.curator import client as module
 from inbounds.curator.client import TRIES, Client, NoAnswer
 from inbounds.curator.http import app
+from inbounds.tables.engine import Opened
 
 URL = "http://here"
 
@@ -118,6 +119,24 @@ def test_a_curator_that_is_not_available_is_told_after_the_last_try(client: Clie
     with pytest.raises(Unavailable, match="charged only once"):
         client.ask("pupils", count="age > 12", epsilon="0.5")
     assert len(way.keys) == TRIES
+
+
+def test_a_closed_dataset_is_not_asked_again_and_again_and_an_owner_reopens_it(
+    client: Client, curator: Curator, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = ib.connect(URL, curator.add_account("head", role="owner"), transport=way)
+    with monkeypatch.context() as patch:
+        patch.setattr(Opened, "aggregate", lambda _: 1 / 0)
+        with pytest.raises(Closed) as closed:  # the second try is told so
+            client.ask("pupils", count="age > 12", epsilon="0.5")
+    assert closed.value.dataset == "pupils"
+    assert len(way.keys) == 2
+    assert [one["closed"] for one in owner.ledger()["datasets"]] == [True]
+    assert owner.reopen("pupils")["observations"] == 1
+    with pytest.raises(NotAnswered):
+        client.ask("pupils", count="age > 12", epsilon="0.5")
+    assert client.ask("pupils", count="age > 12", epsilon="0.6").how == "new"
+    assert spent(curator) == Fraction(11, 10)
 
 
 def test_problems_are_raised_as_the_errors_that_they_are(client: Client, way: Way) -> None:

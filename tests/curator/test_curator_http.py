@@ -11,6 +11,7 @@ from inbounds.curator.http import app
 from inbounds.curator.http.guard import Buckets, Guard
 from inbounds.curator.http.metrics import Metrics
 from inbounds.curator.settings import ServiceLimits
+from inbounds.tables.engine import Opened
 
 LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
 
@@ -47,6 +48,11 @@ def test_a_question_over_http_is_the_answer_in_python(asker, curator):
     digest = answer["mechanisms"][0]["sha256"]
     assert client.get(f"/v1/mechanisms/{digest}").json()["sha256"] == digest
     assert client.post("/v1/datasets/pupils/preview", json=LIKES).json()["how"] == "same"
+    stranger, owner = asker(), asker("owner")
+    there, nowhere = (stranger.get(f"/v1/mechanisms/{one}") for one in (digest, "0" * 64))
+    assert there.status_code == nowhere.status_code == 404
+    assert there.text.replace(digest, "") == nowhere.text.replace("0" * 64, "")
+    assert owner.get(f"/v1/mechanisms/{digest}").json()["sha256"] == digest
 
 
 def test_facts_of_a_dataset_are_public_facts(asker):
@@ -121,7 +127,31 @@ def test_after_a_charge_there_is_one_constant_error_and_nothing_is_logged(asker,
         found = client.post("/v1/datasets/pupils/answers", json=LIKES)
     assert (found.status_code, found.json()["type"]) == (503, "urn:inbounds:problem:unavailable")
     assert "SECRET" not in caplog.text + found.text
-    assert client.post("/v1/datasets/pupils/answers", json=LIKES).status_code == 200
+    again = client.post("/v1/datasets/pupils/answers", json=LIKES)
+    assert (again.status_code, again.json()["type"]) == (503, "urn:inbounds:problem:closed")
+
+
+def test_a_closed_dataset_is_reopened_by_an_owner_and_nobody_else(asker, monkeypatch):
+    client, owner = asker(), asker("owner")
+    stored = client.post("/v1/datasets/pupils/answers", json={**LIKES, "epsilon": "0.25"}).json()
+    with monkeypatch.context() as patch:
+        patch.setattr(Opened, "aggregate", lambda _: 1 / 0)
+        assert client.post("/v1/datasets/pupils/answers", json=LIKES).json()["type"].endswith("unavailable")
+    for question in (LIKES, {"count": "age > 12", "epsilon": "0.5"}):
+        refused = asker().post("/v1/datasets/pupils/answers", json=question)
+        assert (refused.status_code, refused.json()["type"]) == (503, "urn:inbounds:problem:closed")
+    assert client.get(f"/v1/answers/{stored['id']}").json()["table"] == stored["table"]
+    (status,) = owner.get("/v1/ledger").json()["datasets"]
+    assert (status["closed"], status["observations"]) == (True, 1)
+    assert client.post("/v1/datasets/pupils/reopen").status_code == 403
+    assert owner.post("/v1/datasets/nothing/reopen").status_code == 404
+    reopened = owner.post("/v1/datasets/pupils/reopen").json()
+    assert (reopened["closed"], reopened["observations"]) == (False, 1)
+    assert owner.post("/v1/datasets/pupils/reopen").status_code == 422
+    assert owner.get("/v1/datasets/pupils/exposure").json()["observations"] == 1
+    again = client.post("/v1/datasets/pupils/answers", json=LIKES)
+    assert (again.status_code, again.json()["type"]) == (409, "urn:inbounds:problem:not-answered")
+    assert client.post("/v1/datasets/pupils/answers", json={**LIKES, "epsilon": "0.51"}).status_code == 200
 
 
 def test_what_nobody_foresaw_is_the_same_constant_error(asker, curator, monkeypatch):
@@ -187,6 +217,10 @@ def test_answers_leave_at_multiples_of_the_tick(takes):
     assert when > takes
     assert when / 0.02 == pytest.approx(round(when / 0.02), abs=1e-6)
     assert when - takes <= 0.02 + 1e-9
+
+
+def test_health_leaves_at_a_tick_too():
+    assert sent_at(0.001, ServiceLimits(tick=0.02), "/healthz")[0] == pytest.approx(0.02)
 
 
 def test_past_the_last_tick_everybody_is_told_the_same():

@@ -7,15 +7,18 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import inbounds as ib
 from conftest import Judge
 from curator.pupils import account
 from inbounds.accounting import multilevel
 from inbounds.curator import NotAllowed, Unavailable
 from inbounds.curator.exposure import epsilon_of
 from inbounds.query import count
+from inbounds.tables.booking import read
 from inbounds.tables.engine import Truths
 from inbounds.tables.errors import PlanError
 from inbounds.tables.levels import LEVEL, Leveled
+from inbounds.tables.write import write
 from inbounds.trusted.sample import simulated
 
 LEVELS = {"public": "0.25", "partner": "0.5", "inner": 1}
@@ -102,7 +105,7 @@ def test_the_chain_that_drew_is_read_by_its_digest(three):
     curator, people = three
     answer = curator.ask(people["partner"], "pupils", LIKES)
     (line,) = answer.mechanisms
-    assert json.loads(curator.mechanism(line["sha256"]))["sha256"] == line["sha256"]
+    assert json.loads(curator.mechanism(people["partner"], line["sha256"]))["sha256"] == line["sha256"]
 
 
 # --- by exact enumeration -----------------------------------------------------------------------------------
@@ -198,3 +201,17 @@ def test_exposure_says_what_holders_of_one_answer_know_and_would_know_from_draws
     assert known.now["guess"] > known.drawn_for_each["guess"] > 0
     found = multilevel(count(12), [1]).first.bayes_loss("absolute")
     assert known.now["guess"] == pytest.approx(found, rel=0.02)
+
+
+@pytest.mark.parametrize("levels", [LEVELS, {}])
+def test_the_record_that_is_stored_with_an_answer_can_be_verified(opened, tmp_path, levels):
+    curator = opened(levels=levels)
+    eve = account(curator, "eve", None, "inner") if levels else account(curator, "eve")
+    curator.ask(eve, "pupils", LIKES if levels else {**LIKES, "epsilon": "1"})
+    ledger = curator._connections.ledger
+    (entry,) = [entry for entry in ledger.entries() if entry.kind == "charge"]
+    charge = ledger.find(entry.key)
+    table, record = read(charge.answer)
+    write(table, record, tmp_path / "answer.csv")
+    found = ib.verify(tmp_path / "answer.csv.release.json")
+    assert found.valid, found.reason

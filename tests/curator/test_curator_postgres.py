@@ -30,7 +30,7 @@ def settings(postgres_server: Any, folder: Path) -> dict[str, Any]:
         server.execute(f"CREATE DATABASE {name}")
     url = str(postgres_server.url).rsplit("/", 1)[0] + f"/{name}"
     write_pupils(folder / "pupils.parquet")
-    return {**declared(folder), "ledger": url, "database": url}
+    return {**declared(folder, answer_seconds=2), "ledger": url, "database": url}
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from curator.pupils import write_pupils
+from curator.pupils import declared, write_pupils
 from inbounds.cli import app
-from inbounds.curator import Curator, ServiceLimits, read_settings
+from inbounds.curator import Curator, ServiceLimits, Settings, read_settings, settings_from
 from inbounds.curator.errors import NotFound
 from inbounds.tables.errors import PlanError
 
@@ -86,6 +86,34 @@ def test_a_column_that_the_source_does_not_have_is_said_with_its_line(file):
         pytest.raises(PlanError, match=r"curator\.toml, line 11: datasets\.pupils\.col"),
     ):
         curator.check_sources()
+
+
+def declared_twice(folder: Path, *budgets: int | None) -> Settings:
+    """Two datasets of the pupils, each with a budget of its own, or none."""
+    values = declared(folder)
+    own = values["datasets"].pop("pupils")
+    for name, budget in zip(("one", "two"), budgets, strict=True):
+        values["datasets"][name] = {**own, "budget": {} if budget is None else {"epsilon": budget}}
+    return settings_from(values, folder)
+
+
+@pytest.mark.parametrize("budgets", [(6, 6), (6, None), (None, 6), (None, None)])
+def test_two_datasets_of_the_same_people_have_one_budget(folder, budgets):
+    """At the first start, when their people are made, and at every later one."""
+    write_pupils(folder / "pupils.parquet")
+    for _ in range(2):
+        with Curator(declared_twice(folder, *budgets)) as curator:
+            one, other = (curator.people(dataset) for dataset in curator.settings.datasets.values())
+            assert one == other
+            assert one.budget == next(filter(None, budgets), None)
+            assert curator.other_budgets() == []
+
+
+@pytest.mark.parametrize("budgets", [(6, 7), (7, 6)])
+def test_two_datasets_that_declare_different_budgets_of_the_same_people_are_refused(folder, budgets):
+    with pytest.raises(PlanError) as refused:
+        declared_twice(folder, *budgets)
+    assert refused.value.path == ("datasets", "two", "budget")
 
 
 def test_accounts_are_added_listed_and_revoked_on_the_command_line(file):

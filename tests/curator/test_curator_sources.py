@@ -1,64 +1,63 @@
-"""Files stay open between questions, until they are replaced or something fails."""
+"""Files are attached once: their canonical records stay in memory."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from curator.pupils import declared, write_pupils
 from inbounds.curator import settings_from
 from inbounds.curator.sources import Sources
-from inbounds.tables import as_plan, open_source
+from inbounds.tables import SourceError, open_source
+from inbounds.tables.sources.source import Source
 
 
 @pytest.fixture
-def plan(folder):
+def dataset(folder):
     write_pupils(folder / "pupils.parquet")
-    return settings_from(declared(folder), folder).datasets["pupils"].everything()
+    return settings_from(declared(folder), folder).datasets["pupils"]
 
 
-def test_a_file_stays_open_until_it_is_replaced(plan, folder):
+def test_a_file_is_read_once_and_its_records_stay(dataset, folder):
     sources = Sources()
-    first, again = sources.open(plan), sources.open(plan)
-    assert first.table is again.table
-    assert first.statements is again.statements
+    found = positions(sources, dataset)
     write_pupils(folder / "pupils.parquet", likes=["no"] * 40)
-    assert sources.open(plan).table is not first.table
+    assert positions(sources, dataset) == found
+    assert positions(Sources(), dataset) != found
+
+
+def positions(sources, dataset):
+    with closing(sources.open(dataset, dataset.everything())) as source:
+        return [own.tolist() for own in source.aggregate().positions]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "sqlite"])
+def test_more_records_than_declared_are_refused_when_the_dataset_is_attached(dataset, folder, kind):
+    source = in_another_file(folder, kind)
+    few, enough = (replace(dataset, source=source, max_rows=rows) for rows in (39, 40))
+    Sources().attach(enough)
+    with pytest.raises(SourceError):
+        Sources().attach(few)
+
+
+def in_another_file(folder, kind):
+    import pandas
+
+    pupils = pandas.read_parquet(folder / "pupils.parquet")
+    if kind == "csv":
+        pupils.to_csv(folder / "pupils.csv", index=False)
+    if kind == "sqlite":
+        with closing(sqlite3.connect(folder / "pupils.sqlite")) as file:
+            pupils.to_sql("pupils", file, index=False)
+    return Source(path=str(folder / f"pupils.{kind}"), table="pupils" if kind == "sqlite" else "")
+
+
+def test_records_that_are_attached_stay_when_one_question_is_done(dataset):
+    sources, plan = Sources(), dataset.everything()
+    found = [sources.open(dataset, plan) for _ in range(2)]
+    found[0].close()
+    assert [own.tolist() for own in found[1].aggregate().positions] == [
+        own.tolist() for own in open_source(plan).aggregate().positions
+    ]
     sources.close()
-
-
-def test_whoever_fails_leaves_nothing_open(plan):
-    sources = Sources()
-    first = sources.open(plan)
-    with pytest.raises(RuntimeError, match="engine"), sources:
-        raise RuntimeError("the engine broke")
-    assert sources.open(plan).table is not first.table
-    sources.close()
-
-
-def test_a_table_that_is_kept_is_not_closed_by_one_who_asked(plan):
-    sources = Sources()
-    sources.open(plan).close()
-    assert sources.open(plan).table.to_pyarrow().num_rows == 40
-    sources.close()
-
-
-def test_how_numbers_are_written_in_a_file_is_part_of_what_is_kept(tmp_path):
-    (tmp_path / "towns.csv").write_text("town;x\na;1,5\na;2,5\na;3.5\na;4\na;5\n")
-    points, commas = (towns(tmp_path, decimal) for decimal in (".", ","))
-    for asked in ((points, commas), (commas, points)):
-        sources = Sources()
-        found = [sources.open(plan).aggregate().positions[0].tolist() for plan in asked]
-        assert found == [open_source(plan).aggregate().positions[0].tolist() for plan in asked]
-        assert found[0] != found[1]
-        sources.close()
-
-
-def towns(folder, decimal):
-    """How many numbers of a file are at least 1, where decimals are written like this."""
-    return as_plan(
-        {
-            "source": {"path": str(folder / "towns.csv"), "delimiter": ";", "decimal": decimal},
-            "groups": {"by": ["town"], "keys": ["a"], "size": 5},
-            "columns": {"x": {"type": "number"}},
-            "statistics": [{"count": "x >= 1"}],
-            "privacy": {"epsilon": 1},
-        }
-    )

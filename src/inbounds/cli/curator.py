@@ -10,9 +10,9 @@ import typer
 from inbounds.cli.app import TABLES, AsJson, Commands, app, out
 
 if TYPE_CHECKING:
-    from inbounds.curator import Curator
+    from inbounds.curator import Curator, DatasetStatus
 
-commands = Commands(help="The curator: who may ask what.")
+commands = Commands(help="The curator: who may ask what, and which datasets are closed.")
 accounts = Commands(help="Accounts: their tokens, datasets, caps and levels.")
 app.add_typer(commands, name="curator", rich_help_panel=TABLES)
 commands.add_typer(accounts, name="account")
@@ -150,6 +150,45 @@ def revoke(settings: Settings, name: Name, as_json: AsJson = False) -> None:
         typer.echo(json.dumps({"revoked": name}))
     else:
         out.print(f"revoked: {name}", markup=False)
+
+
+@commands.command()
+def status(settings: Settings, as_json: AsJson = False) -> None:
+    """Say which datasets are closed, and how often accounts may have seen that an evaluation failed.
+
+    Example: [bold]inbounds curator status curator.toml[/]
+    """
+    from inbounds.curator.curator import OWNER
+
+    with _opened(settings) as curator:
+        _print_statuses(curator.statuses(OWNER), as_json)
+
+
+@commands.command()
+def reopen(
+    settings: Settings,
+    name: Annotated[str, typer.Argument(help="The name of the dataset.")],
+    as_json: AsJson = False,
+) -> None:
+    """Open a dataset that was closed because an evaluation failed, was late, or died with its process.
+
+    Look at the source first: too little memory, a full disk, a damaged file, or an answer_seconds that is too short.
+    Questions whose evaluation failed stay charged, and are never evaluated again.
+
+    Example: [bold]inbounds curator reopen curator.toml pupils[/]
+    """
+    from inbounds.curator.curator import OWNER
+
+    with _opened(settings) as curator:
+        _print_statuses([curator.reopen(OWNER, name)], as_json)
+
+
+def _print_statuses(found: "list[DatasetStatus]", as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"datasets": [one.plain() for one in found]}))
+        return
+    for one in found:
+        out.print(str(one), markup=False)
 
 
 @commands.command("accept-ledger")

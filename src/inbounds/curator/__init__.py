@@ -9,9 +9,11 @@ from inbounds.curator.curator import Curator
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.errors import (
     Busy,
+    Closed,
     CuratorError,
     KeyTaken,
     NotAllowed,
+    NotAnswered,
     NotFound,
     NotKnown,
     OverCap,
@@ -19,6 +21,7 @@ from inbounds.curator.errors import (
     TooMuch,
     Unavailable,
 )
+from inbounds.curator.evaluations import DatasetStatus
 from inbounds.curator.previews import AskedPreview
 from inbounds.curator.question import Question, question_from
 from inbounds.curator.settings import ServiceLimits, Settings, read_settings, settings_from
@@ -28,13 +31,16 @@ __all__ = [
     "AnswerCost",
     "AskedPreview",
     "Busy",
+    "Closed",
     "Curator",
     "CuratorError",
     "Dataset",
+    "DatasetStatus",
     "GivenAnswer",
     "Grant",
     "KeyTaken",
     "NotAllowed",
+    "NotAnswered",
     "NotFound",
     "NotKnown",
     "OverCap",

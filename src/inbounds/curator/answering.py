@@ -1,62 +1,113 @@
 """From a question to the answer that an account is given, in the order that keeps the promise.
 
-    found or new → reserved (the account's cap) and charged (the people's budget) → drawn → stored → given
+    found or new → slot → reserved (the account's cap), charged (the people's budget) and noted as being evaluated
+                        → drawn → stored → given, at a moment that was fixed when it was noted
 
-What is charged is durable before data is read, and what is given out was stored before.
+What is charged is durable before data is read, and what is given out was stored before. Data is read once under a
+charge, whatever becomes of it: see `evaluations`.
 """
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 
-from inbounds.curator import accounts, continuity, given, repeats
+from inbounds.curator import accounts, continuity, evaluations, given, repeats
 from inbounds.curator.access import Access, level_seen
 from inbounds.curator.accounts import Account, Grant
 from inbounds.curator.answers import AnswerCost, GivenAnswer, viewed
 from inbounds.curator.database import Connections
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.designing import Designer
-from inbounds.curator.errors import NotFound, Unavailable
+from inbounds.curator.errors import NotAnswered, NotFound, Unavailable
 from inbounds.curator.given import Given
 from inbounds.curator.question import question_from
 from inbounds.curator.repeats import AskedQuestion
 from inbounds.curator.sources import Sources
-from inbounds.errors import InboundsError, OverBudget
+from inbounds.curator.timing import Deadline, Slots, Time
+from inbounds.errors import OverBudget
 from inbounds.ledger.amounts import amount, cost
 from inbounds.ledger.charges import Charge
 from inbounds.ledger.checking import Head
 from inbounds.ledger.people import as_name
 from inbounds.ledger.store import Run
+from inbounds.numbers import Ints
 from inbounds.tables import Settled, drawn
+from inbounds.tables.answer import Answers
 from inbounds.tables.booking import Booking, KeptTable, read
-from inbounds.tables.drawing import NumberByNumber
-from inbounds.tables.engine import Opened
-from inbounds.tables.errors import SourceError
+from inbounds.tables.designs import Progress, no_progress
+from inbounds.tables.drawing import Drawing, NumberByNumber
+from inbounds.tables.engine import Opened, Truths
+from inbounds.tables.errors import AggregationFailed, SourceError
+from inbounds.tables.levels import Leveled
 
 
 @dataclass(frozen=True)
 class ReservedAnswer:
-    """What an account will be given, its grant after that, and the charge that it follows from."""
+    """What an account will be given, its grant after that, and the charge that it follows from.
+
+    leave: when the answer leaves, by the steady clock, if data is to be read for it.
+    """
 
     given: Given
     grant: Grant
     charge: Charge
+    leave: float | None = None
 
 
 @dataclass(frozen=True)
 class DrawnBy:
-    """What a question is drawn by. hindered: why it cannot be, which matters only if it was not answered before."""
+    """What a question is drawn by. digests: of the passports."""
 
     booking: Booking
-    ready: Settled | None = None
-    source: Opened | None = None
-    hindered: Exception | None = None
+    ready: Settled
+    leveled: Leveled | None
+    source: Opened
+    digests: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PunctualDrawing:
+    """A drawing that gives up what it drew after its deadline, so that it is not stored."""
+
+    inner: Drawing
+    deadline: Deadline
+
+    @property
+    def mechanisms(self) -> list[str]:
+        return self.inner.mechanisms
+
+    def draw(self, truths: Truths, progress: Progress = no_progress) -> list[Ints]:
+        rows = self.inner.draw(truths, progress)
+        if self.deadline.is_past():
+            raise Unavailable
+        return rows
+
+    def answers(self, rows: Sequence[Ints]) -> Answers:
+        return self.inner.answers(rows)
+
+
+def _drawing(ready: Settled, leveled: Leveled | None) -> Drawing:
+    return NumberByNumber(ready.designed) if leveled is None else leveled
+
+
+class AnswerPending(Exception):
+    """The answer is being drawn, and leaves at this moment, in milliseconds since 1970."""
+
+    def __init__(self, until: int) -> None:
+        self.until = until
 
 
 @dataclass(frozen=True)
 class Answering:
-    """What answers questions. most_rows: that an account may hold, of answers and keys together."""
+    """What answers questions. most_rows: that an account may hold, of answers and keys together.
+
+    A stored answer is given at once, without a fixed moment. How long that takes depends on what accounts were given,
+    on the size of the stored table and on the draw in it. It depends on nothing else of the data: no source is opened,
+    and an answer counts as stored only after the moment at which it left. Previews read designs, metadata settings.
+    """
 
     connections: Connections
     sources: Sources
@@ -64,13 +115,23 @@ class Answering:
     access: Access
     most_rows: int
     clock: Callable[[], str]
+    time: Time
+    slots: Slots
+
+    def now(self) -> int:
+        """Milliseconds since 1970, as evaluations have them."""
+        return int(self.time.wall() * 1000)
 
     # --- before anything is charged -----------------------------------------------------------------------
 
     def found(self, asked: AskedQuestion) -> repeats.FoundAnswer:
         """The stored answer that a question would be given now, or the question itself."""
         with self.connections.store.reading() as run:
-            return repeats.found(run, self.connections.ledger, asked)
+            now = self.now()
+            found = repeats.found(run, self.connections.ledger, asked, now)
+            if found.how == "new":
+                evaluations.check_not_failed(run, evaluations.find(run, asked.key), now)
+            return found
 
     def ready(self, asked: AskedQuestion, *, anyway: bool) -> Settled:
         """Everything that a question is drawn by; a `PlanError` if it cannot be drawn, before anything is charged."""
@@ -99,51 +160,106 @@ class Answering:
 
     def answered(self, account: Account, asked: AskedQuestion, key: str | None) -> GivenAnswer:
         """The answer to a question, as this account may see it."""
-        with ExitStack() as stack:
-            at_hand = self._at_hand(asked, stack)
-            mine = self._reserved(account, asked, key, at_hand)
+        while True:
             try:
-                with self.sources:
-                    kept = self._kept(asked, mine, at_hand)
+                found = self._stored_answer(account, asked, key)
+                return found or self.slots.evaluate(partial(self._evaluated, account, asked, key))
+            except AnswerPending as other:
+                self.time.sleep(other.until / 1000 - self.time.wall())
+
+    def at_once(self, account: Account, asked: AskedQuestion, key: str | None) -> GivenAnswer | None:
+        """The stored answer to a question; None where one is to be drawn, or has not left yet."""
+        try:
+            return self._stored_answer(account, asked, key)
+        except AnswerPending:
+            return None
+
+    def _stored_answer(self, account: Account, asked: AskedQuestion, key: str | None) -> GivenAnswer | None:
+        """What can be given without a look at data."""
+        mine = self._reserved(account, asked, key, None)
+        return None if mine is None else self._given(mine, self._stored_table(asked, mine.charge))
+
+    def _evaluated(self, account: Account, asked: AskedQuestion, key: str | None, deadline: Deadline) -> GivenAnswer:
+        """The answer to a new question, drawn now in a thread of its own."""
+        with ExitStack() as stack:
+            by = self._at_hand(asked, stack)
+            mine = self._reserved(account, asked, key, by)
+            assert mine is not None
+            if mine.leave is None:  # somebody else was faster
+                return self._given(mine, self._stored_table(asked, mine.charge))
+            deadline.fix(mine.leave)
+            try:
+                answer = self._given(mine, self._drawn_table(by, mine.charge, deadline))
             except Exception:  # whatever it is, it may have seen data
+                if self._is_drawn(mine.charge.key):  # then it failed because of the draw, which anybody may see
+                    self._finish(mine.charge.key, deadline)
                 raise Unavailable from None
-        return self._given(mine, kept)
+            self._finish(mine.charge.key, deadline)
+            return answer
 
     def _at_hand(self, asked: AskedQuestion, stack: ExitStack) -> DrawnBy:
-        """All that a question would be drawn by, or why it cannot be; designed now only for one that is new."""
-        booking = Booking.of(asked.plan, None, self.connections.ledger, asked.key)
+        """All that a new question is drawn by, before anything is charged."""
+        ready = self.prepare(asked)
+        if ready is None:
+            raise AnswerPending(self.now())
+        leveled = self.designer.leveled(asked.dataset, ready)
         try:
-            if self.designer.lacks(asked.numbers) and self.prepare(asked) is None:
-                return DrawnBy(booking)
-            ready = self.ready(asked, anyway=asked.question.anyway)
-            return DrawnBy(booking, ready, stack.enter_context(closing(self.sources.open(asked.plan))))
-        except SourceError:  # what is wrong with it is for the operator alone
-            return DrawnBy(booking, hindered=Unavailable())
-        except (InboundsError, ValueError) as reason:
-            return DrawnBy(booking, hindered=reason)
+            source = stack.enter_context(closing(self.sources.open(asked.dataset, asked.plan)))
+        except (SourceError, AggregationFailed):  # what is wrong with it is for the operator alone
+            raise Unavailable from None
+        return DrawnBy(self._booking(asked), ready, leveled, source, self.designer.publish(ready, leveled))
 
-    def _reserved(self, account: Account, asked: AskedQuestion, key: str | None, at_hand: DrawnBy) -> ReservedAnswer:
-        """One transaction: the key, which answer is given, the account's cap and rows, and the charge of the people.
+    def _booking(self, asked: AskedQuestion) -> Booking:
+        """Its entry in the ledger. Whether data may be read under a charge is up to `evaluations`."""
+        return Booking.of(asked.plan, None, self.connections.ledger, asked.key, read_again=True)
+
+    def _reserved(
+        self, account: Account, asked: AskedQuestion, key: str | None, by: DrawnBy | None
+    ) -> ReservedAnswer | None:
+        """One transaction: the key, which answer is given, the account's cap and rows, the charge of the people, and
+        that data will be read. by: what a new question is drawn by; without it None where data is to be read.
 
         What the ledger refuses is undone here. What it charged and a crash undid here is found there by its key when
-        it is asked again, and nothing was given out.
+        it is asked again. Nothing was read then, because that is noted here before.
         """
         digest, level = given.request_digest(asked), level_seen(account, asked.dataset)
         own_key = None if key is None else as_name(key, "key")
         with self.connections.store.writing() as run:
-            asker, found = accounts.asker(run, account.name, asked.dataset.name, own_key), None
-            mine = given.earlier(run, asker, own_key, digest)
-            if mine is None:
-                found = repeats.found(run, self.connections.ledger, asked)
-                if found.how == "new" and at_hand.hindered is not None:
-                    raise at_hand.hindered
-                mine = given.reserve(run, account, asker, found, asked, level, self.clock())
+            now, ledger = self.now(), self.connections.ledger
+            asker = accounts.asker(run, account.name, asked.dataset.name, own_key)
+            source = given.earlier(run, asker, own_key, digest) or repeats.found(run, ledger, asked, now)
+            stored = self._stored_charge(run, asked, source.key, now)
+            if stored is None and by is None:
+                return None
+            if isinstance(source, Given):
+                mine = source
+            else:
+                mine = given.reserve(run, account, asker, source, asked, level, self.clock())
                 given.note(run, account, asker, mine, own_key, digest, max(self.most_rows, account.rows))
-            before = None if found is not None and found.how == "new" else self.connections.ledger.find(mine.key)
-            if before is None and mine.key != asked.key:
-                raise Unavailable  # nothing is drawn for it but what was charged
-            charge = before or self._charge(run, at_hand.booking)
-            return ReservedAnswer(mine, asker.grant(mine.dataset, mine.units * mine.noted), charge)
+            grant = asker.grant(mine.dataset, mine.units * mine.noted)
+            if stored is not None:
+                return ReservedAnswer(mine, grant, stored)
+            assert by is not None
+            charge = self._charge(run, by.booking)
+            given.note_mechanisms(run, asked.key, by.digests)
+            return ReservedAnswer(mine, grant, charge, self._begin(run, asked))
+
+    def _stored_charge(self, run: Run, asked: AskedQuestion, key: str, now: int) -> Charge | None:
+        """The charge whose answer, or the draw for it, is stored; None where data is to be read under a new one.
+
+        Before the moment at which an answer leaves, `AnswerPending`: its absence would tell how long it takes.
+        """
+        evaluation = evaluations.find(run, key)
+        if evaluation is not None and evaluation.until > now:
+            raise AnswerPending(evaluation.until)
+        evaluations.check_not_failed(run, evaluation, now)
+        charge = self.connections.ledger.find(key)
+        if charge is not None and (charge.answer is not None or charge.draw is not None):
+            return charge
+        evaluations.check_open(run, asked.dataset.name, now)
+        if evaluation is not None or key != asked.key:
+            raise NotAnswered
+        return None
 
     def _charge(self, run: Run, booking: Booking) -> Charge:
         """Charge the people, and remember where their ledger stands then."""
@@ -152,26 +268,47 @@ class Answering:
         continuity.note_head(run, Head(self.connections.ledger.id, charge.number, charge.sha256))
         return charge
 
-    def _kept(self, asked: AskedQuestion, mine: ReservedAnswer, at_hand: DrawnBy) -> KeptTable:
-        """The stored table of the question that an answer follows from; drawn under its charge if there is none."""
-        if mine.charge.answer is not None:
-            return KeptTable(*read(mine.charge.answer), drawn=False)
-        if mine.charge.key != asked.key:
-            asked = self._stored(asked.dataset, mine.charge.key)
-            at_hand = DrawnBy(Booking.of(asked.plan, None, self.connections.ledger, asked.key))
-        settled = at_hand.ready or self.ready(asked, anyway=True)
-        leveled = self.designer.leveled(asked.dataset, settled)
-        self.designer.publish(settled, leveled)
-        source = at_hand.source
+    def _begin(self, run: Run, asked: AskedQuestion) -> float:
+        """Note that data will be read; when the answer leaves: for all by the wall clock, here by the steady one."""
+        wall, steady = self.time.wall(), self.time.steady()
+        until = math.ceil((wall + float(asked.dataset.answer_seconds)) * 1000)
+        evaluations.begin(run, asked.key, asked.dataset.name, until)
+        return steady + until / 1000 - wall
+
+    def _finish(self, key: str, deadline: Deadline) -> None:
+        """Note that all is stored. If the answer had to leave meanwhile, it has failed after all."""
+        if deadline.is_past():
+            return
+        with self.connections.store.writing() as run:
+            evaluations.finish(run, key)
+        if not deadline.finish():
+            with self.connections.store.writing() as run:
+                evaluations.finish(run, key, finished=False)
+
+    def _is_drawn(self, key: str) -> bool:
+        charge = self.connections.ledger.find(key)
+        return charge is not None and (charge.draw is not None or charge.answer is not None)
+
+    def _drawn_table(self, by: DrawnBy, charge: Charge, deadline: Deadline) -> KeptTable:
+        """Read the data, draw under a charge, store the draw and then the table made of it."""
+        drawing = PunctualDrawing(_drawing(by.ready, by.leveled), deadline)
         return drawn(
-            at_hand.booking,
-            lambda: settled,
-            drawing=lambda designed: NumberByNumber(designed) if leveled is None else leveled,
-            opening=self.sources.open if source is None else lambda plan: source,
-            charge=mine.charge,
+            by.booking, lambda: by.ready, drawing=lambda _: drawing, opening=lambda _: by.source, charge=charge
         ).kept
 
-    def _stored(self, dataset: Dataset, key: str) -> AskedQuestion:
+    def _stored_table(self, asked: AskedQuestion, charge: Charge) -> KeptTable:
+        """The table under a charge, or that of the draw under it; no data is read."""
+        if charge.answer is not None:
+            return KeptTable(*read(charge.answer), drawn=False)
+        own = asked if charge.key == asked.key else self._question(asked.dataset, charge.key)
+        try:
+            ready = self.ready(own, anyway=True)
+            drawing = _drawing(ready, self.designer.leveled(own.dataset, ready))
+            return drawn(self._booking(own), lambda: ready, drawing=lambda _: drawing, charge=charge).kept
+        except Exception:
+            raise Unavailable from None
+
+    def _question(self, dataset: Dataset, key: str) -> AskedQuestion:
         """The question with this key, as it is declared now."""
         with self.connections.store.reading() as run:
             ((text,),) = run("SELECT question FROM questions WHERE key = ?", key)
@@ -191,11 +328,13 @@ class Answering:
         with self.connections.store.reading() as run:
             mine = given.given_by_id(run, name)
             grants = accounts.grants_of(run, account.name)
-        if mine is None or mine.account != account.name:
-            raise NotFound(f"answer must be one that this account was given, got {name!r}")
-        self.access.dataset(account, mine.dataset)
+            if mine is None or mine.account != account.name:
+                raise NotFound(f"answer must be one that this account was given, got {name!r}")
+            self.access.dataset(account, mine.dataset)
+            evaluation, now = evaluations.find(run, mine.key), self.now()
+            evaluations.check_not_failed(run, evaluation, now)
         charge = self.connections.ledger.find(mine.key)
-        if charge is None or charge.answer is None:
-            raise NotFound("the answer was not drawn yet; ask the question again, which is charged only once")
+        if charge is None or charge.answer is None or (evaluation is not None and evaluation.until > now):
+            raise NotFound("the answer is not there yet; ask the question again, which is charged only once")
         grant = grants.get(mine.dataset, Grant(mine.dataset))
         return self._given(ReservedAnswer(mine, grant, charge), KeptTable(*read(charge.answer), drawn=False))

@@ -16,9 +16,11 @@ from inbounds.arguments import used_like
 from inbounds.curator.answers import AnswerCost, GivenAnswer
 from inbounds.curator.errors import (
     Busy,
+    Closed,
     CuratorError,
     KeyTaken,
     NotAllowed,
+    NotAnswered,
     NotFound,
     NotKnown,
     OverCap,
@@ -150,15 +152,20 @@ class Client:
 
     @used_like("client.mechanism(sha256)")
     def mechanism(self, sha256: str) -> Mechanism | QuantileMechanism:
-        """What drew an answer, by the digest that the answer names; certified again here."""
+        """What drew an answer of this account, by the digest that the answer names; certified again here."""
         response = self._send("GET", f"/v1/mechanisms/{_part(sha256)}")
         with _understood(self.url):
             content = dict(from_json(response.text))
         return (read_quantile_mechanism if content.get("format") == QUANTILE_PASSPORT.format else read)(content)
 
     def ledger(self) -> dict[str, Any]:
-        """For the owner: what was spent on whom, and the head to keep elsewhere."""
+        """For the owner: what was spent on whom, the head to keep elsewhere, and which datasets are closed."""
         return self._get("/v1/ledger")
+
+    @used_like("client.reopen('adult')")
+    def reopen(self, name: str) -> dict[str, Any]:
+        """For the owner: open a dataset that was closed because an evaluation failed; its status."""
+        return _read(self._send("POST", f"/v1/datasets/{_part(name)}/reopen"))
 
     @used_like("client.exposure('adult')")
     def exposure(self, name: str) -> dict[str, Any]:
@@ -184,7 +191,7 @@ class Client:
             except self._httpx.TransportError as reason:
                 response, failure = None, reason
                 continue
-            if response.status_code not in AGAIN:
+            if response.status_code not in AGAIN or _is_closed(response):
                 break
         if response is None:
             raise NoAnswer(self.url, more.get("headers", {}).get("idempotency-key")) from failure
@@ -259,6 +266,11 @@ def _part(name: str) -> str:
     return quote(name, safe="")
 
 
+def _is_closed(response: Any) -> bool:
+    """Whether the owner has to reopen the dataset first: then a later try gets the same."""
+    return isinstance(_error(response), Closed)
+
+
 def _wished_pause(response: Any) -> float:
     """Seconds that the curator asks to wait."""
     wished = "" if response is None else response.headers.get("retry-after", "")
@@ -277,6 +289,10 @@ def _raised(problem: Mapping[str, str]) -> Exception:
     kind = problem["type"].removeprefix(PREFIX)
     if kind == "unavailable":
         return Unavailable()
+    if kind == "not-answered":
+        return NotAnswered()
+    if kind == "closed":
+        return Closed(problem["dataset"])
     if kind == "over-cap":
         asked, left = (exact(problem[name], name) for name in ("asked", "left"))
         return OverCap(problem["account"], asked, left, stored=problem.get("stored") == "True")

@@ -7,6 +7,7 @@ ledger that does not go on from there.
 
 from pathlib import Path
 
+from inbounds.curator.evaluations import forget_uncharged
 from inbounds.curator.given import all_given, forget
 from inbounds.errors import LedgerError
 from inbounds.ledger import Ledger
@@ -51,6 +52,7 @@ def _take(run: Run, ledger: Ledger) -> None:
     for one in all_given(run):
         if not ledger.has(one.key):
             forget(run, one)
+    forget_uncharged(run, ledger.has)
     run("DELETE FROM seen")
     head = ledger.head()
     run("INSERT INTO seen VALUES (?, ?, ?)", head.ledger, *_place(head))

@@ -7,14 +7,16 @@ Everything a service does is a call here.
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from os import PathLike
 from typing import Any
 
-from inbounds.curator import continuity, given
+from inbounds.curator import continuity, evaluations, given
 from inbounds.curator.access import Access, level_seen
 from inbounds.curator.accounts import Account, Role
 from inbounds.curator.answering import Answering
@@ -23,19 +25,23 @@ from inbounds.curator.database import Connections
 from inbounds.curator.dataset import Dataset
 from inbounds.curator.designing import Designer
 from inbounds.curator.errors import NotAllowed, NotFound
+from inbounds.curator.evaluations import DatasetStatus
 from inbounds.curator.exposure import Exposure, drew, exposed
 from inbounds.curator.given import Given
 from inbounds.curator.previews import AskedPreview, previewed
 from inbounds.curator.question import Question, question_from
 from inbounds.curator.repeats import AskedQuestion
-from inbounds.curator.settings import ServiceLimits, Settings, read_settings
+from inbounds.curator.settings import ServiceLimits, Settings, declared_budgets, read_settings
 from inbounds.curator.sources import Sources
+from inbounds.curator.timing import Slots, Time
 from inbounds.ledger import People
 from inbounds.numbers import Number, decimal
 from inbounds.tables.designs import USUAL
-from inbounds.tables.engine import open_source
-from inbounds.tables.errors import PlanError, at
+from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
 from inbounds.tables.levels import GEOMETRIC
+
+OWNER = Account("owner", "owner")
+"""Whoever runs the curator's own machine."""
 
 QuestionLike = Question | Mapping[str, Any]
 """A question, or its plain values."""
@@ -46,18 +52,21 @@ def now() -> str:
 
 
 class Curator:
-    """A curator of datasets; `Curator.open` for a file of settings. clock: for tests.
+    """A curator of datasets; `Curator.open` for a file of settings. clock: for time stamps. time: for waiting.
 
     Any thread may call; each has its own connections. Several processes may share one database and ledger.
     """
 
-    def __init__(self, settings: Settings, *, clock: Callable[[], str] = now) -> None:
+    def __init__(self, settings: Settings, *, clock: Callable[[], str] = now, time: Time | None = None) -> None:
         self.settings, limits = settings, settings.limits
+        self._clock, self._time = clock, time or Time()
         settings.designs.mkdir(parents=True, exist_ok=True)
         self.designer = Designer(settings.designs, limits.design_seconds, limits.design_bytes, limits.designs)
         self._connections, self._sources = Connections(settings.ledger, settings.database), Sources(limits.threads)
         self._access = Access(self._connections, settings.datasets, clock)
-        self._answering = Answering(self._connections, self._sources, self.designer, self._access, limits.rows, clock)
+        self._slots = Slots(limits.evaluations, self._time, self.leave)
+        own = self._connections, self._sources, self.designer, self._access, limits.rows, clock
+        self._answering = Answering(*own, self._time, self._slots)
         try:
             self._connections.begin()
             self._declare_people()
@@ -78,26 +87,58 @@ class Curator:
 
     def leave(self) -> None:
         """End the connections of this thread, which will ask no more."""
-        self._sources.close()
         self._connections.close()
 
     def close(self) -> None:
-        """End this thread's connections, and the processes that design."""
+        """End this thread's connections, those of evaluations, and the processes that design."""
         self.designer.close()
+        self._slots.close()
+        self._sources.close()
         self.leave()
 
     @property
     def limits(self) -> ServiceLimits:
         return self.settings.limits
 
-    def check_sources(self) -> None:
-        """A `SourceError` unless every source can be opened and has what is declared; no record is read."""
+    def check_sources(self) -> list[str]:
+        """A `SourceError` unless every source has what is declared and can be aggregated; what the owner should know.
+
+        Each dataset is read once, as a trial, and nothing of it is kept but the time that it took. This is for the
+        owner, who attaches the data: a file that an engine cannot read is found here, and not by a question that was
+        charged. In words: where the trial took more than a quarter of `answer_seconds`, and which datasets are closed.
+        """
+        told = []
         for dataset in self.settings.datasets.values():
             try:
                 with at("datasets", dataset.name):
-                    open_source(dataset.everything()).close()
+                    seconds = self._trial(dataset)
             except PlanError as error:
                 raise error.placed(self.settings.lines.place(error.path)) from None
+            if 4 * seconds > dataset.answer_seconds:
+                told.append(
+                    f"warning: datasets.{dataset.name}.answer_seconds should be at least {_round_up(4 * seconds)}, got "
+                    f"{decimal(dataset.answer_seconds)}: a trial evaluation took {seconds:.2g} seconds, and a question "
+                    "that is not finished in time closes the dataset"
+                )
+        self._slots.start(self._open_sources)
+        return told + [f"warning: {one}" for one in self.statuses(OWNER) if one.closed]
+
+    def _open_sources(self) -> None:
+        """Open every source in this thread, and have its engine work once."""
+        for dataset in self.settings.datasets.values():
+            with closing(self._sources.open(dataset, dataset.everything())) as source:
+                source.aggregate()
+
+    def _trial(self, dataset: Dataset) -> float:
+        """The seconds that an evaluation of all declared columns takes, once the dataset is attached."""
+        try:
+            self._sources.attach(dataset)
+            with closing(self._sources.open(dataset, dataset.everything())) as source:
+                began = self._time.steady()
+                source.aggregate()
+                return self._time.steady() - began
+        except AggregationFailed:
+            raise SourceError("cannot be aggregated: the engine stopped in a trial", ("source",)) from None
 
     def check(self) -> None:
         """An error unless ledger and database can be read."""
@@ -108,10 +149,9 @@ class Curator:
     def _declare_people(self) -> None:
         ledger = self._connections.ledger
         there = {who.name for who in ledger.people()}
-        for dataset in self.settings.datasets.values():
-            if dataset.people.name not in there:
-                budget = dataset.budget
-                ledger.create_people(dataset.people.name, budget.epsilon, budget.rule, budget.delta)  # type: ignore[arg-type]
+        for people, budget in declared_budgets(self.settings.datasets).items():
+            if people not in there:
+                ledger.create_people(people, budget.epsilon, budget.rule, budget.delta)  # type: ignore[arg-type]
         head = ledger.head()
         with self._connections.store.writing() as run:
             continuity.note_head(run, head)
@@ -195,6 +235,8 @@ class Curator:
         """Answer a question: a stored answer where there is one, else charged, drawn and stored before it is given.
 
         key: of this account; the same key again is the same answer, and is refused for another question.
+        The answer to a new question leaves after the `answer_seconds` of its dataset, however long it takes. If it
+        fails, or takes longer, that is `Unavailable` at the same moment, and the dataset is `Closed` from then on.
 
         Formal guarantee: all answers that all accounts were ever given about the same people are together as private
         as what their ledger was charged, whoever compares notes.
@@ -207,14 +249,11 @@ class Curator:
         self._answering.prepare(asked)
         return asked
 
-    def ask_now(
+    def ask_stored(
         self, account: Account, name: str, question: QuestionLike, *, key: str | None = None
     ) -> GivenAnswer | None:
-        """`ask` where that does not take long; None where a design is to be made before."""
-        asked = self.asked(account, name, question)
-        if self.designer.lacks(asked.numbers) and self._answering.found(asked).how == "new":
-            return None
-        return self._answering.answered(account, asked, key)
+        """`ask` where an answer is stored, which does not take long; None where data is to be read."""
+        return self._answering.at_once(account, self.asked(account, name, question), key)
 
     def lacks_design(self, account: Account, name: str, question: QuestionLike) -> bool:
         """Whether the preview of a question waits for a design, which may take long; to find that out does not."""
@@ -229,20 +268,41 @@ class Curator:
         with self._connections.store.reading() as run:
             return [one for one in given.given_to(run, account.name) if one.dataset in self.settings.datasets]
 
-    def mechanism(self, digest: str) -> str:
-        """The passport with this digest, as its JSON text; it holds nothing about the data."""
-        found = self.designer.published(digest)
+    def mechanism(self, account: Account, digest: str) -> str:
+        """The passport with this digest, as its JSON text; it holds nothing about the data.
+
+        For accounts that were given an answer that it drew, and for owners. A digest can be computed from a question,
+        so all others get the `NotFound` of a digest that does not exist, and no file is looked for.
+        """
+        with self._connections.store.reading() as run:
+            may = account.role == "owner" or given.is_drawn_by(run, account.name, digest)
+        found = self.designer.published(digest) if may else None
         if found is None:
-            raise NotFound(f"mechanism must be the sha256 of one that drew an answer here, got {digest[:64]!r}")
+            raise NotFound(f"mechanism must be the sha256 in an answer of this account, got {digest[:64]!r}")
         return found
 
     # --- for the owner ------------------------------------------------------------------------------------
 
     def ledger(self, account: Account) -> dict[str, Any]:
-        """What was spent on whom, and the head of the ledger, to be kept elsewhere."""
+        """What was spent on whom, the head of the ledger, to be kept elsewhere, and which datasets are closed."""
+        ledger, statuses = self._connections.ledger, self.statuses(account)
+        people = [who.plain() for who in ledger.people()]
+        return {"head": ledger.head().plain(), "people": people, "datasets": [one.plain() for one in statuses]}
+
+    def statuses(self, account: Account) -> list[DatasetStatus]:
+        """Whether each dataset is closed, and how often an evaluation failed, which accounts may have seen."""
         _check_owner(account)
-        ledger = self._connections.ledger
-        return {"head": ledger.head().plain(), "people": [who.plain() for who in ledger.people()]}
+        now = self._answering.now()
+        with self._connections.store.reading() as run:
+            return [DatasetStatus(name, evaluations.failures(run, name, now)) for name in self.settings.datasets]
+
+    def reopen(self, account: Account, name: str) -> DatasetStatus:
+        """Open a dataset that is closed. Questions whose evaluation failed stay charged and are not answered."""
+        _check_owner(account)
+        dataset, now = self.dataset(account, name), self._answering.now()
+        with self._connections.store.writing() as run:
+            evaluations.reopen(run, dataset.name, now, self._clock())
+            return DatasetStatus(name, evaluations.failures(run, name, now))
 
     def exposure(self, account: Account, name: str) -> Exposure:
         """What any accounts that compare notes could know by now about the people of a dataset."""
@@ -253,11 +313,16 @@ class Curator:
             rows = run("SELECT key, question, epsilon FROM questions WHERE dataset = ?", dataset.name)
         asked = {key: (json.loads(question), Fraction(epsilon)) for key, question, epsilon in rows}
         ledger, designer = self._connections.ledger, self.designer
-        return exposed(
-            dataset.name, self.people(dataset), held, asked, lambda key, level: drew(ledger, designer, key, level)
-        )
+        (status,) = (one for one in self.statuses(account) if one.name == name)
+        return exposed(status, self.people(dataset), held, asked, lambda key, level: drew(ledger, designer, key, level))
+
+
+def _round_up(seconds: float) -> str:
+    """Seconds with one digit, not less."""
+    unit = 10.0 ** math.floor(math.log10(seconds))
+    return f"{math.ceil(seconds / unit) * unit:g}"
 
 
 def _check_owner(account: Account) -> None:
     if account.role != "owner":
-        raise NotAllowed("only an owner may see this")
+        raise NotAllowed("only an owner may see or do this")

@@ -12,7 +12,7 @@ import numpy as np
 
 from inbounds.ledger import People
 from inbounds.ledger.people import as_name
-from inbounds.numbers import Number, as_epsilon, decimal, exact
+from inbounds.numbers import Number, as_epsilon, decimal, exact, whole
 from inbounds.tables.columns import Category, Declared, Protected, labels_of
 from inbounds.tables.condition import Column, IsNull
 from inbounds.tables.condition.canonical import spelled
@@ -24,10 +24,18 @@ from inbounds.tables.sources.source import Source
 
 PARTS = (
     "title", "edition", "source", "groups", "columns", "people", "neighbours", "interval", "levels", "budget",
+    "answer_seconds", "max_rows",
 )  # fmt: skip
 
 MOST_GROUPS = 10_000
 """Groups of a dataset: an answer has a row for each."""
+
+ANSWER_SECONDS = Fraction(1)
+"""How long the answer to a new question takes, unless declared. An engine aggregates a million records of a Parquet
+file in about a tenth of a second: a second leaves room for load, and a person can wait for it."""
+
+MAX_ROWS = 1 << 31
+"""Records of a source, unless declared: with at most 2**31 steps each, sums stay within 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,9 @@ class Dataset:
     groups: the finest declared groups; a question may be about coarser ones. people: whom it is about, in the ledger.
     edition: which edition of the data this is; new data need a new one. interval: the level of the intervals beside
     answers. levels: epsilons by name, for accounts that are trusted differently; then every question is answered for
-    all of them at once, and costs the largest.
+    all of them at once, and costs the largest. answer_seconds: after which the answer to a new question leaves, however
+    long it takes; one that takes longer closes the dataset. max_rows: the most records that the source may have, which
+    is checked when it is attached.
     """
 
     name: str
@@ -69,6 +79,8 @@ class Dataset:
     interval: Fraction | None = Fraction(9, 10)
     levels: Mapping[str, Fraction] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
+    answer_seconds: Fraction = ANSWER_SECONDS
+    max_rows: int = MAX_ROWS
 
     def __post_init__(self) -> None:
         with at("name"):
@@ -159,6 +171,7 @@ class Dataset:
             "interval": None if self.interval is None else decimal(self.interval),
             "levels": {name: decimal(epsilon) for name, epsilon in self.levels.items()},
             "person": self.people.summary() if self.people.id else None,
+            "answer_seconds": decimal(self.answer_seconds),
         }
 
 
@@ -189,6 +202,8 @@ def dataset_from(name: str, values: Mapping[str, Any], folder: Path) -> Dataset:
             interval=_interval(values.get("interval", "0.9")),
             levels=_levels(values.get("levels", {})),
             budget=_budget(values.get("budget", {})),
+            answer_seconds=_answer_seconds(values.get("answer_seconds", ANSWER_SECONDS)),
+            max_rows=_max_rows(values.get("max_rows", MAX_ROWS)),
         )
 
 
@@ -198,6 +213,19 @@ def _interval(value: Any) -> Fraction | None:
         if not 0 <= found < 1:
             raise PlanError(f"must be between 0 (none) and 1, got {value}")
         return found or None
+
+
+def _max_rows(value: Any) -> int:
+    with at("max_rows"):
+        return whole(value, "max_rows", 1)
+
+
+def _answer_seconds(value: Any) -> Fraction:
+    with at("answer_seconds"):
+        found = exact(value, "answer_seconds")
+        if not 0 < found <= 3600:
+            raise PlanError(f"must be more than 0 and at most 3600, got {value}")
+        return found
 
 
 def _levels(values: Any) -> dict[str, Fraction]:

@@ -147,8 +147,8 @@ class Designer:
         """The chains that a question about a dataset is drawn in, where that has levels."""
         return Leveled.of(ready.designed, list(dataset.levels.values())) if dataset.levels else None
 
-    def publish(self, ready: Settled, leveled: Leveled | None) -> None:
-        """Keep the passports of what is about to draw, under their digests, for whoever reads the answer."""
+    def publish(self, ready: Settled, leveled: Leveled | None) -> tuple[str, ...]:
+        """Keep the passports of what is about to draw, for the accounts that are given the answer; their digests."""
         designed = ready.designed
         made: dict[str, Passported] = {
             design.sha256: design.mechanism for row in (*designed.designs, *designed.layers) for design in row
@@ -160,6 +160,7 @@ class Designer:
         for digest, mechanism in made.items():
             if not (folder / f"{digest}.json").exists():
                 mechanism.save(folder / f"{digest}.json")
+        return tuple(made)
 
     def published(self, digest: str) -> str | None:
         """The passport with this digest, if it drew an answer here."""

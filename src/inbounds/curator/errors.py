@@ -10,6 +10,8 @@ InboundsError
     ├── OverRows          more rows than one account may hold (carries account, asked, most)
     ├── Busy              another design of this account is being made, too many wait, or none can be started
     ├── TooMuch           a request, or a design, larger or longer than this curator allows
+    ├── Closed            an evaluation failed, and the owner has not reopened the dataset (carries dataset)
+    ├── NotAnswered       the evaluation of this very question failed: it is never read for again
     └── Unavailable       after a charge: the one sentence that is said of everything that may go wrong then
 """
 
@@ -72,6 +74,27 @@ class Busy(CuratorError):
 
 class TooMuch(CuratorError):
     """Larger or longer than this curator allows; nothing was charged."""
+
+
+class Closed(CuratorError):
+    """An evaluation of the dataset failed, and its owner has not reopened it; nothing was charged."""
+
+    def __init__(self, dataset: str) -> None:
+        self.dataset = dataset
+        super().__init__(
+            f"the dataset {dataset} is closed until its owner reopens it; answers that are stored are given, other "
+            "questions are not charged and not answered"
+        )
+
+
+class NotAnswered(CuratorError):
+    """The question was charged and its evaluation failed. Data is never read twice under one charge."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this question was charged and could not be answered, and is never evaluated again; ask another one, such "
+            "as the same at another epsilon, which is charged by itself"
+        )
 
 
 class Unavailable(CuratorError):

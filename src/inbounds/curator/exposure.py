@@ -17,6 +17,7 @@ from typing import Any
 from inbounds.attack import learned
 from inbounds.attack.repeated import Learned
 from inbounds.curator.designing import Designer
+from inbounds.curator.evaluations import DatasetStatus
 from inbounds.curator.given import Given
 from inbounds.ledger import Ledger, People
 from inbounds.mechanism import Mechanism
@@ -69,9 +70,13 @@ class KnownAnswer:
 
 @dataclass(frozen=True)
 class Exposure:
-    """What any coalition could know by now. accounts: the epsilon of what each holds."""
+    """What any coalition could know by now. accounts: the epsilon of what each holds.
+
+    observations: how often they may have seen one bit beside, because an evaluation failed.
+    """
 
     dataset: str
+    observations: int
     people: People
     accounts: Mapping[str, Fraction]
     coalitions: tuple[Coalition, ...]
@@ -81,6 +86,7 @@ class Exposure:
         """Plain JSON values; epsilons as exact decimals in text."""
         return {
             "dataset": self.dataset,
+            "observations": self.observations,
             "people": self.people.plain(),
             "accounts": {name: all_digits(epsilon) for name, epsilon in self.accounts.items()},
             "coalitions": [{**vars(one), "epsilon": all_digits(one.epsilon)} for one in self.coalitions],
@@ -93,7 +99,7 @@ Held = Mapping[str, Fraction]
 
 
 def exposed(
-    dataset: str,
+    status: DatasetStatus,
     people: People,
     given: Sequence[Given],
     questions: Mapping[str, tuple[Mapping[str, Any], Fraction]],
@@ -108,7 +114,8 @@ def exposed(
         own[one.key] = max(epsilon, own.get(one.key, Fraction(0)))
     last = list(dict.fromkeys(one.key for one in reversed(given)))[:MOST_QUESTIONS]
     return Exposure(
-        dataset,
+        status.name,
+        status.observations,
         people,
         {name: epsilon_of([own]) for name, own in sorted(hands.items())},
         tuple(_largest(list(hands.values()), k) for k in range(1, len(hands) + 1)),

@@ -1,7 +1,7 @@
 """What was given to whom: one row for each account and answer, and one for each key that an account used."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -89,6 +89,26 @@ def _note_question(run: Run, asked: AskedQuestion, now: str) -> None:
 
 def _epsilon(asked: AskedQuestion) -> dict[str, str]:
     return {} if asked.dataset.levels else {"epsilon": str(asked.epsilon)}
+
+
+def note_mechanisms(run: Run, key: str, digests: Iterable[str]) -> None:
+    """Note what draws the answer of a question, by the digests of its passports."""
+    for digest in digests:
+        run("INSERT INTO mechanisms VALUES (?, ?) ON CONFLICT DO NOTHING", key, digest)
+
+
+def is_drawn_by(run: Run, account: str, digest: str) -> bool:
+    """Whether an account was given an answer that the mechanism of this digest drew.
+
+    Looked up through the account's own answers, so that what others were given takes no time.
+    """
+    return bool(
+        run(
+            "SELECT 1 FROM given JOIN mechanisms ON mechanisms.key = given.key "
+            "WHERE account = ? AND sha256 = ? LIMIT 1",
+            *(account, digest),
+        )
+    )
 
 
 def forget(run: Run, given: Given) -> None:

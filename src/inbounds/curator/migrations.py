@@ -91,9 +91,47 @@ def _rows(whole: str) -> Step:
     )
 
 
+def _mechanisms(strict: str) -> Step:
+    """Version 4: which mechanisms drew the answer of a question, by the digests of their passports."""
+    return Step(
+        (
+            f"""CREATE TABLE mechanisms (
+  key TEXT NOT NULL REFERENCES questions (key),
+  sha256 TEXT NOT NULL,
+  PRIMARY KEY (key, sha256)
+){strict}""",
+        )
+    )
+
+
+def _evaluations(whole: str, strict: str) -> Step:
+    """Version 5: for which questions data was read, and when their answers leave. What was asked before is finished."""
+    return Step(
+        (
+            f"""CREATE TABLE evaluations (
+  key TEXT NOT NULL PRIMARY KEY REFERENCES questions (key),
+  dataset TEXT NOT NULL,
+  until {whole} NOT NULL,
+  finished {whole} NOT NULL CHECK (finished IN (0, 1)),
+  reopened TEXT
+){strict}""",
+            "CREATE INDEX evaluations_dataset ON evaluations (dataset, finished)",
+            "INSERT INTO evaluations SELECT key, dataset, 0, 1, NULL FROM questions",
+        )
+    )
+
+
 SQLITE = (
     Step((f"PRAGMA application_id = {APPLICATION}", *_tables("INTEGER", " STRICT"))),
     _seen("INTEGER", " STRICT"),
     _rows("INTEGER"),
+    _mechanisms(" STRICT"),
+    _evaluations("INTEGER", " STRICT"),
 )
-POSTGRES = (Step(_tables("BIGINT", "")), _seen("BIGINT", ""), _rows("BIGINT"))
+POSTGRES = (
+    Step(_tables("BIGINT", "")),
+    _seen("BIGINT", ""),
+    _rows("BIGINT"),
+    _mechanisms(""),
+    _evaluations("BIGINT", ""),
+)

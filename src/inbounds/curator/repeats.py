@@ -1,8 +1,9 @@
 """Whether a question was answered before, in itself or in the cells of another.
 
-What decides is which questions were charged, which follows from questions alone: never what the data holds, nor
-whether an answer was drawn yet. A question that was charged and not answered, as after a crash, is answered under that
-charge. So whether something is drawn anew tells nothing about anybody's record.
+What decides is which questions were charged and evaluated: never what the data holds, nor whether an answer was drawn
+yet. A question counts from its charge on, and a request that would be given its answer waits until that leaves. One
+whose evaluation failed no longer counts after that moment: accounts saw then that it failed, and that is counted
+(`evaluations`).
 """
 
 import json
@@ -82,15 +83,15 @@ class FoundAnswer:
         return self.asked.key
 
 
-def found(run: Run, ledger: Ledger, asked: AskedQuestion) -> FoundAnswer:
-    """The stored answer that a question is given, or the question itself, to be drawn."""
-    kin = _kin(run, asked)
+def found(run: Run, ledger: Ledger, asked: AskedQuestion, now: int) -> FoundAnswer:
+    """The answer that a question is given, or the question itself, to be drawn. now: milliseconds since 1970."""
+    kin = _kin(run, asked, now)
     again = _again([text for base, text, _ in kin if base == asked.identity.base], ledger, asked)
     if again is not None:
         return again
     if not asked.question.anew:
         families = (
-            (kin if source is asked.question else _kin(run, AskedQuestion.of(asked.dataset, source)), cells)
+            (kin if source is asked.question else _kin(run, AskedQuestion.of(asked.dataset, source), now), cells)
             for source, cells in _sources(asked)
         )
         candidates = [sum_ for family, cells in families for sum_ in _sums(family, ledger, asked, cells)]
@@ -99,9 +100,13 @@ def found(run: Run, ledger: Ledger, asked: AskedQuestion) -> FoundAnswer:
     return FoundAnswer(asked, "new")
 
 
-def _kin(run: Run, asked: AskedQuestion) -> Kin:
+def _kin(run: Run, asked: AskedQuestion, now: int) -> Kin:
     """What was asked before that a question may be answered from: itself, whatever the epsilon, and of other groups."""
-    return run("SELECT base, epsilon, question FROM questions WHERE family = ?", asked.identity.family)
+    return run(
+        "SELECT base, epsilon, question FROM questions JOIN evaluations ON evaluations.key = questions.key "
+        "WHERE family = ? AND (finished = 1 OR until > ?)",
+        *(asked.identity.family, now),
+    )
 
 
 def _again(epsilons: list[str], ledger: Ledger, asked: AskedQuestion) -> FoundAnswer | None:

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from inbounds.curator.dataset import Dataset, dataset_from
+from inbounds.curator.dataset import Budget, Dataset, dataset_from
 from inbounds.files.intake import from_toml, text_of
 from inbounds.tables.errors import Lines, PlanError, at, lines_of
 from inbounds.tables.plan.reading import known
@@ -25,9 +25,11 @@ class ServiceLimits:
 
     body: bytes of a request. seconds: that a request may take; past them the answer is that it is not available now.
     tick: answers leave at multiples of it, in seconds. rate, burst: requests of one account each second, and at once.
-    threads: questions at once, by default one for each processor, 2 to 4. designs: processes that design.
-    design_seconds, design_bytes: of one design. rows: that one account may hold, of the tables it was given and one
-    for each of its keys.
+    threads: stored answers and previews at once, by default one for each processor, 2 to 4. evaluations: new questions
+    at once, each of which holds its place for the `answer_seconds` of its dataset; by default two for each processor,
+    because an evaluation alone should take at most a quarter of them. designs: processes that design. design_seconds,
+    design_bytes: of one design. rows: that one account may hold, of the tables it was given and one for each of its
+    keys.
     """
 
     body: int = 65_536
@@ -36,6 +38,7 @@ class ServiceLimits:
     rate: float = 20.0
     burst: int = 100
     threads: int = PROCESSORS
+    evaluations: int = 2 * PROCESSORS
     designs: int = 1
     design_seconds: float = 20.0
     design_bytes: int = 2 << 30
@@ -63,6 +66,36 @@ class Settings:
     datasets: Mapping[str, Dataset]
     limits: ServiceLimits = field(default_factory=ServiceLimits)
     lines: Lines = field(default=Lines(""), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        declared_budgets(self.datasets)
+        for name, dataset in self.datasets.items():
+            if dataset.answer_seconds >= self.limits.seconds:
+                raise PlanError(
+                    f"must be less than limits.seconds, {self.limits.seconds:g}, or no answer could leave",
+                    ("datasets", name, "answer_seconds"),
+                )
+
+
+def declared_budgets(datasets: Mapping[str, Dataset]) -> dict[str, Budget]:
+    """What may be spent on all people, by their names: the budget that their datasets declare, if any does.
+
+    Several datasets may be about the same people. One budget is for all of them, so those that declare it must
+    declare the same; a `PlanError` otherwise.
+    """
+    found: dict[str, tuple[str, Budget]] = {}
+    for name, dataset in datasets.items():
+        people, own = dataset.people.name, dataset.budget
+        first, budget = found.setdefault(people, (name, own))
+        if budget == Budget():
+            found[people] = name, own
+        elif own not in (Budget(), budget):
+            raise PlanError(
+                f"must be the same as datasets.{first}.budget, because both are about the people {people!r}; declare "
+                "it once",
+                ("datasets", name, "budget"),
+            )
+    return {people: budget for people, (_, budget) in found.items()}
 
 
 def read_settings(path: str | PathLike[str]) -> Settings:

@@ -1,59 +1,96 @@
-"""Files of datasets that stay open between questions: to open one takes longer than to answer from it."""
+"""The data of datasets, attached once: a file's canonical records stay in memory, and every question reads those."""
 
 import os
 import threading
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from typing import Any
 
-from inbounds.files import canonical
-from inbounds.tables.engine import Opened, open_source
+from inbounds.curator.dataset import Dataset
+from inbounds.tables.engine import CanonicalRecords, Opened, materialise, materialised, open_source
+from inbounds.tables.errors import AggregationFailed, SourceError
 from inbounds.tables.plan import Plan
-from inbounds.tables.statements import Statements
+from inbounds.tables.sources import csvfile
+from inbounds.tables.sources.source import quiet
 
 FILES = ("csv", "parquet")
-"""Kinds of sources that stay open. A database is opened for each question, so that its owner can write to it."""
+"""Kinds of sources that stay in memory. A database is read for each question, so that its owner can write to it."""
 
 
-class Sources(threading.local):
-    """What a thread has open. A file that was replaced is opened anew; whether one is, changes no answer.
+@dataclass(frozen=True)
+class AttachedFile:
+    """The canonical records of all declared columns of a file."""
+
+    table: Any = field(repr=False)
+    records: CanonicalRecords = field(repr=False)
+
+    def close(self) -> None:
+        with quiet(), suppress(Exception):
+            self.table.get_backend().disconnect()
+
+
+class Sources:
+    """What is attached, for all threads. A file is read once, when its dataset is attached, and not again until the
+    curator starts anew: new data need a new edition.
 
     at_once: how many questions are answered at the same time; the processors are shared among them, because an engine
     that takes them all for each question spends more time on handing out work than on small tables.
-    As a context: when what is done inside fails, everything is let go, because an engine may not survive its failure.
     """
 
     def __init__(self, at_once: int = 1) -> None:
         self._threads = max(1, (os.cpu_count() or 1) // at_once)
-        self._open: dict[str, tuple[tuple[int, ...], Opened, Statements]] = {}
+        self._lock, self._attached = threading.Lock(), dict[str, AttachedFile]()
 
-    def open(self, plan: Plan) -> Opened:
-        """The source of a plan, its schema compared with the plan's."""
-        source = plan.source
-        if source.kind not in FILES or source.engine == "spark":
+    def open(self, dataset: Dataset, plan: Plan) -> Opened:
+        """The source of a plan about a dataset, its schema compared with the plan's."""
+        if not _stays(dataset):
             return open_source(plan)
-        name, now = canonical(source.place()), _version(source.path)
-        if name in self._open and self._open[name][0] != now:
-            self._open.pop(name)[1].close()
-        if name not in self._open:
-            opened = open_source(plan)
-            self._open[name] = now, opened, Statements(opened.table, self._threads)
-        return open_source(plan, self._open[name][2])
+        with self._lock:
+            if dataset.name not in self._attached:
+                self._attached[dataset.name] = self._read(dataset)
+            attached = self._attached[dataset.name]
+        return open_source(plan, attached.records.cursor(), attached.table)
 
-    def __enter__(self) -> None:
-        return None
+    def attach(self, dataset: Dataset) -> None:
+        """Read the dataset once, for its owner; a `SourceError` if it has more than `max_rows` records."""
+        if _stays(dataset):
+            self.open(dataset, dataset.everything()).close()
+            return
+        plan = dataset.everything()
+        with closing(open_source(plan)) as opened, quiet():
+            try:
+                with materialised(plan, opened.table) as records:
+                    rows = records.count()
+            except Exception:  # the engine's words may quote a record
+                rows = None
+        _check_rows(dataset, rows)
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
-        if error is not None:
-            self.close()
+    def _read(self, dataset: Dataset) -> AttachedFile:
+        plan = dataset.everything()
+        if plan.source.textual:
+            csvfile.check_quotes(plan.source)
+        opened, records = open_source(plan), None
+        with quiet(), suppress(Exception):  # the engine's words may quote a record
+            records = materialise(plan, opened.table, days=True).share(self._threads)
+        _check_rows(dataset, None if records is None else records.count())
+        assert records is not None
+        return AttachedFile(opened.table, records)
 
     def close(self) -> None:
-        """Let go of everything that this thread has open."""
-        while self._open:
-            self._open.popitem()[1][1].close()
+        """Let go of everything that is attached."""
+        with self._lock:
+            while self._attached:
+                self._attached.popitem()[1].close()
 
 
-def _version(path: str) -> tuple[int, ...]:
-    """Which file a path is of, and when it was written; nothing where there is none, which opening it will say."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return ()
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+def _stays(dataset: Dataset) -> bool:
+    return dataset.source.kind in FILES and dataset.source.engine != "spark"
+
+
+def _check_rows(dataset: Dataset, rows: int | None) -> None:
+    if rows is None:
+        raise AggregationFailed(
+            "the engine stopped while reading the source; its reason may quote data and is withheld"
+        )
+    if rows > dataset.max_rows:
+        raise SourceError(f"must have at most {dataset.max_rows} records, and has more; raise max_rows", ("source",))

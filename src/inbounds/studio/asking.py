@@ -153,7 +153,8 @@ def _exposure_view(found: dict[str, Any]) -> dict[str, Any]:
         for own in found["questions"]
     ]  # fmt: skip
     accounts = list(found["accounts"].items())
-    return {"people": found["people"], "accounts": accounts, "coalitions": coalitions, "questions": questions}
+    shown = {"accounts": accounts, "coalitions": coalitions, "questions": questions}
+    return {"people": found["people"], "observations": found["observations"], **shown}
 
 
 def _spoken(question: Mapping[str, Any]) -> str:

@@ -37,11 +37,11 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         403: "this account may not",
         404: "there is none, for this account",
         408: "the request came too slowly",
-        409: "over budget, over the account's cap or rows, or a key used for another question",
+        409: "over budget, over the account's cap or rows, a key used for another question, or one never answered",
         413: "the request is too long",
         422: "this is no question that can be answered",
         429: "too often, or another question of this account is being prepared",
-        503: "not available now; ask again, which is charged only once",
+        503: "not available now; ask again, which is charged only once, unless the dataset is closed",
     }.items()
 }
 
@@ -61,7 +61,9 @@ class Threads:
 
     def __init__(self, curator: Curator) -> None:
         self.curator, self._closed = curator, False
-        sizes = {"designing": curator.limits.designs + 1, "curator": curator.limits.threads, "accounts": 1}
+        limits = curator.limits
+        sizes = {"designing": limits.designs + 1, "curator": limits.threads, "evaluating": limits.evaluations}
+        sizes["accounts"] = 1
         self._pools = {name: ThreadPoolExecutor(size, thread_name_prefix=name) for name, size in sizes.items()}
         self._sizes, self._waiting = sizes, set[str]()
 
@@ -79,6 +81,11 @@ class Threads:
     async def run(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
         """A call in one of the threads; it ends even if nobody waits any longer, and its answer is then stored."""
         return await asyncio.get_running_loop().run_in_executor(self._pools["curator"], partial(call, *given, **named))
+
+    async def evaluate(self, call: Callable[..., T], *given: Any, **named: Any) -> T:
+        """A call that reads data, in a queue of its own: each holds its thread for a time that is fixed before."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pools["evaluating"], partial(call, *given, **named))
 
     async def account(self, token: str) -> Account:
         """Who asks."""
@@ -179,10 +186,11 @@ async def ask(
 ) -> dict[str, Any]:
     """Answer a question; charged once, however often it is asked."""
     asked = account, name, question.values()
-    found = await run.run(run.curator.ask_now, *asked, key=key)
-    if found is None:  # what waits for a design does so apart; everything else waits for nobody's
-        await run.long(run.curator.prepared, *asked)
-        found = await run.run(run.curator.ask, *asked, key=key)
+    found = await run.run(run.curator.ask_stored, *asked, key=key)
+    if found is None:  # what waits for a design or for data does so apart; everything else waits for neither
+        if await run.run(run.curator.lacks_design, *asked):
+            await run.long(run.curator.prepared, *asked)
+        found = await run.evaluate(run.curator.ask, *asked, key=key)
     return found.plain()
 
 
@@ -193,8 +201,8 @@ async def answer(run: Run, account: Asker, id: Annotated[str, Path(max_length=64
 
 
 async def mechanism(run: Run, account: Asker, sha256: Annotated[str, Path(max_length=64)]) -> Response:
-    """The passport of a mechanism: what drew an answer, for whoever checks it."""
-    return Response(await run.run(run.curator.mechanism, sha256), media_type="application/json")
+    """The passport of a mechanism that drew an answer of this account."""
+    return Response(await run.run(run.curator.mechanism, account, sha256), media_type="application/json")
 
 
 async def account(run: Run, account: Asker) -> dict[str, Any]:
@@ -215,8 +223,14 @@ async def account(run: Run, account: Asker) -> dict[str, Any]:
 
 
 async def ledger(run: Run, account: Asker) -> dict[str, Any]:
-    """For the owner: what was spent on whom."""
+    """For the owner: what was spent on whom, and which datasets are closed."""
     return await run.run(run.curator.ledger, account)
+
+
+async def reopen(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
+    """For the owner: open a dataset that was closed because an evaluation failed."""
+    found = await run.run(run.curator.reopen, account, name)
+    return found.plain()
 
 
 async def exposure(run: Run, account: Asker, name: DatasetName) -> dict[str, Any]:
@@ -245,6 +259,7 @@ ROUTES: list[tuple[str, Callable[..., Any], str, Any]] = [
     ("/v1/mechanisms/{sha256}", mechanism, "GET", None),
     ("/v1/account", account, "GET", forms.AccountBody),
     ("/v1/ledger", ledger, "GET", forms.LedgerBody),
+    ("/v1/datasets/{name}/reopen", reopen, "POST", forms.StatusForm),
     ("/v1/datasets/{name}/exposure", exposure, "GET", forms.ExposureForm),
     ("/healthz", healthz, "GET", forms.HealthForm),
     ("/metrics", metrics, "GET", None),

@@ -126,6 +126,7 @@ class DatasetForm(BaseModel):
     interval: str | None
     levels: dict[str, str]
     person: dict[str, Any] | None
+    answer_seconds: str
 
 
 class DatasetsForm(BaseModel):
@@ -224,11 +225,29 @@ class PeopleForm(BaseModel):
     delta: str | None
 
 
+class FailureForm(BaseModel):
+    """An evaluation that failed: when, of which question, and when the owner reopened the dataset."""
+
+    time: str
+    key: str
+    reopened: str | None
+
+
+class StatusForm(BaseModel):
+    """Whether a dataset is closed. observations: how often accounts may have seen one bit that no epsilon covers."""
+
+    name: str
+    closed: bool
+    observations: int
+    failures: list[FailureForm]
+
+
 class LedgerBody(BaseModel):
     """What was spent on whom; the head is to be kept elsewhere."""
 
     head: dict[str, Any]
     people: list[PeopleForm]
+    datasets: list[StatusForm]
 
 
 class CoalitionForm(BaseModel):
@@ -254,6 +273,7 @@ class ExposureForm(BaseModel):
     """What accounts that compare notes could know by now."""
 
     dataset: str
+    observations: int
     people: PeopleForm
     accounts: dict[str, str]
     coalitions: list[CoalitionForm]

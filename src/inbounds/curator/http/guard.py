@@ -1,7 +1,9 @@
 """What stands around every route: sizes, rates, time, and the ticks at which answers leave.
 
-Of two tables that differ in one record the work may take a little longer on one. So no answer leaves when it is ready:
-each leaves at the next multiple of a tick after its request came, and past the last one everybody is told the same.
+The answer to a question that reads data leaves at a moment that is fixed before (`curator.timing`), and then at the
+next tick. All others read no data. How long they take depends on the designs, accounts and stored tables that are
+there, and on other requests at the same time. They leave at the next multiple of a tick after their request came, which
+hides small differences. A request that takes longer than the limit gets one constant refusal.
 """
 
 import asyncio
@@ -21,8 +23,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-UNTICKED = ("/healthz", "/metrics")
-"""Answers that have nothing to do with data."""
+UNCOUNTED = ("/healthz", "/metrics")
+"""What may be asked as often as one likes. They wait for a tick too, or they would show the load very exactly."""
 
 NO_STORE = (b"cache-control", b"no-store")
 """On every answer: what an account is given is for nobody between."""
@@ -100,8 +102,7 @@ class Guard:
             return
         began = self._clock()
         response = await self._response(scope, receive)
-        if scope["path"] not in UNTICKED:
-            await self._wait_for_tick(began)
+        await self._wait_for_tick(began)
         self.metrics.note(scope["method"], _route(scope), response.status)
         kept = [header for header in response.headers if header[0] != NO_STORE[0]]
         await send({"type": "http.response.start", "status": response.status, "headers": [*kept, NO_STORE]})
@@ -109,7 +110,7 @@ class Guard:
 
     async def _response(self, scope: Scope, receive: Receive) -> HeldResponse:
         address = (scope.get("client") or ("",))[0]
-        if scope["path"] not in UNTICKED and not self._buckets.take(_token(scope) or address):
+        if scope["path"] not in UNCOUNTED and not self._buckets.take(_token(scope) or address):
             return HeldResponse.of(TOO_OFTEN)
         body = await self._body(receive)
         if isinstance(body, HttpProblem):

@@ -7,9 +7,11 @@ from http import HTTPStatus
 
 from inbounds.curator.errors import (
     Busy,
+    Closed,
     CuratorError,
     KeyTaken,
     NotAllowed,
+    NotAnswered,
     NotFound,
     NotKnown,
     OverCap,
@@ -33,6 +35,8 @@ KINDS: dict[type[Exception], tuple[str, HTTPStatus]] = {
     OverBudget: ("over-budget", HTTPStatus.CONFLICT),
     Busy: ("busy", HTTPStatus.TOO_MANY_REQUESTS),
     TooMuch: ("too-much", HTTPStatus.UNPROCESSABLE_ENTITY),
+    NotAnswered: ("not-answered", HTTPStatus.CONFLICT),
+    Closed: ("closed", HTTPStatus.SERVICE_UNAVAILABLE),
     Unavailable: ("unavailable", HTTPStatus.SERVICE_UNAVAILABLE),
     ValueError: ("not-a-question", HTTPStatus.UNPROCESSABLE_ENTITY),
     CuratorError: ("refused", HTTPStatus.CONFLICT),
@@ -85,5 +89,6 @@ def _members(error: Exception) -> dict[str, str]:
         OverBudget: ("people", "asked", "left", "budget", "unit"),
         OverCap: ("account", "asked", "left", "stored"),
         OverRows: ("account", "asked", "most"),
+        Closed: ("dataset",),
     }
     return {name: str(getattr(error, name)) for name in names.get(type(error), ())}

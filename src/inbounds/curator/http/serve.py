@@ -130,7 +130,6 @@ def from_environment() -> FastAPI:
 
 
 def _check(curator: Curator) -> None:
-    """What is wrong with the sources is an error; with declared budgets, a line on standard error."""
-    curator.check_sources()
-    for line in curator.other_budgets():
+    """What is wrong with the sources is an error; what else the owner should know, a line on standard error."""
+    for line in (*curator.check_sources(), *curator.other_budgets()):
         sys.stderr.write(f"{line}\n")

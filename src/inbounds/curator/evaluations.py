@@ -1,0 +1,131 @@
+"""Every reading of data for a question: noted before it begins, finished or not, and never repeated.
+
+An evaluation is noted in the transaction of its charge, with the moment at which its answer leaves. The process that
+noted it reads the data, once. Data is never read again under that charge, not after a crash either.
+
+    before that moment      no request learns how it goes; a request for the same answer waits
+    afterwards, finished    the answer is stored, and given to those who ask
+    afterwards, otherwise   it failed: the dataset is closed until its owner reopens it
+
+An engine that failed, one that was late and a process that died look alike, and each may be due to the data. That is
+one bit which accounts may have seen and which no epsilon covers: it is counted here, for the owner.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from inbounds.curator.errors import Closed, NotAnswered
+from inbounds.ledger.store import Run
+
+EVERYTHING = "SELECT key, dataset, until, finished, reopened FROM evaluations"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The evaluation of a question, by its key in the ledger.
+
+    until: when its answer leaves, in milliseconds since 1970. reopened: when the owner opened the dataset again after
+    it failed.
+    """
+
+    key: str
+    dataset: str
+    until: int
+    finished: bool
+    reopened: str | None
+
+    def has_failed(self, now: int) -> bool:
+        return not self.finished and self.until <= now
+
+    def plain(self) -> dict[str, Any]:
+        """Plain JSON values of one that failed."""
+        when = datetime.fromtimestamp(self.until // 1000, UTC).isoformat()
+        return {"time": when, "key": self.key, "reopened": self.reopened}
+
+
+@dataclass(frozen=True)
+class DatasetStatus:
+    """Whether a dataset is closed, and which evaluations failed so far, for its owner."""
+
+    name: str
+    failures: tuple[Evaluation, ...]
+
+    @property
+    def closed(self) -> bool:
+        return any(one.reopened is None for one in self.failures)
+
+    @property
+    def observations(self) -> int:
+        """How often accounts may have seen one bit about the data that no epsilon covers."""
+        return len(self.failures)
+
+    def plain(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        failures = [one.plain() for one in self.failures]
+        return {"name": self.name, "closed": self.closed, "observations": self.observations, "failures": failures}
+
+    def __str__(self) -> str:
+        """One line for a terminal, and one for each failure that closed it."""
+        state = "closed" if self.closed else "open"
+        lines = [f"{self.name}: {state}, possible one-bit observations: {self.observations}"]
+        for one in map(Evaluation.plain, self.failures):
+            again = f", reopened {one['reopened']}" if one["reopened"] else ""
+            lines.append(f"  {one['time']}: question {one['key'][:16]} was not finished{again}")
+        return "\n".join(lines)
+
+
+def begin(run: Run, key: str, dataset: str, until: int) -> None:
+    """Note that data will be read for a question; the database refuses a second time."""
+    run("INSERT INTO evaluations VALUES (?, ?, ?, 0, NULL)", key, dataset, until)
+
+
+def finish(run: Run, key: str, *, finished: bool = True) -> None:
+    """Note that its answer was stored in time, or that it was not after all."""
+    run("UPDATE evaluations SET finished = ? WHERE key = ?", int(finished), key)
+
+
+def find(run: Run, key: str) -> Evaluation | None:
+    """The evaluation of a question, if there was one."""
+    rows = run(f"{EVERYTHING} WHERE key = ?", key)
+    return _evaluation(*rows[0]) if rows else None
+
+
+def failures(run: Run, dataset: str, now: int) -> tuple[Evaluation, ...]:
+    """The evaluations of a dataset that failed by now, the first first."""
+    rows = run(f"{EVERYTHING} WHERE dataset = ? AND finished = 0 AND until <= ? ORDER BY until, key", dataset, now)
+    return tuple(_evaluation(*row) for row in rows)
+
+
+def check_open(run: Run, dataset: str, now: int) -> None:
+    """`Closed` if an evaluation of the dataset failed and its owner has not opened it again."""
+    if any(one.reopened is None for one in failures(run, dataset, now)):
+        raise Closed(dataset)
+
+
+def check_not_failed(run: Run, evaluation: Evaluation | None, now: int) -> None:
+    """`NotAnswered` if the evaluation of a question failed, or `Closed` as long as its dataset is."""
+    if evaluation is not None and evaluation.has_failed(now):
+        check_open(run, evaluation.dataset, now)
+        raise NotAnswered
+
+
+def reopen(run: Run, dataset: str, now: int, time: str) -> None:
+    """Open a dataset again. What failed stays failed: it was charged, and is never read again."""
+    closing = [one for one in failures(run, dataset, now) if one.reopened is None]
+    if not closing:
+        raise ValueError(f"dataset must be closed to be reopened, got {dataset!r}, which is open")
+    for one in closing:
+        run("UPDATE evaluations SET reopened = ? WHERE key = ?", time, one.key)
+
+
+def forget_uncharged(run: Run, charged: Callable[[str], bool]) -> None:
+    """Strike out what was finished under charges that the ledger no longer has. charged: whether it has a key."""
+    for (key,) in run("SELECT key FROM evaluations WHERE finished = 1"):
+        if not charged(key):
+            run("DELETE FROM evaluations WHERE key = ?", key)
+
+
+def _evaluation(key: str, dataset: str, until: int, finished: int, reopened: str | None) -> Evaluation:
+    return Evaluation(key, dataset, until, bool(finished), reopened)
