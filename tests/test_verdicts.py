@@ -20,7 +20,7 @@ def test_a_passport_gives_the_mechanism_that_is_proved(passport):
     found = ib.verify(passport)
     assert found.valid
     assert (found.mechanism.weights == ib.load(passport).weights).all()
-    assert str(found) == f"proved {passport}: explicit_fair, epsilon 0.5"
+    assert str(found) == f"proved {passport}: count with 6 possible answers from 0 to 5, epsilon 0.5"
     content = json.loads(passport.read_text())
     del content["law"]
     more = {key: found.to_json()[key] for key in ("promise", "tight_epsilon", "claimed_not_checked")}

@@ -1,37 +1,52 @@
 """verify: what a file proves by itself, as a value that commands, services and pages show."""
 
+import math
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inbounds.arguments import A_PATH, used_like
+from inbounds.checker import check_record, connect, proved_bound
 from inbounds.errors import LedgerError, PassportError
 from inbounds.files import RELEASE, Json, content_of, format_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.labels.passport import label_summary
 from inbounds.mechanism.labels.reading import load_labels
-from inbounds.mechanism.passport import LABEL_PASSPORT, QUANTILE_PASSPORT, summary
+from inbounds.mechanism.passport import LABEL_PASSPORT, PASSPORT, QUANTILE_PASSPORT, summary
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.quantiles.passport import quantile_summary
-from inbounds.mechanism.quantiles.reading import load_quantile
-from inbounds.mechanism.reading import load, promised
+from inbounds.mechanism.quantiles.reading import load_quantile, read_quantile_mechanism
+from inbounds.mechanism.reading import load, promised, read
 from inbounds.numbers import decimal
-from inbounds.report.quantiles import quantile_promise, quantile_proved
-from inbounds.report.words import label_promise, promise
+from inbounds.report.quantiles import quantile_promise, quantile_proved, quantile_subject
+from inbounds.report.words import label_promise, promise, subject
 
 NO_VERDICT = 3
 """What a checker exits with on a kind of passport that it does not know."""
+
+
+NOT_CHECKED = (
+    "that the stored draws came from the data, were drawn once, and by nothing but these mechanisms",
+    "that plan, sizes and bounds were fixed before anybody looked at the data",
+    "the entry of the ledger that the record names (verify the ledger), its time, and its advice on useless statistics",
+)
+"""What no record proves."""
+
+PASSPORTS = (PASSPORT.format, QUANTILE_PASSPORT.format)
+"""The files that say what drew the numbers of a release."""
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What was found of a file: a mechanism that is proved, or sentences that are; or the reason of a refusal.
 
-    seconded: the other checker that was asked, where it finds the same.
+    unchecked: what the file claims beside that and nothing here recomputed. seconded: the other checker that was asked,
+    where it finds the same. note: how a passport belongs to the records that were given along with it. bound: what no
+    private mechanism loses less than, where that was solved for and proved.
     """
 
     path: Path
@@ -39,6 +54,21 @@ class Verdict:
     proved: tuple[str, ...] = ()
     reason: str = ""
     seconded: str = ""
+    unchecked: tuple[str, ...] = ()
+    note: str = ""
+    bound: float | None = None
+
+    @property
+    def proves_bound(self) -> bool:
+        """Whether the bound that the passport states was proved here, but for a millionth of it."""
+        best = self.mechanism.optimality if isinstance(self.mechanism, Mechanism) else None
+        return best is not None and self.bound is not None and self.bound >= best.bound - 1e-6 * abs(best.bound) - 1e-12
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """What the passport of a mechanism says and nothing here recomputed."""
+        said = self.mechanism.claimed if isinstance(self.mechanism, Mechanism) else ()
+        return said[:-1] if self.proves_bound else said
 
     @property
     def valid(self) -> bool:
@@ -50,35 +80,57 @@ class Verdict:
             return f"refused {self.path}: {self.reason}"
         if self.mechanism is None:
             return f"checked {self.path}: {'; '.join(self.proved)}"
-        return f"proved {self.path}: {self.mechanism.origin.name}, epsilon {decimal(self.mechanism.epsilon)}"
+        note = f"; {self.note}" if self.note else ""
+        return f"proved {self.path}: {_subject(self.mechanism)}, epsilon {decimal(self.mechanism.epsilon)}{note}"
 
     def to_json(self) -> Json:
         """Plain JSON values; of a mechanism its passport without the weights."""
         if not self.valid:
             return {"valid": False, "reason": self.reason}
+        note = {"note": self.note} if self.note else {}
         if self.mechanism is None:
-            return {"valid": True, "checked": "; ".join(self.proved)}
+            claimed = {"claimed_not_checked": list(self.unchecked)} if self.unchecked else {}
+            return {"valid": True, "checked": "; ".join(self.proved), **claimed}
         if isinstance(self.mechanism, LabelMechanism):
-            return {"valid": True, **label_summary(self.mechanism), "promise": label_promise(self.mechanism)}
+            return {"valid": True, **label_summary(self.mechanism), "promise": label_promise(self.mechanism), **note}
         if isinstance(self.mechanism, QuantileMechanism):
-            return {"valid": True, **quantile_summary(self.mechanism), "promise": quantile_promise(self.mechanism)}
+            said = {**quantile_summary(self.mechanism), "promise": quantile_promise(self.mechanism)}
+            return {"valid": True, **said, **note}
         return {
             "valid": True,
             **summary(self.mechanism),
             "promise": promise(self.mechanism),
             "tight_epsilon": f"{self.mechanism.effective_epsilon():.12g}",
-            "claimed_not_checked": self.mechanism.claimed,
+            "claimed_not_checked": self.claimed,
+            **({"proved_bound": repr(self.bound)} if self.bound is not None else {}),
             **({"seconded": self.seconded} if self.seconded else {}),
+            **note,
         }
 
 
+def _subject(mechanism: Mechanism | QuantileMechanism | LabelMechanism) -> str:
+    """What a mechanism reports about; never what it is called, which nothing proves."""
+    if isinstance(mechanism, QuantileMechanism):
+        return quantile_subject(mechanism.query)
+    return subject(mechanism.query)
+
+
 @used_like("ib.verify('m.json')", path=A_PATH)
-def verify(path: str | os.PathLike[str], *, second: str | None = None) -> Verdict:
+def verify(
+    path: str | os.PathLike[str],
+    *,
+    passports: Iterable[str | os.PathLike[str]] = (),
+    second: str | None = None,
+    optimality: bool = False,
+) -> Verdict:
     """Check a passport of any kind, a release record, a record of several answers or a ledger from scratch.
 
-    A file that was changed, or is not private, is a verdict with a reason; one that cannot be read is an OSError.
-    second: a program that judges the passport as well, such as `inbounds-check`, which is extracted from the
-    machine-checked proof; where the two do not agree, the file is refused.
+    Of a release record every published cell is recomputed from the draws in it; its table must be beside it.
+    passports: of its mechanisms, each of which is certified and connected to the numbers it drew by its digest; those
+    that are not given are designed again. A file that was changed, or is not private, is a verdict with a reason; one
+    that cannot be read is an OSError. second: a program that judges the passport as well, such as `inbounds-check`,
+    which is extracted from the machine-checked proof; where the two do not agree, the file is refused. optimality: also
+    solve for what no private mechanism loses less than; without it the bound in a passport is claimed, not checked.
 
     >>> import inbounds as ib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -86,22 +138,128 @@ def verify(path: str | os.PathLike[str], *, second: str | None = None) -> Verdic
     ...     ib.verify(f"{folder}/m.json").valid
     True
     """
-    file = Path(path)
-    found = _verdict(file)
+    file, given = Path(path), [Path(passport) for passport in passports]
+    if given and format_of(file) != RELEASE:
+        raise ValueError(f"passports must come along with a release record, got {file}; verify them by themselves")
+    found = _verdict(file, given)
+    if optimality and found.valid and isinstance(found.mechanism, Mechanism):
+        solved = proved_bound(content_of(file, "mechanism passport"))
+        found = replace(found, bound=None if solved is None else math.nextafter(float(solved), -math.inf))
     return found if second is None else _seconded(found, second)
 
 
-def _verdict(file: Path) -> Verdict:
+def verify_all(paths: Sequence[str | os.PathLike[str]], *, second: str | None = None) -> list[Verdict]:
+    """Check several files; passports among them are connected to the release records among them.
+
+    A record gets the passports whose digests it names, and those that no record names.
+    """
+    files = [Path(path) for path in paths]
+    kinds = [_kind(file) for file in files]
+    records = [file for file, kind in zip(files, kinds, strict=True) if kind == RELEASE]
+    named = {record: _digests_named(record) for record in records}
+    passports = {file: _digest(file) for file, kind in zip(files, kinds, strict=True) if kind in PASSPORTS}
+    found = []
+    for file in files:
+        if file in named:
+            others = {digest for record in records if record != file for digest in named[record]} - named[file]
+            found.append(_readable(file, [one for one, digest in passports.items() if digest not in others], None))
+            continue
+        verdict = _readable(file, [], second)
+        if records and file in passports and verdict.valid:
+            owners = [record.name for record in records if passports[file] in named[record]]
+            whose = (
+                f"it drew numbers of {', '.join(owners)}" if owners else "it belongs to no number of the records given"
+            )
+            verdict = replace(verdict, note=whose)
+        found.append(verdict)
+    return found
+
+
+def _readable(file: Path, passports: Sequence[Path], second: str | None) -> Verdict:
+    """A verdict also on what cannot be read."""
     try:
+        return verify(file, passports=passports, second=second)
+    except OSError as reason:
+        return Verdict(file, reason=reason.strerror or str(reason))
+
+
+def _kind(file: Path) -> str | None:
+    try:
+        return format_of(file)
+    except OSError:
+        return None
+
+
+def _digest(file: Path) -> str:
+    content = content_of(file, "passport")
+    return str(content.get("sha256", ""))
+
+
+def _digests_named(record: Path) -> set[str]:
+    """The digests of passports that a record names, whether or not it holds."""
+    try:
+        return {str(line["sha256"]) for line in content_of(record, "release record")["mechanisms"]}
+    except (PassportError, LookupError, TypeError):
+        return set()
+
+
+def table_of(record: Path) -> list[Path]:
+    """The table that a release record names, if it is beside it; nothing for any other file."""
+    if format_of(record) != RELEASE:
+        return []
+    try:
+        name = content_of(record, "release record")["table"]["file"]
+    except (PassportError, LookupError, TypeError):
+        return []
+    plain = isinstance(name, str) and Path(name).name == name
+    return [record.with_name(name)] if plain and record.with_name(name).is_file() else []
+
+
+def _verdict(file: Path, passports: Sequence[Path]) -> Verdict:
+    try:
+        kind = format_of(file)
+        if kind == RELEASE:
+            return _release(file, passports)
         sentences = _proved_together(file)
         if sentences is not None:
             return Verdict(file, proved=tuple(sentences))
-        kind = format_of(file)
         if kind == LABEL_PASSPORT.format:
             return _labels(file)
         return _quantile(file) if kind == QUANTILE_PASSPORT.format else Verdict(file, passport_of(file))
     except (LedgerError, PassportError) as refusal:
         return Verdict(file, reason=str(refusal))
+
+
+def _release(file: Path, passports: Sequence[Path]) -> Verdict:
+    """A record, its table, and the passports of its mechanisms."""
+    from inbounds.tables.recompute import check_release
+
+    if not passports:
+        return Verdict(file, proved=tuple(check_release(file)), unchecked=NOT_CHECKED)
+    lines = check_record(content_of(file, "release record")).lines
+    certified = {passport: _certified(passport) for passport in passports}
+    contents = {str(passport): content for passport, (_, content) in certified.items()}
+    found = connect(lines, contents)
+    if found.missing and found.strays:
+        raise PassportError(
+            f"the passports given are not those of the record: none has the digest stated for {found.missing[0]}, and "
+            f"{found.strays[0]} drew no number of it"
+        )
+    mechanisms = {content["sha256"]: mechanism for mechanism, content in certified.values()}
+    said = [f"{name} drew {', '.join(owners)}" for name, owners in found.connected.items()]
+    said += [f"no passport was given for {', '.join(found.missing)}"] if found.missing else []
+    said += [f"{', '.join(found.strays)} drew no number of this record"] if found.strays else []
+    return Verdict(file, proved=(*check_release(file, mechanisms), *said), unchecked=NOT_CHECKED)
+
+
+def _certified(passport: Path) -> tuple[Mechanism | QuantileMechanism, Json]:
+    """The mechanism of a passport that came along with a record, and its JSON values."""
+    try:
+        content = content_of(passport, "mechanism passport")
+        quantile = isinstance(content, dict) and content.get("format") == QUANTILE_PASSPORT.format
+        return (read_quantile_mechanism(content) if quantile else read(content)), content
+    except PassportError as refusal:
+        raise PassportError(f"the passport {passport} is refused: {refusal}") from None
 
 
 def _quantile(file: Path) -> Verdict:
@@ -157,10 +315,6 @@ def _proved_together(file: Path) -> Sequence[str] | None:
     kind = format_of(file)
     if is_ledger(file) or kind == LEDGER:
         return verify_ledger(str(file)).sentences()
-    if kind == RELEASE:
-        from inbounds.tables.reopen import check
-
-        return check(file)
     from inbounds.accounting import chain, record
     from inbounds.accounting.multilevel import MULTILEVEL
 

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 CHROMIUM = Path("/usr/bin/chromium")
 BATCH = 400
 
-JUDGE = """files => files.map(file => {
-  const report = inboundsCheck.reportOn(Uint8Array.from(atob(file), one => one.charCodeAt(0)));
-  return [report.verdict, report.promise, report.reason];
+JUDGE = """files => files.map(([file, ...others]) => {
+  const bytesOf = text => Uint8Array.from(atob(text), one => one.charCodeAt(0));
+  const report = inboundsCheck.reportOn(bytesOf(file), others.map(bytesOf));
+  return [report.verdict, report.promise, report.reason || report.says];
 })"""
 
 
@@ -33,7 +34,11 @@ class BrowserChecker:
         self._page = page
 
     def judged(self, contents: Iterable[Any]) -> list[tuple[str, bool, str]]:
-        texts = [base64.b64encode(in_bytes(content)).decode() for content in contents]
+        return self.judged_together([content] for content in contents)
+
+    def judged_together(self, bundles: Iterable[Sequence[Any]]) -> list[tuple[str, bool, str]]:
+        """Of each bundle the first file, given along with the others."""
+        texts = [[base64.b64encode(in_bytes(content)).decode() for content in bundle] for bundle in bundles]
         found = []
         for start in range(0, len(texts), BATCH):
             found += self._page.evaluate(JUDGE, texts[start : start + BATCH])

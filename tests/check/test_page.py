@@ -10,14 +10,19 @@ import pytest
 from typer.testing import CliRunner
 
 import inbounds as ib
+from checker.released import publish
 from inbounds.cli import app
 from inbounds.report import check
 from proof import cases
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PASSPORT = FIXTURES / "v0_1" / "passports" / "optimal.json"
-RECORD = FIXTURES / "release_v1.csv.release.json"
 in_browser = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    return publish(tmp_path_factory.mktemp("released"))
 
 
 def violating(path: Path = PASSPORT) -> bytes:
@@ -52,12 +57,22 @@ def test_a_page_is_written_of_a_file_that_is_refused(tmp_path):
 
 
 def test_several_files_or_a_database_are_not_put_into_a_page(tmp_path):
-    two = CliRunner().invoke(app, ["verify", str(PASSPORT), str(RECORD), "--out", str(tmp_path / "a.html")])
-    assert "one file" in str(two.exception)
+    other = FIXTURES / "v0_1" / "passports" / "matrix.json"
+    two = CliRunner().invoke(app, ["verify", str(PASSPORT), str(other), "--out", str(tmp_path / "a.html")])
+    assert isinstance(two.exception, ValueError)
     with ib.Ledger.open(tmp_path / "budget.db") as ledger:
         ledger.create_people("pupils", epsilon=1)
     database = CliRunner().invoke(app, ["verify", str(tmp_path / "budget.db"), "--out", str(tmp_path / "b.html")])
     assert "inbounds ledger export" in str(database.exception)
+
+
+def test_a_page_of_a_record_holds_its_table_and_the_passports_given(tmp_path, released):
+    target = tmp_path / "check.html"
+    done = CliRunner().invoke(app, ["verify", *map(str, (released.record, *released.passports)), "--out", str(target)])
+    assert done.exit_code == 0
+    text = target.read_text("utf-8")
+    for file in (released.record, released.table, *released.passports):
+        assert base64.b64encode(file.read_bytes()).decode() in text
 
 
 def test_the_policy_names_script_and_style_by_their_digests_and_allows_nothing_else():
@@ -170,15 +185,28 @@ def test_a_text_is_pasted_and_checked_by_keyboard_alone(opened):
 
 
 @in_browser
-def test_a_table_is_compared_with_the_record_that_came_along(opened):
-    table = (FIXTURES / "release_v1.csv").read_bytes()
-    for content, verdict in ((table, "proved"), (table + b"\n", "refused")):
+def test_table_and_passports_are_compared_with_the_record_that_came_along(opened, released):
+    table = released.table.read_bytes()
+    passports = [(file.name, file.read_bytes()) for file in released.passports]
+    cases = ((table, passports, "proved"), (table, [], "partly"), (table + b"\n", passports, "refused"))
+    for content, along, verdict in cases:
         page = opened(check.page())
-        files = [(RECORD.name, RECORD.read_bytes()), ("release_v1.csv", content)]
+        files = [*along, (released.record.name, released.record.read_bytes()), (released.table.name, content)]
         page.set_input_files(
             "#file", [{"name": name, "mimeType": "text/plain", "buffer": data} for name, data in files]
         )
         assert judged(page) == verdict
+        assert ("Holds" in page.inner_text("#result")) == (verdict == "proved")
+        assert ("Not recomputed here: run inbounds verify" in page.inner_text("#result")) == (verdict == "partly")
+
+
+@in_browser
+def test_a_page_of_a_record_with_everything_holds_by_itself(opened, released):
+    others = [file.read_bytes() for file in (released.table, *released.passports)]
+    said = ib.verify(released.record, passports=released.passports).to_json()
+    page = opened(check.page(released.record.read_bytes(), said, name="record", others=others))
+    assert judged(page) == "proved"
+    assert "Both checkers agree" in page.inner_text("#result")
 
 
 @in_browser

@@ -5,10 +5,13 @@ import json
 import httpx
 import pytest
 
-from check.test_page import RECORD
+from checker.released import Published, publish
 from inbounds.verdicts import Verdict
 
-TABLE = RECORD.with_name("release_v1.csv").read_bytes()
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
+    return publish(tmp_path_factory.mktemp("released"))
 
 
 def verdict(client: httpx.Client, *files: bytes) -> dict[str, object]:
@@ -17,29 +20,45 @@ def verdict(client: httpx.Client, *files: bytes) -> dict[str, object]:
     return found
 
 
-def test_a_record_is_judged_with_the_table_that_came_along(client: httpx.Client) -> None:
-    assert verdict(client, RECORD.read_bytes(), TABLE)["valid"] is True
-    assert verdict(client, RECORD.read_bytes(), b"another file", TABLE)["valid"] is True
-    assert verdict(client, RECORD.read_bytes(), TABLE + b" ")["valid"] is False
+def test_a_record_is_judged_with_the_table_that_came_along(client: httpx.Client, published: Published) -> None:
+    record, table = published.record.read_bytes(), published.table.read_bytes()
+    assert verdict(client, record, table)["valid"] is True
+    assert verdict(client, record, b"another file", table)["valid"] is True
+    assert verdict(client, record, table + b" ")["valid"] is False
 
 
-def test_a_record_without_its_table_has_no_verdict_but_a_changed_one_is_refused(client: httpx.Client) -> None:
-    found = verdict(client, RECORD.read_bytes())
+def test_passports_that_came_along_are_connected_to_the_record(client: httpx.Client, published: Published) -> None:
+    record, table = published.record.read_bytes(), published.table.read_bytes()
+    own = [file.read_bytes() for file in published.passports]
+    found = verdict(client, record, table, *own)
+    assert found["valid"] is True
+    assert "passport-1.json" not in str(found["checked"])  # which is the table's place
+    assert f"passport-{len(own) + 1}.json drew" in str(found["checked"])
+    other = verdict(client, record, table, *own[1:], own[0].replace(b'"epsilon": "', b'"epsilon": "1'))
+    assert other["valid"] is False
+
+
+def test_a_record_without_its_table_has_no_verdict_but_a_changed_one_is_refused(
+    client: httpx.Client, published: Published
+) -> None:
+    found = verdict(client, published.record.read_bytes())
     assert found["valid"] is None
     assert "drop" in str(found["reason"])
-    changed = json.dumps({**json.loads(RECORD.read_bytes()), "time": "2020-01-01T00:00:00+00:00"}).encode()
+    changed = json.dumps({**json.loads(published.record.read_bytes()), "time": "2020-01-01T00:00:00+00:00"}).encode()
     assert verdict(client, changed)["valid"] is False
 
 
 @pytest.mark.parametrize("name", ["../outside.csv", "/tmp/outside.csv", "document.json", "..", ""])
-def test_a_table_is_never_written_outside_its_folder(client: httpx.Client, name: str) -> None:
-    content = json.loads(RECORD.read_bytes())
+def test_a_table_is_never_written_outside_its_folder(client: httpx.Client, published: Published, name: str) -> None:
+    content = json.loads(published.record.read_bytes())
     content["table"]["file"] = name
-    assert verdict(client, json.dumps(content).encode(), TABLE)["valid"] is False
+    assert verdict(client, json.dumps(content).encode(), published.table.read_bytes())["valid"] is False
 
 
 def test_a_refusal_does_not_name_a_place_on_the_server(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inbounds.studio.checking.verify", lambda path: Verdict(path, reason=f"{path} was changed"))
+    monkeypatch.setattr(
+        "inbounds.studio.checking.verify", lambda path, passports: Verdict(path, reason=f"{path} was changed")
+    )
     assert verdict(client, b"{}")["reason"] == "the file was changed"
 
 

@@ -15,7 +15,8 @@ from inbounds.cli.query_options import takes_query
 from inbounds.cli.writing import PASSPORT, Overwrite, PassportOut, check_target
 from inbounds.errors import TooLarge
 from inbounds.loss import LOSS_NAMES, limit_named, loss_named
-from inbounds.mechanism import Mechanism
+from inbounds.mechanism import Mechanism, Optimality
+from inbounds.mechanism.origin import NO_GAP
 from inbounds.mechanism.passport import objective_value, summary
 from inbounds.numbers import decimal
 from inbounds.properties import NAMES as PROPERTY_NAMES
@@ -107,10 +108,11 @@ def print_saved(passport: Path | None) -> None:
         out.print(f"saved to [bold]{passport}[/]; check it with: inbounds verify {passport}")
 
 
-def describe(mechanism: Mechanism, bound: Literal["proved", "claimed"]) -> None:
+def describe(mechanism: Mechanism, bound: Literal["proved", "claimed"], solved: float | None = None) -> None:
     """Origin, tight epsilon, losses, properties, optimality, digest.
 
-    bound: whether the bound of the optimality was proved here, or is claimed by a file that was read.
+    bound: whether the bound of the optimality was proved here, or is claimed by a file that was read. solved: a bound
+    that `verify` proved of such a file.
     """
     claimed = ", as claimed" if bound == "claimed" else ""
     out.print(
@@ -122,13 +124,8 @@ def describe(mechanism: Mechanism, bound: Literal["proved", "claimed"]) -> None:
     each = "  ".join(f"{name} {value}" for name, value in found["claims"]["losses"].items())
     out.print(f"[bold]Expected loss[/], every true answer equally likely: {each}")
     if mechanism.optimality is not None:
-        best = mechanism.optimality
-        out.print(
-            f"[bold]Optimality[/] {escape(best.objective)}: {best.value:.9g}{_doubt(mechanism)}; "
-            f"{'proved' if bound == 'proved' else 'claimed, not checked'}: "
-            f"no mechanism is below {best.bound:.9g} (gap {best.gap:.2g})"
-            + (f"; [bold]{best.remaining}[/]" if best.remaining else "")
-        )
+        words = optimality_words(mechanism, solved) if bound == "claimed" else _proved_words(mechanism.optimality)
+        out.print(f"[bold]Optimality[/] {escape(words)}")
     try:
         out.print("[bold]Properties[/]", terminal.properties(mechanism), sep="\n")
     except TooLarge:
@@ -136,8 +133,26 @@ def describe(mechanism: Mechanism, bound: Literal["proved", "claimed"]) -> None:
     out.print(f"[bold]sha256[/] {found['sha256']}")
 
 
-def _doubt(mechanism: Mechanism) -> str:
-    return " (claimed, not checked)" if objective_value(mechanism) is None else ""
+def _proved_words(best: Optimality) -> str:
+    """What the designer has just proved about other mechanisms."""
+    left = f"; {best.remaining}" if best.remaining else ""
+    return (
+        f"{best.objective}: {best.value:.9g}; proved: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g}){left}"
+    )
+
+
+def optimality_words(mechanism: Mechanism, solved: float | None = None) -> str:
+    """What a passport says about other mechanisms, and what of that was recomputed. solved: a bound that was proved."""
+    best = mechanism.optimality
+    assert best is not None
+    how = "claimed, not checked" if objective_value(mechanism) is None else "recomputed"
+    left = f"; {best.remaining}" if best.remaining else ""
+    said = [f"{best.objective}: {best.value:.9g} ({how})"]
+    if solved is not None:
+        said.append(f"proved by solving: no private mechanism is below {solved:.9g}")
+    if solved is None or solved < best.bound - NO_GAP * abs(best.bound):
+        said.append(f"claimed, not checked: no mechanism is below {best.bound:.9g} (gap {best.gap:.2g}){left}")
+    return "; ".join(said)
 
 
 def weights_in(path: Path) -> list[float]:

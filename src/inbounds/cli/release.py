@@ -93,6 +93,9 @@ Edition = Annotated[
 ]
 Anyway = Annotated[bool, typer.Option("--anyway", help="Release although no statistic is better than a constant.")]
 New = Annotated[bool, typer.Option("--new", help="Draw and charge anew, although this was released before.")]
+ReadAgain = Annotated[
+    bool, typer.Option("--read-again", help="Read the data again under the charge of an earlier run that failed.")
+]
 Cache = Annotated[
     Path | None, typer.Option(help="Folder of designed mechanisms, by default ~/.cache/inbounds.", metavar="FOLDER")
 ]
@@ -137,6 +140,7 @@ def release(
     edition: Edition = None,
     new: New = False,
     anyway: Anyway = False,
+    read_again: ReadAgain = False,
     cache: Cache = None,
     as_json: AsJson = False,
 ) -> None:
@@ -179,12 +183,13 @@ def release(
         own = (str(target), str(record_path(target)), *booking.file)
         check_report(report, overwrite=overwrite, inputs=(*plan.inputs, *own))
     settings: dict[str, Any] = {"cache": cache, "mechanisms": mechanisms}
+    told: dict[str, Any] = {"overwrite": overwrite, "key": key, "anyway": anyway, "read_again": read_again}
     with progress_bars() as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", StoredTable)  # told below
         found: Preview | Release = (
             preview(plan, progress=progress, **settings)
             if dry_run
-            else run(plan, output=target, overwrite=overwrite, progress=progress, key=key, anyway=anyway, **settings)
+            else run(plan, output=target, progress=progress, **told, **settings)
         )
     if report is not None:
         write_text(report, page(found.record, getattr(found, "table", None)))

@@ -10,10 +10,10 @@ import typer
 from rich.markup import escape
 
 from inbounds.cli.app import MECHANISMS, AsJson, app, out, visible
-from inbounds.cli.design import describe
+from inbounds.cli.design import describe, optimality_words
 from inbounds.cli.writing import PAGE, Overwrite, check_target, out_option
 from inbounds.errors import PassportError
-from inbounds.files import write_text
+from inbounds.files import RELEASE, format_of, write_text
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.reading import load
 from inbounds.numbers import decimal
@@ -22,7 +22,7 @@ from inbounds.report import words
 if TYPE_CHECKING:
     from inbounds.verdicts import Verdict
 
-FEW = 8
+FEW = 12
 """Sentences that are shown unasked."""
 
 
@@ -40,50 +40,69 @@ def verify(
     page: Annotated[Path | None, out_option("Write a page that checks the file again in any browser, offline.")] = None,
     overwrite: Overwrite = False,
     every: Annotated[bool, typer.Option("--all", help="Every step of the proof, claims and measures.")] = False,
+    optimality: Annotated[
+        bool,
+        typer.Option("--optimality", help="Of one passport, also solve for what no private mechanism loses less than."),
+    ] = False,
 ) -> None:
     """Check mechanism files, release records or records of several answers from scratch; say what is proved.
 
-    Exits with 1 if any file was changed, or is not private.
+    Every cell of a released table is recomputed from the draws in its record. Passports given along with a record are
+    connected to the numbers they drew. Exits with 1 if any file was changed, or is not private.
 
     Example: [bold]inbounds verify m.json[/]
 
     Example: [bold]inbounds verify released.csv.release.json[/]
 
+    Example: [bold]inbounds verify released.csv.release.json mechanisms/*.json[/]
+
     Example: [bold]inbounds verify budget.db[/]
+
+    Example: [bold]inbounds verify m.json --optimality[/]
 
     Example: [bold]inbounds verify m.json --with inbounds-check[/]
 
     Example: [bold]inbounds verify m.json --out check.html[/]
     """
     from inbounds.verdicts import verify as verified
+    from inbounds.verdicts import verify_all
 
     if page is not None:
         _write_page(files, page, second, overwrite)
     if len(files) == 1:
-        _print_one(verified(files[0], second=second), as_json, every)
+        _print_one(verified(files[0], second=second, optimality=optimality), as_json, every)
         if page is not None:
             typer.echo(visible(f"page: {page}"))
         return
-    verdicts = [_verdict(file, second) for file in files]
+    verdicts = verify_all(files, second=second)
     if as_json:
         typer.echo(json.dumps([{"file": str(verdict.path), **verdict.to_json()} for verdict in verdicts]))
     else:
         for verdict in verdicts:
-            out.print(_line(verdict))
+            _print_among_others(verdict, every)
+    if page is not None:
+        typer.echo(visible(f"page: {page}"))
     if not all(verdict.valid for verdict in verdicts):
         raise typer.Exit(1)
 
 
 def _write_page(files: list[Path], page: Path, second: str | None, overwrite: bool) -> None:
-    """One file, its verdict and the checker in JavaScript, as one HTML file."""
-    if len(files) != 1:
-        raise ValueError(f"FILE must be one file where --out is given, got {len(files)}; write a page for each")
+    """One file, its verdict and the checker in JavaScript, as one HTML file; with a record its table and passports."""
     from inbounds.report import check
+    from inbounds.verdicts import PASSPORTS, table_of
     from inbounds.verdicts import verify as verified
 
+    records = [file for file in files if format_of(file) == RELEASE]
+    passports = [file for file in files if format_of(file) in PASSPORTS] if records else []
+    if len(files) - len(passports) != 1:
+        raise ValueError(
+            f"FILE must be one file, or one record with its passports, where --out is given, got {len(files)}"
+        )
+    (file,) = [file for file in files if file not in passports]
     check_target(page, PAGE, overwrite=overwrite, reads=files)
-    document = check.document_of(files[0])
-    write_text(page, check.page(document, verified(files[0], second=second).to_json(), name=files[0].name))
+    others = [check.document_of(other) for other in (*table_of(file), *passports)]
+    verdict = verified(file, passports=passports, second=second)
+    write_text(page, check.page(check.document_of(file), verdict.to_json(), name=file.name, others=others))
 
 
 def _print_one(verdict: "Verdict", as_json: bool, every: bool) -> None:
@@ -96,8 +115,9 @@ def _print_one(verdict: "Verdict", as_json: bool, every: bool) -> None:
     if not isinstance(verdict.mechanism, Mechanism):
         typer.echo(visible(str(verdict) if verdict.mechanism is not None else f"checked {verdict.path}:"))
         _print_sentences(verdict.proved, every)
+        _print_claims(verdict.unchecked)
     else:
-        _explain(verdict.path, verdict.mechanism, every)
+        _explain(verdict, verdict.mechanism, every)
     if verdict.seconded:
         out.print(f"\n[bold green]seconded[/] {escape(verdict.seconded)} finds the same of query, epsilon and weights")
 
@@ -111,29 +131,31 @@ def _print_sentences(sentences: Sequence[str], every: bool) -> None:
         typer.echo(f"  {len(sentences) - len(shown)} more: --all")
 
 
-def _verdict(file: Path, second: str | None) -> "Verdict":
-    """One of several files: a verdict also when it cannot be read."""
-    from inbounds.verdicts import Verdict
-    from inbounds.verdicts import verify as verified
-
-    try:
-        return verified(file, second=second)
-    except OSError as reason:
-        return Verdict(file, reason=reason.strerror or str(reason))
-
-
-def _line(verdict: "Verdict") -> str:
-    """One of several files in one sentence."""
-    first, rest = str(verdict).split(" ", 1)
-    return f"[bold {'green' if verdict.valid else 'red'}]{first}[/] {escape(rest)}"
+def _print_among_others(verdict: "Verdict", every: bool) -> None:
+    """One of several files: a passport in one line, a record with what was found."""
+    if not verdict.valid or verdict.mechanism is not None:
+        first, rest = str(verdict).split(" ", 1)
+        out.print(f"[bold {'green' if verdict.valid else 'red'}]{first}[/] {escape(rest)}")
+        return
+    out.print(f"[bold green]checked[/] {escape(str(verdict.path))}:")
+    _print_sentences(verdict.proved, every)
+    _print_claims(verdict.unchecked)
 
 
-def _explain(file: Path, mechanism: Mechanism, every: bool) -> None:
-    out.print(
-        f"[bold green]proved[/] {file}: {escape(words.subject(mechanism.query))}, epsilon {decimal(mechanism.epsilon)}"
-    )
+def _print_claims(claims: Sequence[str]) -> None:
+    if claims:
+        out.print("Claimed, not checked:")
+    for claim in claims:
+        out.print(f"  • {escape(claim)}")
+
+
+def _explain(verdict: "Verdict", mechanism: Mechanism, every: bool) -> None:
+    subject, epsilon = words.subject(mechanism.query), decimal(mechanism.epsilon)
+    out.print(f"[bold green]proved[/] {verdict.path}: {escape(subject)}, epsilon {epsilon}")
     out.print(f"\n{escape(words.promise(mechanism))}")
     if not every:
+        if mechanism.optimality is not None:
+            out.print(f"[bold]Optimality[/] {escape(optimality_words(mechanism, verdict.bound))}")
         out.print(f"[bold]sha256[/] {mechanism.sha256}")
         out.print("[dim]--all: the steps of the proof, what is only claimed and not checked, and measures[/]")
         return
@@ -141,9 +163,9 @@ def _explain(file: Path, mechanism: Mechanism, every: bool) -> None:
     for step in words.proof(mechanism):
         out.print(f"  • {step}")
     out.print("\n[bold]Claimed, not checked[/]:")
-    for claim in words.claimed(mechanism):
+    for claim in verdict.claimed:
         out.print(f"  • {escape(claim)}")
-    describe(mechanism, bound="claimed")
+    describe(mechanism, bound="claimed", solved=verdict.bound)
 
 
 @app.command(rich_help_panel=MECHANISMS)

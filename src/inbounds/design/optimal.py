@@ -19,7 +19,19 @@ from inbounds.design.rounding import rounded
 from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
 from inbounds.design.solver.threads import one_thread
 from inbounds.errors import TooLarge
-from inbounds.loss import ErrorLoss, GraphLoss, Loss, LossLike, Prior, Restriction, TableLoss, as_loss, as_prior
+from inbounds.loss import (
+    ON_GRAPHS,
+    ErrorLoss,
+    FunctionLoss,
+    GraphLoss,
+    Loss,
+    LossLike,
+    Prior,
+    Restriction,
+    TableLoss,
+    as_loss,
+    as_prior,
+)
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism.law import Law, Matrix, geometric_noise, noise_steps
 from inbounds.mechanism.limits import MATRIX_LIMIT
@@ -28,6 +40,7 @@ from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.properties import ColumnRatio, listed
 from inbounds.query import A_QUERY, Everyone, Graph, Query, Reach
+from inbounds.trusted.extent import MOST_RECOMPUTED
 
 Aim = Literal["average", "worst"]
 
@@ -152,7 +165,16 @@ class Wish:
     def optimality(self, law: Law, query: Query, bound: float) -> Optimality:
         losses = law.losses(query, self.loss)
         value = float(losses.max() if self.aim == "worst" else losses @ as_prior(self.prior, query))
-        return Optimality(self.objective, value, min(bound - ROUNDING * abs(bound), value))
+        given = self.prior is not None and self.aim == "average" and len(query.answers) <= MOST_RECOMPUTED
+        unnamed = isinstance(self.loss, FunctionLoss | TableLoss) and self.loss.name not in ON_GRAPHS
+        small = query.shape[0] * query.shape[1] <= MATRIX_LIMIT
+        return Optimality(
+            self.objective,
+            value,
+            min(bound - ROUNDING * abs(bound), value),
+            np.array(self.loss.table(query)) if unnamed and small else None,
+            as_prior(self.prior, query) if given else None,
+        )
 
 
 def _designed(query: Query, epsilon: Fraction, wish: Wish, max_seconds: float) -> Mechanism:

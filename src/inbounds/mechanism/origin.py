@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from inbounds.numbers import Floats
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -25,12 +27,16 @@ NO_GAP = 1e-6
 class Optimality:
     """What its designer proved about a mechanism: its value of the objective and a bound no other can beat.
 
-    In a mechanism that was read from a file the bound is claimed, and so is a value that `Mechanism.claimed` names.
+    loss_table: outputs × answers, where the loss has no name that says how to compute it. prior: of the answers, where
+    the objective is an average under one. In a mechanism that was read from a file the bound is claimed, and so is a
+    value that `Mechanism.claimed` names.
     """
 
     objective: str
     value: float
     bound: float
+    loss_table: Floats | None = field(default=None, repr=False, compare=False)
+    prior: Floats | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float:

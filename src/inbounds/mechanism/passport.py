@@ -9,11 +9,12 @@ map.
 
 import os
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard
 
 from inbounds.errors import TooLarge
 from inbounds.files import Json, Kind, write
-from inbounds.loss import NAMED, ErrorLoss, off_by_more_than, power
+from inbounds.loss import NAMED, ON_GRAPHS, ErrorLoss, TableLoss, off_by_more_than, power
 from inbounds.mechanism import clamped
 from inbounds.mechanism.law import Law, Matrix, Noise
 from inbounds.mechanism.plane import Plane
@@ -55,8 +56,13 @@ def passport(mechanism: "Mechanism") -> Json:
 
 
 def summary(mechanism: "Mechanism") -> Json:
-    """The passport without its weights: what people and machines read of it."""
-    return {key: value for key, value in passport(mechanism).items() if key != "law"}
+    """The passport without its weights, loss table and prior: what people and machines read of it."""
+    content = {key: value for key, value in passport(mechanism).items() if key != "law"}
+    best = content["optimality"]
+    return content if best is None else {**content, "optimality": {name: best[name] for name in OPTIMALITY_IN_SHORT}}
+
+
+OPTIMALITY_IN_SHORT = ("objective", "value", "bound")
 
 
 def version_of(mechanism: "Mechanism") -> int:
@@ -105,27 +111,59 @@ def _long(law: Law) -> TypeGuard[Noise | Response]:
 
 
 def objective_value(mechanism: "Mechanism") -> float | None:
-    """What the objective of a designed mechanism really is; None where its words do not say how to compute it.
+    """What the objective of a designed mechanism really is; None where the passport does not say how to compute it.
 
-    They do for the losses with a name, on average under the uniform prior or for the worst answer. Whatever else an
-    objective says, such as a prior or a loss table of the designer, is claimed and not checked.
+    It does for the losses with a name and for a loss table in the passport, on average under the uniform prior or the
+    one in the passport, or for the worst answer. The value of any other objective is claimed and not checked.
     """
     best = mechanism.optimality
-    words = None if best is None else _OBJECTIVE.fullmatch(best.objective)
-    if words is None:
+    words = None if best is None else read_objective(best.objective)
+    if best is None or words is None or words.has_prior != (best.prior is not None):
         return None
-    law, loss = mechanism.law, _loss(words)
-    if _long(law) and (words["aim"] == "worst" or words["name"] is None):
+    loss = words.loss if best.loss_table is None else TableLoss(best.loss_table)
+    if loss is None:
         return None
-    if words["aim"] == "worst":
-        return mechanism.worst_loss(loss)
-    return average_loss(mechanism, loss.name) if words["name"] else mechanism.loss(loss)
+    if _long(mechanism.law):
+        plain = words.aim == "average" and not words.has_prior and loss.name in NAMED
+        return average_loss(mechanism, loss.name) if plain else None
+    return mechanism.worst_loss(loss) if words.aim == "worst" else mechanism.loss(loss, best.prior)
 
 
 _OBJECTIVE = re.compile(
-    r"(?P<aim>average|worst) (?:(?P<name>absolute|squared|zero-one)"
-    r"|off by more than (?P<distance>[0-9]{1,40}(?:/[0-9]{1,40})?)|power (?P<power>[0-9]{1,3}(?:/[0-9]{1,3})?)) loss"
+    r"(?P<aim>average|worst) (?P<loss>.{1,200}?) loss(?P<prior> under the given prior)?"
+    r"(?: (?:subject to|after the least) .*)?"
 )
+_NAMED = re.compile(
+    r"(?P<name>absolute|squared|zero-one)"
+    r"|off by more than (?P<distance>[0-9]{1,40}(?:/[0-9]{1,40})?)|power (?P<power>[0-9]{1,3}(?:/[0-9]{1,3})?)"
+)
+
+
+@dataclass(frozen=True)
+class ObjectiveWords:
+    """What the words of an objective say: the aim, whether there is a prior, and the loss; None where it has a table.
+
+    is_named: the name says how the loss is computed.
+    """
+
+    aim: str
+    loss: ErrorLoss | None
+    is_named: bool
+    has_prior: bool
+
+
+def read_objective(words: str) -> ObjectiveWords | None:
+    """The meaning of an objective's words; None where they are not ours.
+
+    >>> read_objective("average squared loss under the given prior").has_prior
+    True
+    """
+    found = _OBJECTIVE.fullmatch(words)
+    if found is None or (found["prior"] and found["aim"] == "worst"):
+        return None
+    named = _NAMED.fullmatch(found["loss"])
+    known = named is not None or found["loss"] in ON_GRAPHS
+    return ObjectiveWords(found["aim"], None if named is None else _loss(named), known, bool(found["prior"]))
 
 
 def _loss(words: re.Match[str]) -> ErrorLoss:

@@ -9,8 +9,16 @@ from inbounds.errors import PassportError
 from inbounds.files import Json, content_of, refusing
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.mechanism import Mechanism
-from inbounds.mechanism.origin import Optimality, Origin
-from inbounds.mechanism.passport import LABEL_PASSPORT, PASSPORT, QUANTILE_PASSPORT, claims, objective_value, version_of
+from inbounds.mechanism.origin import Origin
+from inbounds.mechanism.passport import (
+    LABEL_PASSPORT,
+    PASSPORT,
+    QUANTILE_PASSPORT,
+    claims,
+    objective_value,
+    read_objective,
+    version_of,
+)
 from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_optimality, read_query
 from inbounds.trusted.extent import MOST_CELLS, MOST_DIGITS
 
@@ -33,6 +41,8 @@ def read(content: Any) -> Mechanism:
     _refuse_other_version(content, mechanism)
     if not follows:
         raise PassportError("the claims do not follow from the weights")
+    if not _says_its_loss(mechanism):
+        raise PassportError("the objective must have a loss with a name, or the passport its table, and not both")
     if not _same_objective(mechanism):
         raise PassportError("the value of the objective does not follow from the weights")
     return mechanism
@@ -72,6 +82,23 @@ def _refusing() -> AbstractContextManager[None]:
     return refusing("the passport is malformed", "the weights are not private")
 
 
+def _says_its_loss(mechanism: Mechanism) -> bool:
+    """Whether loss table and prior are there where the words of the objective mean one.
+
+    A law without a matrix may be too large for a table; its value is then claimed. So is one under a prior that is not
+    there, as in passports of version 0.1.
+    """
+    best = mechanism.optimality
+    if best is None:
+        return True
+    words = read_objective(best.objective)
+    if words is None:
+        return best.loss_table is None and best.prior is None
+    named = words.is_named
+    has_loss = named if best.loss_table is None else not named
+    return (has_loss or not isinstance(mechanism.law, Matrix)) and (best.prior is None or words.has_prior)
+
+
 def _same_objective(mechanism: Mechanism) -> bool:
     """The stated value, where the objective can be recomputed; a bound above the value is a lie anyway."""
     best = mechanism.optimality
@@ -104,12 +131,12 @@ def _mechanism(content: Json) -> Mechanism:
     origin = content["origin"]
     parameters = {read_line(key): read_line(value) for key, value in origin["parameters"].items()}
     named = Origin(read_line(origin["name"]), parameters, read_line(origin["reference"]))
-    return _of_numbers(content, named, read_optimality(content["optimality"]))
+    return _of_numbers(content, named, content["optimality"])
 
 
-def _of_numbers(content: Json, origin: Origin, optimality: Optimality | None = None) -> Mechanism:
+def _of_numbers(content: Json, origin: Origin, optimality: Json | None = None) -> Mechanism:
     law = read_law(content["law"])
     remap = law.remap if isinstance(law, Noise) else None
     written = max(law.weights.shape) if isinstance(law, Matrix) else 0 if remap is None else len(remap)
     query = read_query(content["query"], max(MOST_CELLS, written))
-    return Mechanism(query, read_fraction(content["epsilon"]), law, origin, optimality)
+    return Mechanism(query, read_fraction(content["epsilon"]), law, origin, read_optimality(optimality, query.shape))

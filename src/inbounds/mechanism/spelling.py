@@ -13,7 +13,7 @@ from inbounds.mechanism.law import Law, Matrix, Noise
 from inbounds.mechanism.origin import Optimality
 from inbounds.mechanism.plane import Plane
 from inbounds.mechanism.response import Response
-from inbounds.numbers import Ints
+from inbounds.numbers import Floats, Ints
 from inbounds.query import Cells, Everyone, Graph, Metric, Neighbours, Query, Reach, Scale
 from inbounds.query.places import PlaceTuples, place_label
 from inbounds.trusted.bounds import Edge
@@ -185,22 +185,53 @@ def _read_rows(part: Any) -> Ints:
 
 
 def optimality_json(optimality: Optimality | None) -> Json | None:
+    """What a designer says about its mechanism; with the loss table and the prior, so that a reader can compute it."""
     if optimality is None:
         return None
+    table, prior = optimality.loss_table, optimality.prior
     return {
         "objective": optimality.objective,
         "value": repr(optimality.value),
         "bound": repr(optimality.bound),
+        **({} if table is None else {"loss": [_floats_text(row) for row in table]}),
+        **({} if prior is None else {"prior": _floats_text(prior)}),
     }
 
 
-def read_optimality(part: Json | None) -> Optimality | None:
+def read_optimality(part: Json | None, shape: tuple[int, int]) -> Optimality | None:
+    """The same from JSON values. shape: outputs × answers."""
     if part is None:
         return None
     value, bound = (_float(part[name]) for name in ("value", "bound"))
     if not (math.isfinite(value) and math.isfinite(bound)):
         raise ValueError("an objective and its bound must be finite")
-    return Optimality(read_line(part["objective"]), value, bound)
+    table = _read_table(part["loss"], shape) if "loss" in part else None
+    prior = _read_prior(part["prior"], shape[1]) if "prior" in part else None
+    return Optimality(read_line(part["objective"]), value, bound, table, prior)
+
+
+def _read_table(part: Any, shape: tuple[int, int]) -> Floats:
+    if not isinstance(part, list) or len(part) != shape[0]:
+        raise ValueError("a loss table must have a row for each output")
+    return np.array([_read_floats(row, shape[1]) for row in part])
+
+
+def _read_prior(part: Any, answers: int) -> Floats:
+    prior = np.array(_read_floats(part, answers))
+    if prior.min() < 0 or abs(prior.sum() - 1) > 1e-9:
+        raise ValueError("a prior must have weights that are not negative and sum to 1")
+    return prior
+
+
+def _floats_text(numbers: Floats) -> str:
+    return " ".join(map(repr, numbers.tolist()))
+
+
+def _read_floats(text: Any, length: int) -> list[float]:
+    numbers = [_float(word) for word in text.split(" ")] if isinstance(text, str) else []
+    if len(numbers) != length or not all(map(math.isfinite, numbers)):
+        raise ValueError("a loss table and a prior must have one finite number for each answer")
+    return numbers
 
 
 def numbers_text(numbers: Iterable[int]) -> str:

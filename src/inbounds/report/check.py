@@ -6,6 +6,7 @@ of the network, which its Content-Security-Policy enforces; scripts and styles a
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
 from importlib.resources import files
@@ -18,7 +19,7 @@ from inbounds.report.layout import rendered
 
 PARTS = (
     *("exact", "json", "query", "laws", "quantiles", "claims", "passport"),
-    *("ledger", "release", "account", "persons", "judge"),
+    *("ledger", "release", "queries", "account", "cells", "record", "judge"),
 )
 """The files of the checker, each of which uses only those before it."""
 
@@ -27,14 +28,21 @@ MOST_EMBEDDED = 1 << 26
 
 
 def page(
-    document: bytes | None = None, verdict: Json | None = None, *, name: str = "", server: str = "", home: str = ""
+    document: bytes | None = None,
+    verdict: Json | None = None,
+    *,
+    name: str = "",
+    server: str = "",
+    home: str = "",
+    others: Sequence[bytes] = (),
 ) -> str:
     """The page as HTML text.
 
     document: the file to check, as it is; without it the page waits for one. verdict: what Python found of it, as
-    `Verdict.to_json` says it. name: what to call the file. server: an address of the same origin that takes a file's
-    bytes by POST and answers with such a verdict, or with valid null where it has none; tables that come along follow
-    the file in the same body, and the header X-Sizes says how many bytes each part has. home: where a link back leads.
+    `Verdict.to_json` says it. name: what to call the file. others: with a release record its table and passports.
+    server: an address of the same origin that takes a file's bytes by POST and answers with such a verdict, or with
+    valid null where it has none; other files follow in the same body, and the header X-Sizes says how many bytes each
+    part has. home: where a link back leads.
     """
     values: dict[str, Any] = {
         "title": f"Check of {name}" if name else "Check a file",
@@ -42,6 +50,7 @@ def page(
         "style": stylesheet(),
         "script": script(),
         "document": None if document is None else base64.b64encode(document).decode("ascii"),
+        "others": [base64.b64encode(other).decode("ascii") for other in others],
         "said": verdict,
         "name": name,
         "server": server,

@@ -13,6 +13,7 @@ from inbounds.loss import Prior
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.bayes import Reading, answer_values, percent, readings
 from inbounds.mechanism.limits import MATRIX_LIMIT
+from inbounds.mechanism.passport import objective_value
 from inbounds.numbers import decimal
 from inbounds.read.compare import Comparison, Row, shown, usual
 from inbounds.report import notebook, plots, svg, words
@@ -197,8 +198,9 @@ def _passport(m: Mechanism) -> Lines:
     if m.optimality is not None:
         best = m.optimality
         left = f"; {best.remaining}" if best.remaining else ""
-        proved = f"{best.objective} {best.value:.9g}; nothing private is below {best.bound:.9g}{left}"
-        rows.append(["optimality", proved])
+        doubt = " (claimed, not checked)" if objective_value(m) is None else ""
+        said = f"{best.objective} {best.value:.9g}{doubt}; claimed, not checked: nothing private is below"
+        rows.append(["optimality", f"{said} {best.bound:.9g}{left}"])
     return [*rows, ["claimed, not checked", "; ".join(words.claimed(m))], ["sha256", m.sha256]]
 
 

@@ -1,6 +1,8 @@
 """The routes of Check: the server's verdict on a file, beside the one that the visitor's own browser finds."""
 
+import os
 import re
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,13 +13,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from inbounds.errors import PassportError
-from inbounds.files import RELEASE, Json, content_of
+from inbounds.files import RELEASE, Json, content_of, format_of
 from inbounds.report import check
 from inbounds.studio.pages import page
 from inbounds.studio.studio import Studio
-from inbounds.verdicts import verify
+from inbounds.verdicts import PASSPORTS, table_of, verify
 
-MOST_FILES = 16
+MOST_FILES = 256
 """Files that are judged at once: a document, and those that came along."""
 
 PLAIN_NAME = re.compile(r"(?!\.)[^/\\\0]{1,200}")
@@ -40,19 +42,20 @@ def router(studio: Studio) -> APIRouter:
         found = verify(path)
         if file in place.ledgers:  # a database, which only the server reads
             return page("check_ledger.html", "/check", file=file, valid=found.valid, said=found.reason or found.proved)
-        return _checked(check.document_of(path), found.to_json(), file)
+        others = [check.document_of(table) for table in table_of(path)]
+        return _checked(check.document_of(path), found.to_json(), file, others)
 
     @routes.post("/check/verdict")
     async def verdict(request: Request) -> Response:
-        document, *tables = parts_of_body(await request.body(), request.headers.get("x-sizes", ""))
-        return JSONResponse(await run_in_threadpool(_judged, document, tables))
+        document, *others = parts_of_body(await request.body(), request.headers.get("x-sizes", ""))
+        return JSONResponse(await run_in_threadpool(_judged, document, others))
 
     return routes
 
 
-def _checked(document: bytes | None, verdict: Json | None, name: str) -> Response:
+def _checked(document: bytes | None, verdict: Json | None, name: str, others: Sequence[bytes] = ()) -> Response:
     """The page with the browser's own checker, under its own policy."""
-    text = check.page(document, verdict, name=name, server="/check/verdict", home="/check")
+    text = check.page(document, verdict, name=name, server="/check/verdict", home="/check", others=others)
     policy = f"{check.policy(asks=True)}; frame-ancestors 'none'"
     return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": policy})
 
@@ -66,26 +69,37 @@ def parts_of_body(body: bytes, sizes: str) -> list[bytes]:
     return [body[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
 
-def _judged(document: bytes, tables: list[bytes]) -> Json:
+def _judged(document: bytes, others: list[bytes]) -> Json:
     """The verdict on a document that was dropped into the page; it is kept for no longer than that."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "document.json"
         file.write_bytes(document)
-        name, found = _table_named(file), _verdict(file)
+        name, passports, tables = _table_named(file), [], []
+        for k, content in enumerate(others if name else []):
+            other = Path(folder) / f"passport-{k + 1}.json"
+            other.write_bytes(content)
+            if format_of(other) in PASSPORTS:
+                passports.append(other)
+            else:
+                tables.append(content)
+        found = _verdict(file, passports)
         if not tables and found["valid"] is False and found["reason"] == f"the table {name} is not beside its record":
             return {"valid": None, "reason": f"a record is checked with its table: drop {name} together with it"}
-        for table in tables if name else ():  # files that came along: the table is the one that the record knows
+        for table in tables:  # the table is the one that the record knows
             (Path(folder) / name).write_bytes(table)
-            found = _verdict(file)
+            found = _verdict(file, passports)
             if found["valid"]:
                 break
         return found
 
 
-def _verdict(file: Path) -> Json:
+def _verdict(file: Path, passports: list[Path]) -> Json:
     """What is found of a file, which is not named by its place on this machine."""
-    found = verify(file).to_json()
-    return found if found["valid"] else {**found, "reason": str(found["reason"]).replace(str(file), "the file")}
+    found = verify(file, passports=passports).to_json()
+    here = f"{file.parent}{os.sep}"
+    said = "reason" if not found["valid"] else "checked" if "checked" in found else ""
+    own = {} if not said else {said: str(found[said]).replace(str(file), "the file").replace(here, "")}
+    return {**found, **own}
 
 
 def _table_named(file: Path) -> str:

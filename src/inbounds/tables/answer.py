@@ -162,15 +162,20 @@ def mechanisms_of(designed: Designed) -> Mechanisms:
 
 @dataclass(frozen=True)
 class Answers:
-    """What is released: columns, the reports behind those that were made to add up, and the chains of its levels."""
+    """What is released: columns, the draws that they follow from, and the chains of its levels.
+
+    draws: for every column that was drawn, the output of its mechanism for each row. reports: the draws of statistics
+    that were made to add up.
+    """
 
     columns: list[Released]
+    draws: dict[str, Ints] = field(repr=False)
     reports: ReportsForm | None = field(default=None, repr=False)
     levels: list[LevelForm] | None = field(default=None, repr=False)
 
 
 def answers(designed: Designed, rows: Sequence[Ints]) -> Answers:
-    """The released columns, and the reports behind those that were made to add up. rows: as `drawing.draw` has them."""
+    """The released columns, and the draws that they follow from. rows: as `drawing.draw` has them."""
     plan, given = designed.asked.plan, iter(rows)
     drawn, layered = list[dict[str, Ints]](), dict[int, list[list[Ints]]]()
     for k, statistic in enumerate(plan.statistics):
@@ -183,9 +188,11 @@ def answers(designed: Designed, rows: Sequence[Ints]) -> Answers:
         for k, cells in enumerate(_in_order(plan, drawn))
         if k not in layered
     }
+    draws = {name: row for k in columns for name, row in drawn[k].items()}
     if not layered:
-        return Answers([*keys_and_sizes(plan), *(column for k in columns for column in columns[k])])
-    return _adding_up(designed, columns, layered)
+        return Answers([*keys_and_sizes(plan), *(column for k in columns for column in columns[k])], draws)
+    found, reports = _adding_up(designed, columns, layered)
+    return Answers(found, draws, reports)
 
 
 def published(designed: Designed, outputs: dict[str, Ints]) -> list[Released]:
@@ -193,7 +200,9 @@ def published(designed: Designed, outputs: dict[str, Ints]) -> list[Released]:
     return [*keys_and_sizes(designed.asked.plan), *_published(designed, 0, outputs, outputs)]
 
 
-def _adding_up(designed: Designed, columns: dict[int, list[Released]], layered: dict[int, list[list[Ints]]]) -> Answers:
+def _adding_up(
+    designed: Designed, columns: dict[int, list[Released]], layered: dict[int, list[list[Ints]]]
+) -> tuple[list[Released], ReportsForm]:
     """The table after post-processing: statistics that add up, adjusted, beside those that do not."""
     from inbounds.tables.adjust import adjusted_columns  # with much of SciPy, which only such plans need
 
@@ -205,7 +214,7 @@ def _adding_up(designed: Designed, columns: dict[int, list[Released]], layered: 
     found = keys_and_sizes(plan) if plan.hierarchy is None else levels_and_sizes(plan)
     for k in range(len(plan.statistics)):
         found += columns[k] if k in layered else [of_groups(plan, column) for column in columns[k]]
-    return Answers(found, reports)
+    return found, reports
 
 
 def _in_order(plan: Plan, drawn: Sequence[dict[str, Ints]]) -> list[dict[str, Ints]]:
@@ -308,6 +317,13 @@ def keys_and_sizes(plan: Plan) -> list[Released]:
     keys = plan.groups.keys
     found = [Released(name, np.array([key[k] for key in keys], dtype=object)) for k, name in enumerate(plan.groups.by)]
     return found + ([Released(plan.size_column, np.array(plan.groups.sizes))] if plan.size_column else [])
+
+
+def arrow(columns: Sequence[Released]) -> Any:
+    """The released columns as a PyArrow table."""
+    import pyarrow
+
+    return pyarrow.table({column.name: pyarrow.array(column.values) for column in columns})
 
 
 # --- credible intervals: where the true answer lies, given the released one and a prior over the answers ----

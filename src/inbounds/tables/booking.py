@@ -20,6 +20,7 @@ from inbounds.ledger.charges import Charge
 from inbounds.ledger.ledger import Ledger
 from inbounds.ledger.people import LONGEST, as_name
 from inbounds.numbers import all_digits
+from inbounds.tables.errors import UnfinishedRelease
 from inbounds.tables.forms import LedgerForm, RecordForm
 from inbounds.tables.plan import Plan
 from inbounds.tables.write import record_path
@@ -50,7 +51,8 @@ class KeptTable:
 class Booking:
     """Which entry a release is, in which ledger. place: None where nothing is recorded.
 
-    told_apart: the key is of this data alone, as far as anybody declared.
+    told_apart: the key is of this data alone, as far as anybody declared. read_again: data may be read again under the
+    charge of an earlier run that stored no draw, because the owner of the data said so.
     """
 
     plan: Plan
@@ -58,9 +60,12 @@ class Booking:
     key: str
     declared: bool
     told_apart: bool = True
+    read_again: bool = False
 
     @staticmethod
-    def of(plan: Plan, target: Path | None, ledger: LedgerLike | None, key: str | None) -> "Booking":
+    def of(
+        plan: Plan, target: Path | None, ledger: LedgerLike | None, key: str | None, *, read_again: bool = False
+    ) -> "Booking":
         """The ledger given, or the plan's own, or the file beside the output; and the key of the question."""
         if ledger == "":
             raise ValueError("ledger must be a file or a postgresql:// URL, got ''; leave it out for the plan's own")
@@ -68,7 +73,7 @@ class Booking:
         beside = target.absolute().parent / BESIDE if target is not None else None
         told_apart = key is not None or bool(plan.edition) or plan.source.kind != "frame"
         own_key = sha256(canonical(question(plan))) if key is None else as_name(key, "key")
-        made = Booking(plan, declared or beside, own_key, bool(declared), told_apart)
+        made = Booking(plan, declared or beside, own_key, bool(declared), told_apart, read_again)
         own = (str(target), str(record_path(target))) if target is not None else ()
         for file in made.file:
             _check_place(Path(file), (*plan.inputs, *own))
@@ -102,12 +107,15 @@ class Booking:
     def charge(self) -> Charge | None:
         """Spend the plan's epsilon, durably; `OverBudget` if it is not there. No data may be read before.
 
-        None where nothing is recorded.
+        None where nothing is recorded. `UnfinishedRelease` where an earlier run was charged and stored no draw.
         """
         if self.place is None:
             return None
         with self._open() as ledger:
-            return self._charge(ledger)
+            charge = self._charge(ledger)
+        if charge.repeated and charge.draw is None and charge.answer is None and not self.read_again:
+            raise UnfinishedRelease  # the owner of the data decides; no program tries until it succeeds
+        return charge
 
     def waiting(self) -> Charge | None:
         """The charge of an earlier release with this key that kept a draw and no table; nothing is charged."""

@@ -28,19 +28,18 @@ def filled(cells: Ints, other: int, sizes: Ints) -> Ints:
 def summing_to(cells: Ints, totals: Ints) -> Ints:
     """The nearest whole non-negative cells with the given totals; `cells` is labels × groups.
 
-    First the least-squares projection onto {x >= 0, sum x = total}: x = max(cell - t, 0) with the t that makes
-    the sum right, found from the sorted cells. Then whole numbers by largest remainders, earlier labels first
-    among equals. O(labels·log(labels)) per group.
+    The least-squares projection onto {x >= 0, sum x = total} is x = max(cell - t, 0), with the t that makes the sum
+    right, found from the sorted cells. Whole numbers: cells lose t rounded up, and the first labels that stay positive
+    get back what is then missing. All in whole numbers. O(labels·log(labels)) per group.
 
     >>> summing_to(np.array([[5], [3], [0]]), np.array([7])).ravel().tolist()
     [5, 2, 0]
     """
-    falling = -np.sort(-cells, axis=0).astype(np.float64)
-    ranks = np.arange(1, len(cells) + 1)[:, None]
-    shifts = (np.cumsum(falling, axis=0) - totals) / ranks
-    kept = (falling > shifts).sum(axis=0)  # cells that stay positive: a prefix of the falling order
-    shift = np.take_along_axis(shifts, kept[None, :] - 1, axis=0)
-    real = np.maximum(cells - shift, 0.0)
-    whole = np.floor(real + 1e-9).astype(np.int64)
-    order = np.argsort(np.argsort(whole - real, axis=0, kind="stable"), axis=0, kind="stable")
-    return np.asarray(whole + (order < totals - whole.sum(axis=0)), dtype=np.int64)
+    falling = -np.sort(-cells, axis=0)
+    upto, ranks = np.cumsum(falling, axis=0), np.arange(1, len(cells) + 1)[:, None]
+    kept = np.maximum((ranks * falling > upto - totals).sum(axis=0), 1)  # cells that stay positive: the largest ones
+    excess = np.take_along_axis(upto, kept[None, :] - 1, axis=0)[0] - totals
+    whole = np.maximum(cells + -excess // kept, 0)
+    positive = kept * cells > excess
+    missing = totals - whole.sum(axis=0)
+    return np.asarray(whole + (positive & (np.cumsum(positive, axis=0) <= missing)), dtype=np.int64)

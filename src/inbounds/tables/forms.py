@@ -1,7 +1,6 @@
 """The release record as it stands in its file: every field and its type, the same in Python and on disk.
 
-Fields may be added, never redefined. Exact numbers are texts: "1/3". What is not required is missing from records of
-version 0.1, or before the table is written.
+Exact numbers are texts: "1/3". What is not required depends on the plan, or is there once the table is written.
 """
 
 from typing import Any, NotRequired, TypedDict
@@ -129,6 +128,13 @@ class MechanismForm(TypedDict):
     layer: NotRequired[str]
 
 
+class GroupsForm(TypedDict):
+    """The declared groups in order: the values of every column that names them, and their sizes in one line."""
+
+    keys: dict[str, list[str]]
+    sizes: str
+
+
 class LevelForm(TypedDict):
     """The noise chain that answered the groups of a size at one of several levels, by its own digest."""
 
@@ -164,22 +170,28 @@ class TableForm(TypedDict):
 
 
 class RecordForm(TypedDict):
-    """A whole release record; `table` and `sha256` are there once it is written."""
+    """A whole release record; `table` and `sha256` are there once it is written.
+
+    draws: for every column that was drawn and does not add up, one line of whole numbers: which output of its mechanism
+    was drawn for each row of the table. reports: the same for statistics that add up. A dry run has neither.
+    """
 
     format: str
     version: int
-    id: NotRequired[str]
+    id: str
     time: str
     plan_sha256: str
     plan: PlanForm
     statement: str
-    values: NotRequired[list[str]]
+    values: list[str]
     epsilon: EpsilonForm
     account: list[AccountForm]
     composition: list[str]
     mechanisms: list[MechanismForm]
-    no_better_than_a_constant: NotRequired[list[str]]
+    no_better_than_a_constant: list[str]
     versions: dict[str, str]
+    groups: GroupsForm
+    draws: NotRequired[dict[str, str]]
     reports: NotRequired[ReportsForm]
     levels: NotRequired[list[LevelForm]]
     ledger: NotRequired[LedgerForm | None]

@@ -107,9 +107,11 @@ class Leveled:
         plan, given = self.designed.asked.plan, iter(rows)
         names = plan.draws(plan.statistics[0])
         alone = [self.level(position) for position in range(len(self.epsilons))]
-        tables = [published(own, {name: next(given) for name in names}) for own in alone]
+        drawn = [{name: next(given) for name in names} for _ in alone]
+        tables = [published(own, outputs) for own, outputs in zip(alone, drawn, strict=True)]
         forms = [form for position, own in enumerate(alone) for form in self._forms(position, own)]
-        return Answers(_stacked(plan, tables, self.epsilons), levels=forms)
+        draws = {name: np.concatenate([outputs[name] for outputs in drawn]) for name in names}
+        return Answers(_stacked(plan, tables, self.epsilons), draws, levels=forms)
 
     def _forms(self, position: int, own: Designed) -> Iterator[LevelForm]:
         for k, (size, members) in enumerate(zip(own.asked.sizes, own.asked.members, strict=True)):

@@ -15,9 +15,8 @@ from inbounds.mechanism.passport import QUANTILE_PASSPORT
 from inbounds.mechanism.quantiles.reading import read_quantile, read_quantile_mechanism
 from inbounds.mechanism.reading import read as read_passport
 from inbounds.mechanism.spelling import read_fraction, read_query
-from inbounds.query import Quantile
 from inbounds.tables.answer import Mechanisms
-from inbounds.tables.designs import ADDING, AnyMechanism, Wishes, designed, designed_before
+from inbounds.tables.designs import ADDING, AnyMechanism, Wishes, designed
 from inbounds.tables.forms import MechanismForm, RecordForm
 from inbounds.tables.reopen import read as read_record
 from inbounds.tables.statistics import KINDS
@@ -147,24 +146,21 @@ def _among(folder: Path, sha256: str) -> AnyMechanism | None:
 
 
 def _designed_again(content: RecordForm, line: MechanismForm) -> AnyMechanism | None:
-    if "query" not in line and "quantile" not in line:
-        return None  # written before records held the query
     plan = content["plan"]
     (own,) = [s for s in plan["statistics"] if s["name"] == line["statistic"]]
     try:
         query = read_quantile(line["quantile"]) if "quantile" in line else read_query(line["query"])
         epsilon = read_fraction(line["epsilon"])
-        wishes = KINDS[own["kind"]].wishes(_wishes(own.get("wishes", plan["wishes"])))
+        wishes = KINDS[own["kind"]].wishes(wishes_in(own.get("wishes", plan["wishes"])))
         wishes = ADDING if "layer" in line else wishes
         found = designed(query, epsilon, wishes)
-        if found.sha256 != line["sha256"] and not isinstance(query, Quantile):
-            found = designed_before(query, epsilon, wishes)
         return found if found.sha256 == line["sha256"] else None
     except (ValueError, ArithmeticError):  # a record may say anything
         return None
 
 
-def _wishes(said: Mapping[str, Any]) -> Wishes:
+def wishes_in(said: Mapping[str, Any]) -> Wishes:
+    """The wishes that a plan in a record states."""
     prior = said.get("prior")
     fields = {name: said[name] for name in ("loss", "aim", "mechanism") if name in said}
     numbers = None if prior is None else (prior[0], *map(read_fraction, prior[1:]))

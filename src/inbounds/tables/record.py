@@ -15,14 +15,14 @@ from inbounds._moved import old_name
 from inbounds.files import RELEASE
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.quantiles.passport import quantile_json
-from inbounds.mechanism.spelling import query_json
+from inbounds.mechanism.spelling import numbers_text, query_json
 from inbounds.query import Query
 from inbounds.tables import condition
 from inbounds.tables.account import AccountLine
-from inbounds.tables.adding.form import HOW, ReportsForm
-from inbounds.tables.answer import Designed, answer_query
+from inbounds.tables.adding.form import HOW
+from inbounds.tables.answer import Answers, Designed, answer_query
 from inbounds.tables.designs import Design
-from inbounds.tables.forms import AccountForm, MechanismForm, PersonForm, RecordForm
+from inbounds.tables.forms import AccountForm, GroupsForm, MechanismForm, PersonForm, RecordForm
 from inbounds.tables.layout import layer_error
 from inbounds.tables.plan import CHANGE, PERSON, Plan
 from inbounds.tables.schema import texts_of, used_columns
@@ -31,17 +31,17 @@ from inbounds.tables.statistics import DOMAINS, ExpectedError
 from inbounds.tables.texts import is_date, number
 from inbounds.tables.worth import NoBetter
 
-FORMAT, VERSION = RELEASE, 2
-"""Fields may be added, never redefined. Version 2 says what a record is; version 1 is read for ever."""
+FORMAT, VERSION = RELEASE, 3
+"""Since version 3 a record holds the draws that its table follows from."""
 
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 
 
-def record(designed: Designed, idle: Sequence[NoBetter] = (), reports: ReportsForm | None = None) -> RecordForm:
-    """Everything but the table's own digest, which `write` adds. Built from the plan and the mechanisms alone.
+def record(designed: Designed, idle: Sequence[NoBetter] = (), answered: Answers | None = None) -> RecordForm:
+    """Everything but the table's own digest, which `write` adds. Built from plan, mechanisms and draw alone.
 
-    idle: the statistics that are no better than a constant. reports: what was drawn for statistics that add up; their
-    table is post-processing of it.
+    idle: the statistics that are no better than a constant. answered: the table and the draws that it follows from;
+    a dry run has none. A draw is the output of a certified mechanism, never its noise.
     """
     asked, plan = designed.asked, designed.asked.plan
     found: RecordForm = {
@@ -59,11 +59,24 @@ def record(designed: Designed, idle: Sequence[NoBetter] = (), reports: ReportsFo
         "mechanisms": mechanisms(designed),
         "no_better_than_a_constant": [str(one) for one in idle],
         "versions": versions(),
+        "groups": _groups(plan),
     }
-    if reports is not None:
-        found["reports"] = reports
-        found["values"] += [f"{own['statistic']}: made to add up by {HOW[own['by']]}" for own in reports["statistics"]]
+    if answered is None:
+        return found
+    found["draws"] = {name: numbers_text(outputs.tolist()) for name, outputs in answered.draws.items()}
+    if answered.reports is not None:
+        adding = answered.reports["statistics"]
+        found["reports"] = answered.reports
+        found["values"] += [f"{own['statistic']}: made to add up by {HOW[own['by']]}" for own in adding]
+    if answered.levels is not None:
+        found["levels"] = answered.levels
     return found
+
+
+def _groups(plan: Plan) -> GroupsForm:
+    groups = plan.groups
+    keys = {name: [key[k] for key in groups.keys] for k, name in enumerate(groups.by)}
+    return {"keys": keys, "sizes": numbers_text(groups.sizes.tolist())}
 
 
 def _account(entry: AccountLine) -> AccountForm:
@@ -171,10 +184,6 @@ def promised(public: bool, neighbours: str, spent: Fraction, record: str) -> str
         f"{record} {_relation(public, neighbours, spent)} {whatever}, any table this release can give "
         f"is at most {factor:.4g} times likelier than it would be otherwise (epsilon {number(spent)})."
     )
-
-
-RECORD_BEFORE = "One record is one person."
-"""What records of version 1 say."""
 
 
 def record_of(kind: str, person: PersonForm | None = None) -> str:

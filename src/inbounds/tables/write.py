@@ -10,7 +10,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,7 @@ def write(
     check_target(target, overwrite=overwrite, inputs=inputs, again=True)
     content = encoded(table, target.suffix.lower())
     full: RecordForm = {**record, "table": {"file": target.name, "rows": table.num_rows, "sha256": sha256(content)}}
-    full["sha256"] = own_digest(full)
+    full["sha256"] = digest({**full})
     text = json.dumps(full, indent=1, ensure_ascii=False) + "\n"
     with on_disk(target, content) as table_part, on_disk(record_path(target), text.encode("utf-8")) as record_part:
         if overwrite:
@@ -99,17 +99,6 @@ def write(
         os.replace(table_part, target)
         settle(target.parent)
     return full
-
-
-def own_digest(record: Mapping[str, Any]) -> str:
-    """The digest of a record's envelope; in version 1 its JSON had spaces."""
-    rest = {name: value for name, value in record.items() if name != "sha256"}
-    return spaced_digest(rest) if record.get("version") == 1 else digest(rest)
-
-
-def spaced_digest(content: Mapping[str, Any]) -> str:
-    """sha256 of JSON with sorted keys as version 0.1 wrote it; what it wrote is read for ever."""
-    return sha256(json.dumps(content, sort_keys=True))
 
 
 def encoded(table: Any, suffix: str) -> bytes:

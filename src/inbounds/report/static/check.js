@@ -6,6 +6,7 @@ const MOST_BLOCKS = 60;
 const MOST_SHOWN = 100000;
 const VERDICTS = {
   [PROVED]: ["✓", "Holds", "everything on this page that can be checked was found to be true"],
+  [PARTLY]: ["~", "Checked in part", "what was recomputed here holds, and something was not"],
   [REFUSED]: ["✗", "Refused", "do not rely on this file"],
   [UNJUDGED]: ["?", "No verdict", "this page cannot judge the file"],
 };
@@ -52,18 +53,19 @@ function browserBox(report) {
 
 function serverBox(who, said) {
   if (said === null) return null;
-  const sentence = said.valid ? said.promise || said.checked || "the same file, proved" : said.reason;
+  const sentence = said.valid ? said.promise || said.checked || "the same file" : said.reason;
   const verdict = said.valid === null ? UNJUDGED : said.valid ? PROVED : REFUSED;
   return boxOf(who, verdict, String(sentence));
 }
 
 function agreement(report, said) {
   if (said === null || said.valid === null || report.verdict === UNJUDGED) return null;
+  if (said.valid && report.verdict === PARTLY)
+    return element("p", { class: "agree" }, "Both agree on what was recomputed here; the other one recomputed all of it.");
   if (said.valid === (report.verdict === PROVED)) return element("p", { class: "agree" }, "Both checkers agree.");
-  const needsTable = report.kind === "release record" && report.verdict === PROVED;
-  const why = needsTable ? " The other one also asks for the released table beside the record." : "";
-  const apart = `The two checkers do not agree: rely on neither until you know why.${why}`;
-  return element("p", { class: "agree apart" }, apart);
+  if (report.verdict === PARTLY)
+    return element("p", { class: "agree apart" }, "The other checker, which recomputes more, refuses the file: do not rely on it.");
+  return element("p", { class: "agree apart" }, "The two checkers do not agree: rely on neither until you know why.");
 }
 
 // --- the picture ------------------------------------------------------------------------------------------------
@@ -181,57 +183,51 @@ function show(report, name, said, who) {
   const code = element("code", {}, report.digest);
   const digest = report.digest === "" ? null : element("p", { class: "sub" }, "Digest, computed here: ", code);
   const parts = [...head, boxes, agreement(report, said), digest, nearestPart(report), peoplePart(report)];
-  parts.push(listed("What was checked here", report.checked), listed("What was not", report.unchecked));
+  parts.push(listed("What was checked here", report.checked));
+  parts.push(listed("Not recomputed here: run inbounds verify", report.left));
+  parts.push(listed("Claimed, not checked", report.unchecked));
   place("result").replaceChildren(...parts.filter((part) => part !== null));
   document.body.dataset.verdict = report.verdict;
 }
 
-/** Files that are JSON objects of ours are judged; the others may be the tables of a record among them. */
+/** A release record among the files is judged together with all others, its table and passports; else the first of ours. */
 async function take(files) {
   const bytesOf = async (file) => ({ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) });
   const read = await Promise.all([...files].map(bytesOf));
   const ours = read.filter(({ bytes }) => textOf(bytes)?.includes('"inbounds '));
-  const chosen = ours[0] ?? read[0];
-  const tables = read.filter((one) => one !== chosen).map(({ bytes }) => bytes);
-  await judgeBytes(chosen.bytes, chosen.name, tables, null);
+  const record = ours.find(({ bytes }) => /"format": ?"inbounds release"/.test(textOf(bytes)));
+  const chosen = record ?? ours[0] ?? read[0];
+  const others = read.filter((one) => one !== chosen).map(({ bytes }) => bytes);
+  await judgeBytes(chosen.bytes, chosen.name, others, null);
 }
 
-/** The text of a file; null where it is not UTF-8. */
-function textOf(bytes) {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
-/** The report about the bytes of a file. */
-function reportOn(bytes, tables = []) {
+/** The report about the bytes of a file. others: of files that were given along with it. */
+function reportOn(bytes, others = []) {
   const text = textOf(bytes);
-  const report = judge(text ?? "", tables);
+  const report = judge(text ?? "", others);
   if (text === null) report.reason = "the file is not UTF-8 text";
   return report;
 }
 
-async function judgeBytes(bytes, name, tables, said) {
+async function judgeBytes(bytes, name, others, said) {
   place("result").replaceChildren(element("p", { class: "sub" }, `Checking ${name || "the text"} …`));
   await new Promise((ready) => setTimeout(ready));
-  const report = reportOn(bytes, tables);
-  const asked = said ?? (await serverVerdict(bytes, tables));
+  const report = reportOn(bytes, others);
+  const asked = said ?? (await serverVerdict(bytes, others));
   show(report, name, asked, document.body.dataset.server === undefined ? "inbounds verify found" : "The server finds");
   place("found")?.focus({ preventScroll: true });
 }
 
 /** What the server that sent this page finds of the same bytes; null where there is none.
- *  Tables follow the file in one body: a header says how long each part is. */
-async function serverVerdict(bytes, tables) {
+ *  Other files follow it in one body: a header says how long each part is. */
+async function serverVerdict(bytes, others) {
   const address = document.body.dataset.server;
   if (address === undefined) return null;
   try {
-    const parts = [bytes, ...tables];
+    const parts = [bytes, ...others];
     const headers = { "Content-Type": "application/json" };
-    if (tables.length > 0) headers["X-Sizes"] = parts.map((part) => part.length).join(" ");
-    const answer = await fetch(address, { method: "POST", body: tables.length > 0 ? new Blob(parts) : bytes, headers });
+    if (others.length > 0) headers["X-Sizes"] = parts.map((part) => part.length).join(" ");
+    const answer = await fetch(address, { method: "POST", body: others.length > 0 ? new Blob(parts) : bytes, headers });
     return answer.ok ? await answer.json() : null;
   } catch {
     return null;
@@ -253,10 +249,11 @@ function start() {
   place("print").addEventListener("click", () => window.print());
   const held = place("document");
   if (held === null) return;
-  const bytes = Uint8Array.from(atob(held.textContent.trim()), (one) => one.charCodeAt(0));
+  const bytesIn = (holder) => Uint8Array.from(atob(holder.textContent.trim()), (one) => one.charCodeAt(0));
+  const bytes = bytesIn(held);
   place("shown").textContent = (textOf(bytes) ?? "").slice(0, MOST_SHOWN);
   const said = place("said") === null ? null : JSON.parse(place("said").textContent);
-  judgeBytes(bytes, held.dataset.name, [], said);
+  judgeBytes(bytes, held.dataset.name, [...document.querySelectorAll("script.other")].map(bytesIn), said);
 }
 
 globalThis.inboundsCheck = { reportOn, sha256, ratioAllowed: (epsilon) => ratioAllowed(Fraction.read(epsilon)) };

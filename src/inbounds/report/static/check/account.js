@@ -1,181 +1,319 @@
-// The account of a release record: parts that add up, and mechanisms that spend no more than their part.
+// The record by itself: groups, account, mechanisms and draws must be those that the plan requires.
 
-function checkRelease(content, report, tables) {
-  const version = content.get("version");
-  insist(isInteger(version) && version >= 1n, "the record has no version");
-  if (version > 2n) throw new Unjudged("this page knows release records of the versions 1 and 2; use inbounds verify");
-  const style = version === 1n ? SPACED : CANONICAL;
-  const digest = digestOf(content, style);
-  insist(content.get("sha256") === digest, "the record was changed: it does not have its own digest");
-  insist(isRecord(content), "this is not a whole release record");
-  Object.assign(report, { digest, title: content.get("statement"), epsilon: content.get("epsilon").get("spent") });
+const LAYERS_OF_CELLS = ["rows", "columns"];
+
+/** Groups, account, lines and draws of a record, each held to the others. */
+function readRelease(content) {
   const plan = content.get("plan");
-  const own = sha256(inBytes(canonical(plan, style)));
-  insist(content.get("plan_sha256") === own, "the record was changed: its plan does not have the digest stated");
-  report.checked.push("the record and the plan in it have the digests stated");
-  checkPromise(content, version, report);
-  report.promise = true;
-  checkTable(content, report, tables);
-  const mechanisms = content.get("mechanisms").length;
-  report.unchecked.push(`the weights of the ${mechanisms} mechanisms: their digests are here, their passports prove them`);
-  report.unchecked.push("that the table was drawn from these mechanisms, and that the question was fixed before looking");
+  for (const name of plan.get("columns").keys()) columnOf(plan, name);
+  const groups = readGroups(content, plan);
+  const tree = plan.has("hierarchy") ? readTree(plan, groups) : null;
+  const costs = readAccount(content, plan, groups);
+  const lines = costs.flatMap((cost) => requiredLines(cost, plan, groups, tree));
+  checkLines(content.get("mechanisms"), lines);
+  const outputs = readDraws(content, costs, plan, groups);
+  checkReports(content, costs, plan, groups, tree);
+  const rows = tree === null ? groups.sizes.length : tree.keys.reduce((sum, nodes) => sum + nodes.length, 0);
+  return { plan, groups, tree, costs, lines, outputs, rows };
 }
 
-function checkTable(content, report, tables) {
-  const table = content.get("table");
-  insist(table !== undefined, "the record names no table");
-  const name = table.get("file");
-  insist(name !== "" && !/[/\\]/.test(name) && name !== "." && name !== "..", "the record names a table that is not beside it");
-  if (tables.length === 0) {
-    report.unchecked.push(`the table ${name}: drop it here together with the record to compare its digest`);
-    return;
+// --- groups -----------------------------------------------------------------------------------------------------
+
+/** The text that a key stands for in columns of text: true in any case, and a whole number with or without .0. */
+function matchedText(key) {
+  if (/^(true|false)$/i.test(key)) return key.toLowerCase();
+  return /^-?[0-9]+[.]0$/.test(key) ? key.slice(0, -2) : key;
+}
+
+/** Keys, one list for each group, and sizes; they have the digest that the plan states. */
+function readGroups(content, plan) {
+  const [stated, by] = [content.get("groups"), plan.get("by")];
+  const sizes = [...readWholes(stated.get("sizes"))];
+  const columns = by.map((name) => field(stated.get("keys"), name));
+  const whole =
+    new Set(by).size === by.length && stated.get("keys").size === by.length && BigInt(sizes.length) === plan.get("groups") &&
+    columns.every((column) => column.length === sizes.length) && sizes.every((size) => size >= 1n && size < MOST_ANSWERS);
+  insist(whole, "the groups must have a key for every column, and a size");
+  const keys = sizes.map((_, k) => columns.map((column) => column[k]));
+  const toldApart = new Set(keys.map((key) => canonical(key.map(matchedText))));
+  insist(toldApart.size === keys.length, "no two groups may have the same key, or keys that match the same records");
+  const digest = sha256(inBytes(canonical([keys, sizes], SPACED)));
+  insist(digest === plan.get("keys_sha256"), "the keys and sizes of the groups do not have the digest that the plan states");
+  return { keys, sizes };
+}
+
+/** Nodes by level from the groups up; those of one parent stand together, in the order in which they are first met. */
+function readTree(plan, groups) {
+  const hierarchy = plan.get("hierarchy");
+  const levels = hierarchy.get("levels");
+  const [weights, nodes] = [hierarchy.get("weights"), hierarchy.get("nodes")];
+  const places = levels.map((level) => plan.get("by").indexOf(level));
+  const fits =
+    levels.length >= 2 && places.every((place) => place >= 0) && new Set(levels).size === plan.get("by").length &&
+    levels.length === plan.get("by").length && weights.length === levels.length && nodes.length === levels.length;
+  insist(fits, "the levels of a hierarchy must be the columns that name a group");
+  const leaves = groups.keys.map((key) => places.map((place) => key[place]));
+  const root = new Map();
+  for (const key of leaves) {
+    let node = root;
+    for (const part of key) {
+      if (!node.has(part)) node.set(part, new Map());
+      node = node.get(part);
+    }
   }
-  const same = tables.some((bytes) => sha256(bytes) === table.get("sha256"));
-  insist(same, `the table given is not ${name} as it was released: its digest differs`);
-  report.checked.push(`${name} is the table that was released (${table.get("rows")} rows): it has the digest stated`);
-}
-
-function checkPromise(content, version, report) {
-  const plan = content.get("plan");
-  const [total, spent] = ["total", "spent"].map((name) => Fraction.read(content.get("epsilon").get(name)));
-  const [sizes, neighbours] = [plan.get("sizes"), plan.get("neighbours")];
-  const known = RELATIONS.some(([size, relation]) => size === sizes && relation === neighbours);
-  insist(known && plan.has("person") === (neighbours === PERSON), "the record names a relation that no release has");
-  const spends = total.equals(Fraction.read(plan.get("epsilon"))) && spent.compare(ZERO) > 0 && spent.compare(total) <= 0;
-  insist(spends, "the record spends another epsilon than its plan");
-  const said = content.get("statement") === statementOf(version, plan, spent);
-  insist(said, "the statement is not what the plan and the account promise");
-  report.checked.push("the statement is, word by word, what its plan and account promise");
-  const lines = pairedLines(content);
-  checkParts(lines, total, spent);
-  const sum = lines.map(({ part }) => numberText(part)).join(" + ");
-  report.checked.push(`the account adds up: ${sum} = ${numberText(spent)} of ${numberText(total)}`);
-  checkMechanisms(content, lines);
-  report.checked.push("every mechanism was drawn at no more than its statistic's part, by the record's own word");
-}
-
-/** Every line of the account with its statistic. */
-function pairedLines(content) {
-  const [account, plan] = [content.get("account"), content.get("plan")];
-  const statistics = plan.get("statistics");
-  insist(account.length === statistics.length, "the account must have a line for each statistic");
-  return account.map((line, k) => {
-    const statistic = statistics[k];
-    const kind = STATISTICS.get(statistic.get("kind"));
-    if (kind === undefined) throw new Unjudged(`this page does not know statistics of the kind ${statistic.get("kind")}`);
-    const addsUp = kind.margins === true || (plan.has("hierarchy") && kind.groups === true);
-    return { line, statistic, kind, addsUp, part: Fraction.read(line.get("spent")) };
+  const keys = [leaves];
+  for (let depth = levels.length - 1; depth >= 1; depth--) keys.push(nodesAt(root, depth, []));
+  const parents = keys.slice(0, -1).map((own, level) => {
+    const place = new Map(keys[level + 1].map((key, k) => [canonical(key), k]));
+    return own.map((key) => place.get(canonical(key.slice(0, -1))));
   });
+  const people = [groups.sizes];
+  parents.forEach((own, level) => people.push(summedBy(people[level], own, keys[level + 1].length)));
+  const counted = keys.map((own) => BigInt(own.length)).reverse();
+  insist(nodes.every((count, k) => count === counted[k]), "the hierarchy does not have the nodes that the plan states");
+  return { levels, keys, parents, people };
 }
 
-function checkParts(lines, total, spent) {
-  for (const { line, statistic, part } of lines) {
-    const share = statistic.has("share") ? Fraction.read(statistic.get("share")).times(total) : part;
-    const told = statistic.has("epsilon") ? Fraction.read(statistic.get("epsilon")) : share;
-    const allowed = line.get("statistic") === statistic.get("name") && part.compare(ZERO) > 0 && part.equals(told);
-    insist(allowed, `the account of ${line.get("statistic")} is not what its plan allows`);
+function nodesAt(node, depth, path) {
+  if (depth === 0) return [path];
+  return [...node].flatMap(([part, below]) => nodesAt(below, depth - 1, [...path, part]));
+}
+
+function summedBy(values, parents, count) {
+  const found = new Array(count).fill(0n);
+  values.forEach((value, k) => (found[parents[k]] += value));
+  return found;
+}
+
+// --- the account ------------------------------------------------------------------------------------------------
+
+/** What every statistic spends, the epsilon of each of its layers, and how many records each number is drawn for. */
+function readAccount(content, plan, groups) {
+  const [account, statistics] = [content.get("account"), plan.get("statistics")];
+  const total = Fraction.read(plan.get("epsilon"));
+  const told = statistics.map((statistic) => {
+    insist(!(statistic.has("epsilon") && statistic.has("share")), WRONG_PLAN);
+    if (statistic.has("share")) return Fraction.read(statistic.get("share")).times(total);
+    return statistic.has("epsilon") ? Fraction.read(statistic.get("epsilon")) : null;
+  });
+  const left = told.reduce((rest, part) => (part === null ? rest : rest.minus(part)), total);
+  const silent = told.filter((part) => part === null).length;
+  const enough = told.every((part) => part === null || part.compare(ZERO) > 0) && left.compare(ZERO) >= (silent > 0 ? 1 : 0);
+  insist(enough, "the statistics spend more than the plan's epsilon");
+  const parts = told.map((part) => part ?? left.over(whole(silent)));
+  insist(account.length === parts.length && parts.length > 0, "the account must have a line for each statistic");
+  const spent = parts.reduce((sum, part) => sum.plus(part), ZERO);
+  const stated = ["total", "spent"].map((name) => Fraction.read(content.get("epsilon").get(name)));
+  insist(stated[0].equals(total) && stated[1].equals(spent), "the record spends another epsilon than its plan and account");
+  insist(new Set(statistics.map((one) => one.get("name"))).size === parts.length, "no two statistics may have the same name");
+  return statistics.map((statistic, k) => readCost(account[k], statistic, parts[k], plan, groups));
+}
+
+function readCost(line, statistic, part, plan, groups) {
+  const kind = STATISTICS.get(statistic.get("kind"));
+  if (kind === undefined) throw new Unjudged(`this page does not know statistics of the kind ${statistic.get("kind")}`);
+  checkStatistic(statistic, plan, kind);
+  const wrong = `the account of ${statistic.get("name")} is not what its plan allows`;
+  const addsUp = kind.margins === true || (plan.has("hierarchy") && kind.groups === true);
+  const alone = kind.byUnit === true || addsUp;
+  const { moved, records } = numbersMoved(plan, groups, kind, alone);
+  const drawnAt = Fraction.read(line.get("drawn_at"));
+  const same = line.get("statistic") === statistic.get("name") && Fraction.read(line.get("spent")).equals(part);
+  insist(same && drawnAt.times(new Fraction(moved)).equals(part) && addsUp === line.has("layers"), wrong);
+  const layers = addsUp ? readLayers(line, statistic, plan, kind, drawnAt, wrong) : [["", drawnAt]];
+  return { statistic, kind, addsUp, part, layers, records };
+}
+
+function checkStatistic(statistic, plan, kind) {
+  const crossed = kind.margins === true ? crossedNames(statistic) : [];
+  if (kind.margins === true) {
+    insist(crossed.length === 2 && crossed[0] !== crossed[1], WRONG_PLAN);
+    insist(crossed.every((name) => columnOf(plan, name).labels !== undefined), WRONG_PLAN);
   }
-  const sum = lines.reduce((all, { part }) => all.plus(part), ZERO);
-  insist(sum.equals(spent), "the account does not add up to the epsilon stated");
+  const margins = optional(statistic, "margins", []);
+  insist(new Set(margins).size === margins.length && margins.every((name) => crossed.includes(name)), WRONG_PLAN);
+  insist(statistic.has("at") === (statistic.get("kind") === "quantile"), WRONG_PLAN);
+  const consistent = optional(statistic, "consistent", false);
+  insist(!consistent || statistic.get("kind") === "histogram", WRONG_PLAN);
+  if (statistic.get("kind") === "histogram") subjectOf(plan, statistic, "labels");
+  const filled = !consistent || plan.get("sizes") !== "public" || columnOf(plan, statistic.get("of")).other !== undefined;
+  insist(filled, WRONG_PLAN);
 }
 
-/** How many of one person's records count in a group, and in how many groups. */
-function contribution(plan) {
+/** How many numbers of a statistic one protected change may move, and for how many records of one person each is drawn. */
+function numbersMoved(plan, groups, kind, alone) {
   const person = plan.get("person");
-  if (person === undefined) return { records: 1n, groups: 1n };
-  const [records, groups] = [person.get("max_records"), person.get("max_groups")];
-  insist(records >= 1n && groups >= 1n, "a person must count in some record of some group");
-  return { records, groups: groups < plan.get("groups") ? groups : plan.get("groups") };
-}
-
-/** The share of a statistic's epsilon at which each number of it may be drawn. */
-function drawnAt({ kind, addsUp, part }, plan) {
-  if (plan.get("neighbours") === PERSON) {
-    const { records, groups } = contribution(plan);
-    return part.over(new Fraction(groups * (kind.byUnit || addsUp ? records : 1n)));
+  if (person !== undefined) {
+    const [records, most] = [person.get("max_records"), person.get("max_groups")];
+    insist(records >= 1n && most >= 1n, "a person must count in some record of some group");
+    const among = least(most, BigInt(groups.sizes.length));
+    return alone ? { moved: among * records, records: 1n } : { moved: among, records };
   }
-  const moves = plan.get("neighbours") === CHANGE && (plan.get("sizes") !== "public" || kind.cells === true);
-  return moves ? part.over(whole(2)) : part;
+  const two = plan.get("neighbours") === CHANGE && (plan.get("sizes") !== "public" || kind.cells === true);
+  return { moved: two ? 2n : 1n, records: 1n };
 }
 
-/** What each layer of a statistic may spend, its own numbers first. */
-function layersOf(entry, plan) {
-  const { line, addsUp } = entry;
-  const [most, wrong] = [drawnAt(entry, plan), `the account of ${line.get("statistic")} is not what its plan allows`];
-  insist(Fraction.read(line.get("drawn_at")).equals(most) && addsUp === line.has("layers"), wrong);
-  if (!addsUp) return new Map([["", most]]);
-  const layers = new Map([...line.get("layers")].map(([name, text]) => [name, Fraction.read(text)]));
-  const parts = [...layers.values()];
-  const sum = parts.reduce((all, part) => all.plus(part), ZERO);
-  insist(parts.length > 0 && parts.every((part) => part.compare(ZERO) > 0) && sum.compare(most) <= 0, wrong);
+/** The epsilon of a statistic's own numbers and of the sums beside them; together that of one number. */
+function readLayers(line, statistic, plan, kind, drawnAt, wrong) {
+  const margins = optional(statistic, "margins", []);
+  const names = kind.margins
+    ? ["cells", ...margins.map((margin) => LAYERS_OF_CELLS[crossedNames(statistic).indexOf(margin)])]
+    : [...plan.get("hierarchy").get("levels")].reverse();
+  const stated = line.get("layers");
+  insist(stated.size === names.length && names.every((name) => stated.has(name)), wrong);
+  const layers = names.map((name) => [name, Fraction.read(stated.get(name))]);
+  const sum = layers.reduce((all, [, epsilon]) => all.plus(epsilon), ZERO);
+  insist(layers.every(([, epsilon]) => epsilon.compare(ZERO) > 0) && sum.equals(drawnAt), wrong);
+  const shares = kind.margins ? undefined : plan.get("hierarchy").get("shares");
+  if (shares !== undefined) {
+    const told = [...shares].reverse().map((share) => Fraction.read(share).times(drawnAt));
+    insist(told.length === layers.length && layers.every(([, epsilon], k) => epsilon.equals(told[k])), wrong);
+  }
   return layers;
 }
 
-function checkMechanisms(content, lines) {
-  const plan = content.get("plan");
-  const statistics = new Map(lines.map((entry) => [entry.statistic.get("name"), { ...entry, answered: 0n, sizes: [] }]));
-  for (const entry of statistics.values()) entry.layers = layersOf(entry, plan);
-  insist(statistics.size === lines.length, "two statistics have one name");
-  for (const made of content.get("mechanisms")) {
-    const entry = statistics.get(made.get("statistic"));
-    const layer = made.get("layer") ?? "";
-    insist(entry !== undefined && entry.layers.has(layer), "a mechanism belongs to no statistic of the plan");
-    checkMechanism(made, entry, layer, plan);
-    if (layer === entry.layers.keys().next().value) {
-      entry.answered += made.get("groups");
-      takeSizes(entry, made);
+// --- the mechanisms ---------------------------------------------------------------------------------------------
+
+const isSecretMean = (statistic, plan) => statistic.get("kind") === "mean" && plan.get("sizes") !== "public";
+
+function drawnParts(statistic, plan) {
+  const name = statistic.get("name");
+  return isSecretMean(statistic, plan) ? [`${name}_above_low`, `${name}_below_high`] : [];
+}
+
+/** What the lines about a statistic's mechanisms must say, in order. */
+function requiredLines(cost, plan, groups, tree) {
+  const { statistic, layers, records, kind } = cost;
+  const counts = new Map();
+  for (const size of groups.sizes) counts.set(size, (counts.get(size) ?? 0n) + 1n);
+  const sizes = [...counts.keys()].sort((a, b) => (a < b ? -1 : 1));
+  const line = { statistic: statistic.get("name"), layer: layers[0][0], epsilon: layers[0][1], parts: drawnParts(statistic, plan) };
+  const shared = statistic.get("kind") === "mode" && sizes.length > 1;
+  const own = shared
+    ? [{ ...line, size: `${sizes[0]}..${sizes[sizes.length - 1]}`, groups: BigInt(groups.sizes.length), ...asked(cost, plan, sizes[0]) }]
+    : sizes.map((size) => ({ ...line, size, groups: counts.get(size), ...asked(cost, plan, size) }));
+  layers.slice(1).forEach(([layer, epsilon], k) => {
+    const people = kind.margins ? groups.sizes : tree.people[k + 1];
+    const size = people.reduce(largest);
+    const query = requiredQuery(statistic, plan, size);
+    own.push({ statistic: line.statistic, layer, epsilon, parts: [], size, groups: BigInt(people.length), query });
+  });
+  return own;
+}
+
+const asked = ({ statistic, records }, plan, size) => ({ query: requiredQuery(statistic, plan, size, records) });
+
+const ownerOf = ({ statistic, layer, size }) => `${statistic}${layer === "" ? "" : `, ${layer}`} in groups of ${size}`;
+
+function checkLines(stated, lines) {
+  const wrong = "the mechanisms are not those of the plan's groups and statistics";
+  insist(stated.length === lines.length, wrong);
+  lines.forEach((line, k) => {
+    const made = stated[k];
+    const { place, json } = line.query;
+    const same =
+      made.get("statistic") === line.statistic && optional(made, "layer", "") === line.layer && made.get("size") === line.size &&
+      made.get("groups") === line.groups && canonical(optional(made, "parts", [])) === canonical(line.parts);
+    insist(same, wrong);
+    const epsilon = Fraction.read(made.get("epsilon"));
+    insist(epsilon.equals(line.epsilon), `the mechanism of ${ownerOf(line)} was not drawn at the epsilon of its account`);
+    const other = place === "query" ? "quantile" : "query";
+    const answers = !made.has(other) && made.has(place) && canonical(made.get(place)) === canonical(json);
+    insist(answers, `the mechanism of ${ownerOf(line)} has another query or other neighbours than its statistic requires`);
+    insist(made.has("law") === (place === "quantile") && /^[0-9a-f]{64}$/.test(made.get("sha256")), wrong);
+    Object.assign(line, { sha256: made.get("sha256"), expectedError: Number(made.get("expected_error").value ?? made.get("expected_error")) });
+  });
+}
+
+// --- the draws --------------------------------------------------------------------------------------------------
+
+function cellNames(statistic, plan) {
+  const [kind, name] = [statistic.get("kind"), statistic.get("name")];
+  if (kind === "histogram") return columnOf(plan, statistic.get("of")).labels.map((label) => `${name}: ${label}`);
+  if (kind !== "crosstab") return [name];
+  const [rows, columns] = crossedNames(statistic).map((column) => columnOf(plan, column).labels);
+  return rows.flatMap((row) => columns.map((column) => `${name}: ${row}, ${column}`));
+}
+
+function marginNames(statistic, plan, layer) {
+  const [rows, columns] = crossedNames(statistic).map((column) => columnOf(plan, column).labels);
+  const name = statistic.get("name");
+  return layer === "rows" ? rows.map((label) => `${name}: ${label}, all`) : columns.map((label) => `${name}: all, ${label}`);
+}
+
+/** The outputs of every column that was drawn and does not add up, one for each group. */
+function readDraws(content, costs, plan, groups) {
+  const [stated, found] = [content.get("draws"), new Map()];
+  for (const { statistic, addsUp, records } of costs) {
+    if (addsUp) continue;
+    const parts = drawnParts(statistic, plan);
+    for (const column of parts.length > 0 ? parts : cellNames(statistic, plan)) {
+      const outputs = readWholes(field(stated, column));
+      const last = new Map();
+      for (const size of groups.sizes) if (!last.has(size)) last.set(size, requiredQuery(statistic, plan, size, records).grid.last);
+      const fits = outputs.length === groups.sizes.length && outputs.every((output, k) => output <= last.get(groups.sizes[k]));
+      insist(fits, `the draws of ${column} are not outputs of its mechanisms for its groups`);
+      found.set(column, [...outputs]);
     }
   }
-  const nodes = plan.has("hierarchy") ? plan.get("hierarchy").get("nodes") : [plan.get("groups")];
-  const groups = [...statistics.values()].map(({ answered }) => answered).concat(nodes[nodes.length - 1]);
-  const rows = content.get("table")?.get("rows") === nodes.reduce((sum, count) => sum + count, 0n);
-  const whole = rows && groups.every((count) => count === plan.get("groups"));
-  insist(whole, "the mechanisms are not those of the plan's groups and statistics");
-  const ends = [...statistics.values()].map(({ sizes }) => spanOf(sizes));
-  insist(ends.every((span) => span === ends[0]), "the mechanisms are not for the sizes of the plan's groups");
+  insist(found.size === stated.size, "there are draws of columns that the plan does not have");
+  return found;
 }
 
-/** The sizes that a mechanism answers, no two mechanisms the same. */
-function takeSizes(entry, made) {
-  const ends = String(made.get("size")).split("..").map((text) => (/^ *[0-9]{1,40} *$/.test(text) ? BigInt(text.trim()) : 0n));
-  const rising = ends.length <= 2 && ends.every((end, k) => end >= 1n && (k === 0 || end > ends[k - 1]));
-  const fresh = !entry.sizes.some((other) => other.join() === ends.join());
-  insist(rising && fresh, "the mechanisms are not for the sizes of the plan's groups");
-  entry.sizes.push(ends);
+/** How the cells of a group sum: to its public size, to no more than its size, or anyhow. */
+function sumsOfCells(statistic, plan) {
+  const isPublic = plan.get("sizes") === "public";
+  if (statistic.get("kind") === "crosstab") {
+    const full = crossedNames(statistic).every((name) => columnOf(plan, name).other !== undefined);
+    return isPublic && full ? "known" : "most";
+  }
+  return optional(statistic, "consistent", false) ? (isPublic ? "known" : "most") : "";
 }
 
-/** The least and the largest size, in words. */
-function spanOf(sizes) {
-  const [first, last] = [sizes.map((ends) => ends[0]), sizes.map((ends) => ends[ends.length - 1])];
-  return `${first.reduce((a, b) => (b < a ? b : a))}..${last.reduce((a, b) => (b > a ? b : a))}`;
+/** The reports of what adds up: everything beside the numbers is what plan, account and groups imply. */
+function checkReports(content, costs, plan, groups, tree) {
+  const adding = costs.filter(({ addsUp }) => addsUp);
+  insist(adding.length > 0 === content.has("reports"), "reports must be there where statistics add up, and nowhere else");
+  if (adding.length === 0) return;
+  const stated = content.get("reports");
+  const parents = tree === null ? [] : tree.parents.map((own) => own.map(BigInt));
+  const interval = plan.get("interval");
+  const implied = new Map([
+    ["sizes", groups.sizes], ["parents", parents], ["published", interval !== null],
+    ["interval", Fraction.read(interval ?? "9/10").toString()],
+  ]);
+  for (const [name, value] of implied) {
+    const same = canonical(stated.get(name)) === canonical(value);
+    insist(same, "the reports are not about the plan's groups and levels");
+  }
+  insist(stated.get("statistics").length === adding.length, "the reports are not those of the plan's statistics");
+  adding.forEach((cost, k) => checkAdding(stated.get("statistics")[k], cost, plan, groups, tree));
 }
 
-function checkMechanism(made, entry, layer, plan) {
-  const epsilon = Fraction.read(made.get("epsilon"));
-  const within = epsilon.compare(ZERO) > 0 && epsilon.compare(entry.layers.get(layer)) <= 0;
-  insist(within && made.get("groups") >= 1n, "a mechanism spends more than the account allows");
-  const quantile = made.has("quantile") ? new Quantile(made.get("quantile")) : null;
-  const query = quantile === null ? new Query(field(made, "query"), 0n) : null;
-  checkDrawnTogether(made, entry, plan, query);
-  if (plan.get("neighbours") === PERSON) checkPerson({ made, entry, plan, query, quantile, epsilon });
-  if (quantile === null) return;
-  const fits = quantile.public === (plan.get("sizes") === "public") && String(made.get("size")) === String(quantile.size);
-  insist(fits, "a mechanism is for groups of other sizes than those of the plan");
-}
-
-/** Sums of v - low and of high - v cost epsilon together where each costs epsilon · distance / (high - low). */
-function checkDrawnTogether(made, { statistic }, plan, query) {
-  const wrong = "a mechanism promises less than the numbers that were drawn by it need";
-  const shared = query !== null && query.metric !== null;
-  insist(shared === made.has("parts"), wrong);
-  if (!shared) return;
-  const name = statistic.get("name");
-  const [low, high] = boundsOf(plan, statistic);
-  const parts = made.get("parts").join("\n") === `${name}_above_low\n${name}_below_high`;
-  insist(parts && statistic.get("kind") === "mean" && query.metric.equals(high.minus(low)), wrong);
-}
-
-function boundsOf(plan, statistic) {
-  const column = field(plan.get("columns"), statistic.get("of"));
-  return ["low", "high"].map((name) => Fraction.read(field(column, name)));
+function checkAdding(stated, { statistic, kind, layers }, plan, groups, tree) {
+  const wrong = `the reports of ${statistic.get("name")} are not those of its plan and account`;
+  const one = requiredQuery(statistic, plan, 1n);
+  const shape = kind.margins ? crossedNames(statistic).map((name) => BigInt(columnOf(plan, name).labels.length)) : [];
+  const implied = new Map([
+    ["statistic", statistic.get("name")], ["shape", shape], ["sums", sumsOfCells(statistic, plan)],
+    ["start", one.grid.start.toString()], ["step", one.grid.unit.toString()], ["positions", one.grid.last],
+  ]);
+  for (const [name, value] of implied) insist(canonical(stated.get(name)) === canonical(value), wrong);
+  insist(["posterior", "least squares"].includes(stated.get("by")) && stated.get("layers").length === layers.length, wrong);
+  const weights = kind.margins ? layers.map(() => "1") : [...plan.get("hierarchy").get("weights")].reverse();
+  stated.get("layers").forEach((layer, level) => {
+    const [name, epsilon] = layers[level];
+    const columns = level > 0 && kind.margins ? marginNames(statistic, plan, name) : cellNames(statistic, plan);
+    const said = new Map([
+      ["name", name], ["columns", columns], ["rate", epsilon.over(new Fraction(one.steps)).toString()],
+      ["weight", Fraction.read(weights[level]).toString()],
+    ]);
+    for (const [part, value] of said) insist(canonical(layer.get(part)) === canonical(value), wrong);
+    const people = kind.margins ? groups.sizes : tree.people[level];
+    const ends = level === 0 ? people : people.map(() => people.reduce(largest));
+    const last = ends.map((size) => requiredQuery(statistic, plan, size).grid.last);
+    const rows = layer.get("reports");
+    const fits = rows.length === columns.length && rows.every((row) => row.length === last.length && row.every((x, k) => x >= 0n && x <= last[k]));
+    insist(fits, `the reports of ${statistic.get("name")} are not outputs of its mechanisms for its groups`);
+  });
 }

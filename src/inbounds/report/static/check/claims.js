@@ -4,10 +4,10 @@
 const CLAIMS_UP_TO = 1n << 20n;
 const CLOSE = 1e-9;
 const WRITTEN_FLOAT = /^[ \t\n\r]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[ \t\n\r]*$/;
-const OBJECTIVE = new RegExp(
-  "^(average|worst) (?:(absolute|squared|zero-one)" +
-    "|off by more than ([0-9]{1,40}(?:/[0-9]{1,40})?)|power ([0-9]{1,3}(?:/[0-9]{1,3})?)) loss$",
-);
+const OBJECTIVE = /^(average|worst) (.{1,200}?) loss( under the given prior)?(?: (?:subject to|after the least) .*)?$/u;
+const NAMED_LOSS =
+  /^(?:(absolute|squared|zero-one)|off by more than ([0-9]{1,40}(?:\/[0-9]{1,40})?)|power ([0-9]{1,3}(?:\/[0-9]{1,3})?))$/;
+const LOSSES_ON_GRAPHS = ["distance", "euclidean"];
 
 function readFloat(text) {
   const read = typeof text === "string" && text.length <= MOST_DIGITS && WRITTEN_FLOAT.test(text);
@@ -55,6 +55,11 @@ class Measured {
     return this.truths.map((_, j) =>
       this.rows.reduce((sum, row, i) => sum + (Number(row[j]) / Number(TOTAL)) * size(i, j), 0),
     );
+  }
+
+  /** Expected losses by a table of outputs × answers. */
+  tableLosses(table) {
+    return this.truths.map((_, j) => this.rows.reduce((sum, row, i) => sum + (Number(row[j]) / Number(TOTAL)) * table[i][j], 0));
   }
 
   scaled(sums, common) {
@@ -177,22 +182,58 @@ function checkClaims(claims, measured, epsilon, isNoise) {
 }
 
 /** Refuse a value of the objective that does not follow from the weights; say what is left to belief. */
-function checkOptimality(part, measured) {
+function checkOptimality(part, measured, query, isMatrix) {
   if (part === null) return [];
   const objective = readLine(field(part, "objective"));
   const [value, bound] = ["value", "bound"].map((name) => readFloat(field(part, name)));
   insist(Number.isFinite(value) && Number.isFinite(bound), "an objective and its bound must be finite");
+  const [table, prior] = [readLossTable(part, query), readPrior(part, query)];
+  const words = wordsOf(objective);
+  const saysLoss = words === null ? table === null && prior === null : (table === null) === words.known || !isMatrix;
+  const saysPrior = prior === null || (words !== null && words.prior);
+  insist(saysLoss && saysPrior, "the objective must have a loss with a name, or the passport its table, and not both");
   insist(bound <= value, "the value of the objective does not follow from the weights");
   const bounded = `that no private mechanism with what was asked for has a lower ${objective} than ${bound}`;
-  const words = OBJECTIVE.exec(objective);
-  if (words === null || measured === null) return [`that its ${objective} is ${value}`, bounded];
-  const [, aim, named, distance, power] = words;
-  const name = named ?? (distance === undefined ? "power" : "off by more than");
-  const parameter = named === undefined ? Fraction.read(distance ?? power) : null;
-  const losses = measured.losses(name, parameter);
-  const worst = losses.reduce((a, b) => Math.max(a, b));
-  const found = aim === "average" ? losses.reduce((sum, loss) => sum + loss, 0) / losses.length : worst;
+  const computable = words !== null && measured !== null && words.prior === (prior !== null) && (table !== null || words.loss !== null);
+  if (!computable) return [`that its ${objective} is ${value}`, bounded];
+  const losses = table === null ? measured.losses(words.loss, words.parameter) : measured.tableLosses(table);
+  const weights = prior ?? losses.map(() => 1 / losses.length);
+  const average = losses.reduce((sum, loss, j) => sum + loss * weights[j], 0);
+  const found = words.aim === "average" ? average : losses.reduce((a, b) => Math.max(a, b));
   const same = Math.abs(found - value) <= CLOSE * Math.max(1, Math.abs(value));
   insist(same, "the value of the objective does not follow from the weights");
   return [bounded];
+}
+
+/** What the words of an objective mean; null where they are not ours. known: the name says how the loss is computed. */
+function wordsOf(objective) {
+  const found = OBJECTIVE.exec(objective);
+  if (found === null || (found[3] !== undefined && found[1] === "worst")) return null;
+  const [aim, prior, named] = [found[1], found[3] !== undefined, NAMED_LOSS.exec(found[2])];
+  if (named === null) return { aim, prior, known: LOSSES_ON_GRAPHS.includes(found[2]), loss: null, parameter: null };
+  const [, name, distance, power] = named;
+  const loss = name ?? (distance === undefined ? "power" : "off by more than");
+  return { aim, prior, known: true, loss, parameter: name === undefined ? Fraction.read(distance ?? power) : null };
+}
+
+function readFloats(text, count) {
+  const numbers = typeof text === "string" ? text.split(" ").map(readFloat) : [];
+  const whole = BigInt(numbers.length) === count && numbers.every(Number.isFinite);
+  insist(whole, "a loss table and a prior must have one finite number for each answer");
+  return numbers;
+}
+
+function readLossTable(part, query) {
+  if (!part.has("loss")) return null;
+  const rows = part.get("loss");
+  insist(Array.isArray(rows) && BigInt(rows.length) === query.outputs, "a loss table must have a row for each output");
+  return rows.map((row) => readFloats(row, query.answers.size));
+}
+
+function readPrior(part, query) {
+  if (!part.has("prior")) return null;
+  const prior = readFloats(part.get("prior"), query.answers.size);
+  const sum = prior.reduce((all, weight) => all + weight, 0);
+  insist(prior.every((weight) => weight >= 0) && Math.abs(sum - 1) <= CLOSE, "a prior must have weights that sum to 1");
+  return prior;
 }

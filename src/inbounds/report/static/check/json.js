@@ -115,7 +115,7 @@ class JsonReader {
 // --- canonical JSON ------------------------------------------------------------------------------------------
 
 const CANONICAL = { item: ",", field: ":" };
-/** As records of version 1 were digested. */
+/** As the keys and sizes of groups are digested. */
 const SPACED = { item: ", ", field: ": " };
 
 /** Keys in the order of their characters, ASCII only, whole numbers in full. */

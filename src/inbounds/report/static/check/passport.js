@@ -73,7 +73,7 @@ function provedOf(rows, noise, query, epsilon) {
 
 /** Origin, claims and objective: where the law is too large to be measured here, that is said and not passed over. */
 function checkWords(content, report, { rows, noise, query, epsilon }) {
-  report.title = `${checkOrigin(content)}: ${report.title}`;
+  const origin = checkOrigin(content);
   const measured = isSmall(noise, query, CLAIMS_UP_TO) ? new Measured(rows ?? noise.matrix(query), query) : null;
   if (measured === null) report.unchecked.push("losses and properties that are claimed: too large to compute on this page");
   else {
@@ -81,8 +81,9 @@ function checkWords(content, report, { rows, noise, query, epsilon }) {
     report.checked.push("losses, properties and the tight epsilon that are claimed follow from the weights");
   }
   report.unchecked.push("that the question is what was asked, and that one person moves its answer no further");
-  report.unchecked.push("where the mechanism comes from");
-  report.unchecked.push(...checkOptimality(field(content, "optimality"), measured));
+  report.unchecked.push(`where the mechanism comes from, which is said to be ${origin}`);
+  report.unchecked.push(...checkOptimality(field(content, "optimality"), measured, query, rows !== null));
+  report.measured = measured;
 }
 
 function checkQuantilePassport(content, report) {

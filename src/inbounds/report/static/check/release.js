@@ -1,4 +1,4 @@
-// Release records: digests, the form, the statement, the account, and what every mechanism in it promises.
+// Release records: the form of every field, and the statement, word by word. A field that no rule knows is refused.
 
 const CHANGE = "change one record";
 const ADD_OR_REMOVE = "add or remove one record";
@@ -27,16 +27,20 @@ const listOf = (one) => (value) => Array.isArray(value) && value.every(one);
 const named = (one) => (value) => isObject(value) && [...value.values()].every(one);
 const either = (...these) => (value) => these.some((one) => one(value));
 
-/** An object with these fields; those whose name ends in ? may be missing. */
-const fields = (form) => (value) =>
-  isObject(value) &&
-  Object.entries(form).every(([name, one]) => {
-    const plain = name.replace("?", "");
-    return value.has(plain) ? one(value.get(plain)) : name.endsWith("?");
-  });
+/** An object with these fields and no others; those whose name ends in ? may be missing. */
+const fields = (form) => {
+  const known = new Set(Object.keys(form).map((name) => name.replace("?", "")));
+  return (value) =>
+    isObject(value) &&
+    [...value.keys()].every((name) => known.has(name)) &&
+    Object.entries(form).every(([name, one]) => {
+      const plain = name.replace("?", "");
+      return value.has(plain) ? one(value.get(plain)) : name.endsWith("?");
+    });
+};
 
 const isPlan = fields({
-  source: fields({ kind: isText, name: isText, "table?": isText, "engine?": isText, "decimal?": isText }),
+  source: fields({ kind: isText, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText }),
   by: listOf(isText), groups: isInteger, keys_sha256: isText, sizes: isText,
   columns: named(fields({
     type: isText, step: isText, "low?": isText, "high?": isText, "missing?": isText, "labels?": listOf(isText),
@@ -48,7 +52,7 @@ const isPlan = fields({
   })),
   epsilon: isText, neighbours: isText, wishes: isObject, interval: orNull(isText), "people?": isText, "edition?": isText,
   "person?": fields({ id: isText, max_records: isInteger, max_groups: isInteger }), "not_stated?": isText,
-  "period?": named(isText),
+  "period?": named(isText), "where?": isText,
   "hierarchy?": fields({
     levels: listOf(isText), weights: listOf(isText), "shares?": listOf(isText), nodes: listOf(isInteger),
   }),
@@ -63,7 +67,7 @@ const isMechanism = fields({
 const isReports = fields({
   sizes: listOf(isInteger), parents: listOf(listOf(isInteger)), interval: isText, published: isBoolean,
   statistics: listOf(fields({
-    statistic: isText, shape: listOf(isInteger), sums: isText, start: isText, step: isText, positions: isInteger,
+    statistic: isText, shape: listOf(isInteger), sums: isText, start: isText, step: isText, positions: isInteger, by: isText,
     layers: listOf(fields({
       name: isText, columns: listOf(isText), rate: isText, weight: isText, reports: listOf(listOf(isInteger)),
     })),
@@ -71,16 +75,13 @@ const isReports = fields({
 });
 
 const isRecord = fields({
-  format: isText, version: isInteger, "id?": isText, time: isText, plan_sha256: isText, plan: isPlan, statement: isText,
-  "values?": listOf(isText), epsilon: fields({ total: isText, spent: isText }),
+  format: isText, version: isInteger, id: isText, time: isText, plan_sha256: isText, plan: isPlan, statement: isText,
+  values: listOf(isText), epsilon: fields({ total: isText, spent: isText }),
   account: listOf(fields({ statistic: isText, spent: isText, drawn_at: isText, reason: isText, "layers?": named(isText) })),
-  composition: listOf(isText), mechanisms: listOf(isMechanism), "no_better_than_a_constant?": listOf(isText),
-  versions: named(isText), "reports?": isReports,
-  "ledger?": orNull(fields({
-    id: isText, entry: isInteger, sha256: isText, key: isText, people: isText, rule: isText, unit: isText,
-    budget: orNull(isText), spent: isText, left: orNull(isText),
-  })),
-  "table?": fields({ file: isText, rows: isInteger, sha256: isText }), "sha256?": isText,
+  composition: listOf(isText), mechanisms: listOf(isMechanism), no_better_than_a_constant: listOf(isText),
+  versions: named(isText), groups: fields({ keys: named(listOf(isText)), sizes: isText }), draws: named(isText),
+  "reports?": isReports, "ledger?": () => true,
+  "table?": fields({ file: isText, rows: isInteger, sha256: isText }), sha256: isText,
 });
 
 // --- the statement, word by word --------------------------------------------------------------------------------
@@ -104,11 +105,11 @@ function numberText(value) {
   return written.equals(value) ? short : value.toString();
 }
 
-function statementOf(version, plan, spent) {
+function statementOf(plan, spent) {
   const neighbours = plan.get("neighbours");
   const whatever = neighbours === PERSON ? "Whatever these records hold" : "Whatever that record holds";
   const factor = general(Math.exp(spent.approximate), 4);
-  const meant = version === 1n ? "One record is one person." : recordMeant(plan.get("source").get("kind"), plan.get("person"));
+  const meant = recordMeant(plan.get("source").get("kind"), plan.get("person"));
   return (
     `${meant} ${relationMeant(plan.get("sizes") === "public", neighbours, spent)} ${whatever}, any table this release can ` +
     `give is at most ${factor} times likelier than it would be otherwise (epsilon ${numberText(spent)}).`

@@ -1,0 +1,279 @@
+"""The published table against the stored draws: what follows without any estimate, and the sums that must hold.
+
+Recomputed here, by rules of our own: the columns and their order, keys, levels and sizes, every number that is an
+output of its mechanism, quantiles in order, cells that were made to sum to their sizes, and means from their two sums.
+Of tables that add up: that all numbers lie on their grid and in their range, that every node is the sum of its
+children, every margin the sum of its cells, and that cells sum to their sizes. Which of the possible tables was chosen,
+expected errors and intervals are estimates: those are recomputed by the release's own code (`tables.recompute`).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from inbounds.checker.account import COLUMNS, ROWS
+from inbounds.checker.draws import KNOWN, MOST, cell_names, layer_columns, margin_names, sums_of_cells
+from inbounds.checker.fields import insist, refuse
+from inbounds.checker.levels import LEVEL_OF_EPSILON
+from inbounds.checker.lines import drawn_parts
+from inbounds.checker.plan import StatedPlan, StatedStatistic
+from inbounds.checker.queries import AnswerGrid, required_query
+from inbounds.checker.record import CheckedRecord
+from inbounds.checker.tablefile import Cell, PublishedTable, spelled
+
+LEVEL = "level"
+
+Cells = Sequence[Cell]
+
+
+@dataclass(frozen=True)
+class RecomputedCells:
+    """Which columns were recomputed from the draws, and which are estimates that were held to their sums alone."""
+
+    recomputed: tuple[str, ...]
+    estimated: tuple[str, ...]
+
+
+def check_cells(record: CheckedRecord, table: PublishedTable) -> RecomputedCells:
+    """Refuse a table that does not follow from the draws of its record."""
+    names = expected_columns(record)
+    written = [spelled(name) if table.written else name for name in names]
+    insist(list(table.columns) == written, "the table does not have the columns of its plan, in order")
+    insist(table.rows == record.rows, "the table does not have a row for each of the plan's groups")
+    named = PublishedTable(table.file, dict(zip(names, table.columns.values(), strict=True)), table.written)
+    known = dict([*_public_columns(record), *_drawn_columns(record)])
+    for name, cells in known.items():
+        for row, cell in enumerate(cells):
+            if not named.has_cell(name, row, cell):
+                refuse(f"{named.file}: {name} in row {row + 1} is not what its draw gives")
+    for cost in record.costs:
+        if record.plan.adds_up(cost.statistic):
+            _check_sums(record, cost.statistic, named)
+    return RecomputedCells(tuple(known), tuple(name for name in names if name not in known))
+
+
+# --- the columns ------------------------------------------------------------------------------------------
+
+
+def expected_columns(record: CheckedRecord) -> list[str]:
+    """The names of all columns of the table, in order."""
+    plan, found = record.plan, [name for name, _ in _public_columns(record)]
+    for cost in record.costs:
+        statistic = cost.statistic
+        cells, interval = published_names(statistic, plan), plan.interval is not None and statistic.kind != "mode"
+        found += [*cells, *drawn_parts(cost, plan), f"{statistic.name}_error"]
+        found += [f"{name}_{end}" for name in cells for end in ("low", "high") if interval]
+    return found
+
+
+def published_names(statistic: StatedStatistic, plan: StatedPlan) -> list[str]:
+    """The columns of a statistic's answers and margins."""
+    margins = [(ROWS, COLUMNS)[statistic.crossed.index(margin)] for margin in statistic.margins]
+    names = [name for margin in margins for name in margin_names(statistic, plan, margin)]
+    return [*cell_names(statistic, plan), *names]
+
+
+def _public_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
+    """What names every row, and how large it is."""
+    plan, tree = record.plan, record.tree
+    size = "group_size" if plan.public else "group_maximum"
+    if tree is not None:
+        assert plan.hierarchy is not None
+        levels = plan.hierarchy.levels
+        rows = [key for nodes in tree.keys[::-1] for key in nodes]
+        yield LEVEL, [levels[len(key) - 1] for key in rows]
+        for name in plan.by:
+            depth = levels.index(name)
+            yield name, [key[depth] if depth < len(key) else None for key in rows]
+        if size not in plan.by:
+            yield size, [people for nodes in tree.people[::-1] for people in nodes]
+        return
+    times = 1
+    if record.levels is not None:
+        times = len(record.levels.epsilons)
+        yield LEVEL_OF_EPSILON, [str(epsilon) for epsilon in record.levels.epsilons for _ in plan.sizes]
+    for k, name in enumerate(plan.by):
+        yield name, [key[k] for key in plan.keys] * times
+    if len(set(plan.sizes)) > 1 and size not in plan.by:
+        yield size, [*plan.sizes] * times
+
+
+# --- what follows from the draws --------------------------------------------------------------------------
+
+
+def _drawn_columns(record: CheckedRecord) -> Iterator[tuple[str, Cells]]:
+    """Every column whose cells follow from the draws; empty above the groups of a hierarchy."""
+    plan = record.plan
+    above: Cells = [None] * (0 if record.tree is None else record.rows - len(plan.sizes))
+    outputs = _in_order(record)
+    for cost in record.costs:
+        statistic = cost.statistic
+        if plan.adds_up(statistic):
+            continue
+        parts = drawn_parts(cost, plan)
+        if parts:
+            yield statistic.name, [*above, *_means(plan, statistic, *(outputs[part] for part in parts))]
+        names = parts or tuple(cell_names(statistic, plan))
+        grids = {n: required_query(statistic, plan, n, cost.records).grid for n in set(plan.sizes)}
+        if statistic.consistent:
+            rows = zip(*(outputs[name] for name in names), strict=True)
+            sizes = [*plan.sizes] * (len(outputs[names[0]]) // len(plan.sizes))
+            summed = [_summing(row, size, public=plan.public) for row, size in zip(rows, sizes, strict=True)]
+            for name, column in zip(names, zip(*summed, strict=True), strict=True):
+                yield name, [*above, *column]
+            continue
+        for name in names:
+            labelled = statistic.kind == "mode"
+            own = outputs[name]
+            cells = _labels(plan, statistic, own) if labelled else _values(grids, plan.sizes, own)
+            yield name, [*above, *cells]
+
+
+def _in_order(record: CheckedRecord) -> dict[str, tuple[int, ...]]:
+    """The outputs that are published: several quantiles of one column are sorted, group by group."""
+    found, columns = dict(record.outputs), dict[str, list[StatedStatistic]]()
+    for statistic in record.plan.statistics:
+        if statistic.kind == "quantile":
+            columns.setdefault(statistic.of, []).append(statistic)
+    for members in columns.values():
+        names = [own.name for own in sorted(members, key=lambda own: own.at or Fraction(0))]
+        rising = [sorted(group) for group in zip(*(record.outputs[name] for name in names), strict=True)]
+        found |= dict(zip(names, zip(*rising, strict=True), strict=True))
+    return found
+
+
+def _values(grids: dict[int, AnswerGrid], sizes: Sequence[int], outputs: Sequence[int]) -> Cells:
+    """The values of outputs; whole numbers where all values of all sizes are."""
+    whole = all(grid.is_whole for grid in grids.values())
+    groups = [grids[size] for size in sizes] * (len(outputs) // len(sizes))
+    pairs = zip(groups, outputs, strict=True)
+    return [int(grid.value(k)) if whole else nearest_float(grid, k) for grid, k in pairs]
+
+
+def nearest_float(grid: AnswerGrid, position: int) -> float:
+    """A value of a grid as a float: whole numbers in a common unit, and one division."""
+    common = math.lcm(grid.start.denominator, grid.unit.denominator)
+    return (int(grid.start * common) + int(grid.unit * common) * float(position)) / common
+
+
+def _labels(plan: StatedPlan, statistic: StatedStatistic, outputs: Sequence[int]) -> Cells:
+    return [plan.column(statistic).labels[k] for k in outputs]
+
+
+def _means(plan: StatedPlan, statistic: StatedStatistic, above: Sequence[int], below: Sequence[int]) -> Cells:
+    """low + (high - low)·U/(U + V), within the bounds; `missing` where both sums are 0."""
+    column = plan.column(statistic)
+    low, high, missing = float(column.low), float(column.high), float(column.missing)
+    pairs = zip(above, below, strict=True)
+    return [missing if u + v == 0 else min(max(low + (high - low) * (u / (u + v)), low), high) for u, v in pairs]
+
+
+def _summing(cells: Sequence[int], size: int, *, public: bool) -> list[int]:
+    """The nearest cells that are not negative and sum to the size; with a maximum, to no more than it.
+
+    The cells that stay positive all lose the same amount t. Where t is not whole they lose t rounded up, and the first
+    of them get back what is then missing.
+
+    >>> _summing([5, 3, 0], 7, public=True), _summing([1, 4, 4], 7, public=True)
+    ([5, 2, 0], [1, 3, 3])
+    """
+    total = size if public else min(sum(cells), size)
+    if total == 0:
+        return [0] * len(cells)
+    falling, kept, upto = sorted(cells, reverse=True), 0, 0
+    for count, cell in enumerate(falling, start=1):
+        if count * cell > upto + cell - total:  # above the loss that would be right if it stayed
+            kept, upto = count, upto + cell
+        else:
+            break
+    loss = -((total - upto) // kept)
+    found = [max(cell - loss, 0) for cell in cells]
+    left = total - sum(found)
+    for k, cell in enumerate(cells):
+        if left and kept * cell > upto - total:
+            found[k], left = found[k] + 1, left - 1
+    return found
+
+
+# --- sums that must hold ----------------------------------------------------------------------------------
+
+
+def _check_sums(record: CheckedRecord, statistic: StatedStatistic, table: PublishedTable) -> None:
+    """Numbers on their grid and in their range; nodes and margins are sums; cells sum to their sizes."""
+    plan, tree = record.plan, record.tree
+    above = 0 if tree is None else record.rows - len(plan.sizes)
+    if statistic.rule.over_cells:
+        for name in published_names(statistic, plan):
+            empty = all(table.has_cell(name, row, None) for row in range(above))
+            insist(empty, f"{table.file}: {name} must be empty above the groups")
+        rows = [(size, above + k) for k, size in enumerate(plan.sizes)]
+        cells = {name: _positions(record, statistic, table, name, rows) for name in published_names(statistic, plan)}
+        _check_margins(statistic, plan, cells, table.file)
+        _check_sizes(statistic, plan, [cells[name] for name in cell_names(statistic, plan)], plan.sizes, table.file)
+        return
+    assert tree is not None
+    names, first = cell_names(statistic, plan), record.rows
+    below: dict[str, list[int]] = {}
+    for level, people in enumerate(tree.people):
+        first -= len(people)
+        rows = [(size, first + k) for k, size in enumerate(people)]
+        own = {name: _positions(record, statistic, table, name, rows) for name in names}
+        for name in names if level else ():
+            parents = tree.parents[level - 1]
+            sums = [0] * len(people)
+            for value, parent in zip(below[name], parents, strict=True):
+                sums[parent] += value
+            insist(sums == own[name], f"{table.file}: {name} of a {_level(record, level)} is not the sum of its parts")
+        _check_sizes(statistic, plan, [own[name] for name in names], people, table.file)
+        below = own
+
+
+def _level(record: CheckedRecord, level: int) -> str:
+    assert record.plan.hierarchy is not None
+    return record.plan.hierarchy.levels[-1 - level]
+
+
+def _positions(
+    record: CheckedRecord, statistic: StatedStatistic, table: PublishedTable, name: str, rows: list[tuple[int, int]]
+) -> list[int]:
+    """Published numbers as steps from the least possible one; refused off the grid or out of the range."""
+    one, found = required_query(statistic, record.plan, 1).grid, []
+    common = math.lcm(one.start.denominator, one.unit.denominator)
+    start, unit = int(one.start * common), int(one.unit * common)
+    for size, row in rows:
+        published = table.columns[name][row]
+        try:
+            steps = round((Fraction(published) * common - size * start) / unit)
+        except (ValueError, TypeError, OverflowError):
+            refuse(f"{table.file}: {name} in row {row + 1} is no number")
+        whole = size * start + steps * unit
+        same = table.has_cell(name, row, whole if common == 1 else whole / common)
+        insist(same and 0 <= steps <= size * one.last, f"{table.file}: {name} in row {row + 1} is not in its range")
+        found.append(steps)
+    return found
+
+
+def _check_margins(statistic: StatedStatistic, plan: StatedPlan, cells: dict[str, list[int]], file: str) -> None:
+    names = cell_names(statistic, plan)
+    rows, columns = map(len, plan.labels(statistic))
+    members = {
+        ROWS: [names[k * columns : (k + 1) * columns] for k in range(rows)],
+        COLUMNS: [names[k::columns] for k in range(columns)],
+    }
+    for margin in statistic.margins:
+        layer = (ROWS, COLUMNS)[statistic.crossed.index(margin)]
+        for name, parts in zip(layer_columns(statistic, plan, layer), members[layer], strict=True):
+            sums = [sum(group) for group in zip(*(cells[part] for part in parts), strict=True)]
+            insist(sums == cells[name], f"{file}: {name} is not the sum of its cells")
+
+
+def _check_sizes(
+    statistic: StatedStatistic, plan: StatedPlan, cells: list[list[int]], sizes: Sequence[int], file: str
+) -> None:
+    kind, sums = sums_of_cells(statistic, plan), [sum(group) for group in zip(*cells, strict=True)]
+    if kind == KNOWN:
+        insist(sums == list(sizes), f"{file}: the cells of {statistic.name} do not sum to the sizes of the groups")
+    elif kind == MOST:
+        fits = all(map(int.__le__, sums, sizes))
+        insist(fits, f"{file}: the cells of {statistic.name} sum to more than the sizes of the groups")

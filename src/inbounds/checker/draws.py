@@ -1,0 +1,163 @@
+"""The stored draws of a record: which output of its mechanism was drawn for every number, and nothing else.
+
+A draw is a whole number between 0 and the last output of the mechanism that drew it. Statistics that add up keep theirs
+in `reports`, with what is needed to make them agree; all of that follows from plan, account and groups.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from inbounds.checker.account import COLUMNS, ROWS, StatedCost
+from inbounds.checker.fields import Fields, Json, insist, read_line
+from inbounds.checker.lines import drawn_parts, same_json
+from inbounds.checker.plan import StatedPlan, StatedStatistic
+from inbounds.checker.queries import required_query
+from inbounds.checker.tree import GroupTree
+
+KNOWN, MOST = "known", "most"
+USUAL_INTERVAL = Fraction(9, 10)
+HOW = ("posterior", "least squares")
+ALL = "all"
+
+Outputs = dict[str, tuple[int, ...]]
+"""Drawn outputs by column, one for every row."""
+
+
+@dataclass(frozen=True)
+class StatedLayer:
+    """Reports about one layer of a statistic that adds up: rows by column, one number for every node."""
+
+    name: str
+    reports: dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class StatedReports:
+    """The reports of one statistic that adds up."""
+
+    layers: tuple[StatedLayer, ...]
+    sums: str
+
+
+def cell_names(statistic: StatedStatistic, plan: StatedPlan) -> list[str]:
+    """The columns of a statistic's answers."""
+    if statistic.kind == "histogram":
+        return [f"{statistic.name}: {label}" for label in plan.labels(statistic)[0]]
+    if statistic.kind == "crosstab":
+        rows, columns = plan.labels(statistic)
+        return [f"{statistic.name}: {row}, {column}" for row in rows for column in columns]
+    return [statistic.name]
+
+
+def margin_names(statistic: StatedStatistic, plan: StatedPlan, layer: str) -> list[str]:
+    """The columns of one margin of a crosstab."""
+    rows, columns = plan.labels(statistic)
+    if layer == ROWS:
+        return [f"{statistic.name}: {label}, {ALL}" for label in rows]
+    return [f"{statistic.name}: {ALL}, {label}" for label in columns]
+
+
+def layer_columns(statistic: StatedStatistic, plan: StatedPlan, layer: str) -> list[str]:
+    """The columns of a layer: those of the statistic itself, or of a margin."""
+    own = layer not in (ROWS, COLUMNS) or not statistic.rule.over_cells
+    return cell_names(statistic, plan) if own else margin_names(statistic, plan, layer)
+
+
+def check_draws(values: Any, costs: list[StatedCost], plan: StatedPlan, levels: int = 1) -> Outputs:
+    """The draws of what does not add up. levels: how many times every group was answered."""
+    fields, found = Fields(values, "the draws"), Outputs()
+    for cost in costs:
+        if plan.adds_up(cost.statistic):
+            continue
+        last = {n: required_query(cost.statistic, plan, n, cost.records).grid.last for n in set(plan.sizes)}
+        for column in drawn_parts(cost, plan) or cell_names(cost.statistic, plan):
+            outputs = fields.take(column, read_line, "whole numbers")
+            most = [last[size] for size in plan.sizes] * levels
+            fits = len(outputs) == len(most) and all(map(int.__le__, outputs, most))
+            insist(fits, f"the draws of {column} are not outputs of its mechanisms for its groups")
+            found[column] = outputs
+    fields.end()
+    return found
+
+
+def check_reports(
+    values: Any, costs: list[StatedCost], plan: StatedPlan, tree: GroupTree | None
+) -> dict[str, StatedReports]:
+    """The reports of what adds up, by statistic; everything beside the numbers is what the plan implies."""
+    adding = [cost for cost in costs if plan.adds_up(cost.statistic)]
+    fields = Fields(values, "the reports")
+    parents = [] if tree is None else [list(level) for level in tree.parents]
+    shared = {
+        "sizes": list(plan.sizes),
+        "parents": parents,
+        "interval": str(USUAL_INTERVAL if plan.interval is None else plan.interval),
+        "published": plan.interval is not None,
+    }
+    for name, implied in shared.items():
+        stated = fields.anything(name)
+        insist(same_json(stated, implied), "the reports are not about the plan's groups and levels")
+    forms = fields.objects("statistics")
+    fields.end()
+    insist(len(forms) == len(adding), "the reports are not those of the plan's statistics")
+    return {
+        cost.statistic.name: _check_adding(form, cost, plan, tree) for form, cost in zip(forms, adding, strict=True)
+    }
+
+
+def sums_of_cells(statistic: StatedStatistic, plan: StatedPlan) -> str:
+    """How the cells of a group sum: to its public size, to no more than its size, or anyhow ("")."""
+    if statistic.rule.over_cells:
+        every = all(plan.columns[name].other is not None for name in statistic.crossed)
+        return KNOWN if plan.public and every else MOST
+    return "" if not statistic.consistent else KNOWN if plan.public else MOST
+
+
+def _check_adding(form: Any, cost: StatedCost, plan: StatedPlan, tree: GroupTree | None) -> StatedReports:
+    statistic, wrong = cost.statistic, f"the reports of {cost.statistic.name} are not those of its plan and account"
+    fields, one = Fields(form, "the reports"), required_query(statistic, plan, 1)
+    implied: Json = {
+        "statistic": statistic.name,
+        "shape": [len(labels) for labels in plan.labels(statistic)] if statistic.rule.over_cells else [],
+        "sums": sums_of_cells(statistic, plan),
+        "start": str(one.grid.start),
+        "step": str(one.grid.unit),
+        "positions": one.grid.last,
+    }
+    for name, value in implied.items():
+        insist(same_json(fields.anything(name), value), wrong)
+    insist(fields.text("by") in HOW, wrong)
+    layers = fields.objects("layers")
+    fields.end()
+    insist(len(layers) == len(cost.layers), wrong)
+    weights = (Fraction(1),) * len(layers)
+    if not statistic.rule.over_cells:
+        assert plan.hierarchy is not None
+        weights = plan.hierarchy.weights[::-1]
+    found = []
+    for level, (layer, (name, epsilon), weight) in enumerate(zip(layers, cost.layers.items(), weights, strict=True)):
+        rate = str(epsilon / one.steps)
+        people = plan.sizes if tree is None or statistic.rule.over_cells else tree.people[level]
+        own = level == 0  # every node has a mechanism of its own range; above, one is made for the largest
+        sizes = people if own else (max(people),) * len(people)
+        found.append(_check_layer(layer, statistic, plan, (name, rate, str(weight)), sizes))
+    return StatedReports(tuple(found), implied["sums"])
+
+
+def _check_layer(
+    form: Any, statistic: StatedStatistic, plan: StatedPlan, said: tuple[str, str, str], sizes: tuple[int, ...]
+) -> StatedLayer:
+    fields, wrong = Fields(form, "a layer"), f"the reports of {statistic.name} are not those of its plan and account"
+    insist((fields.text("name"), fields.text("rate"), fields.text("weight")) == said, wrong)
+    names = layer_columns(statistic, plan, said[0])
+    insist(list(fields.texts("columns")) == names, wrong)
+    rows = fields.objects("reports")
+    fields.end()
+    last = {n: required_query(statistic, plan, n).grid.last for n in set(sizes)}
+    most = [last[n] for n in sizes]
+    insist(len(rows) == len(names), wrong)
+    for row in rows:
+        whole = type(row) is list and len(row) == len(most) and all(type(output) is int for output in row)
+        fits = whole and all(0 <= output <= end for output, end in zip(row, most, strict=True))
+        insist(fits, f"the reports of {statistic.name} are not outputs of its mechanisms for its groups")
+    return StatedLayer(said[0], {name: tuple(row) for name, row in zip(names, rows, strict=True)})

@@ -1,0 +1,126 @@
+"""The mechanisms that a release must have drawn by: one line for each statistic, layer and size, in order."""
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from inbounds.checker.account import StatedCost
+from inbounds.checker.fields import Fields, insist, read_exact, read_number, read_text, read_texts
+from inbounds.checker.plan import StatedPlan
+from inbounds.checker.queries import RequiredQuery, required_query
+from inbounds.checker.tree import GroupTree
+
+PARTS = ("above_low", "below_high")
+"""The two sums that the mean of a group of secret size is computed from, after the statistic's name."""
+
+
+@dataclass(frozen=True)
+class RequiredLine:
+    """What a line about a mechanism must say. size: one, or first..last. layer: "" where nothing adds up."""
+
+    statistic: str
+    layer: str
+    size: int | str
+    groups: int
+    epsilon: Fraction
+    query: RequiredQuery
+    parts: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """Whose numbers it drew, in words."""
+        layer = f", {self.layer}" if self.layer else ""
+        return f"{self.statistic}{layer} in groups of {self.size}"
+
+
+@dataclass(frozen=True)
+class StatedLine:
+    """A line that says what it must, and the digest of the mechanism's passport."""
+
+    required: RequiredLine
+    sha256: str
+    expected_error: float
+
+
+def drawn_parts(cost: StatedCost, plan: StatedPlan) -> tuple[str, ...]:
+    """The columns of the two sums of a mean of secret size; nothing otherwise."""
+    if cost.statistic.kind != "mean" or plan.public:
+        return ()
+    return tuple(f"{cost.statistic.name}_{part}" for part in PARTS)
+
+
+def required_lines(cost: StatedCost, plan: StatedPlan, tree: GroupTree | None) -> list[RequiredLine]:
+    """The lines of one statistic: its own numbers by size, then the sums that are drawn beside them."""
+    statistic, name = cost.statistic, cost.statistic.name
+    own, *above = cost.layers.items()
+    counted, parts = sorted(Counter(plan.sizes).items()), drawn_parts(cost, plan)
+    queries = {size: required_query(statistic, plan, size, cost.records) for size, _ in counted}
+    if len(counted) > 1 and len({str(query.content) for query in queries.values()}) == 1:  # sizes share one mechanism
+        first, last = counted[0][0], counted[-1][0]
+        found = [RequiredLine(name, own[0], f"{first}..{last}", len(plan.sizes), own[1], queries[first], parts)]
+    else:
+        found = [RequiredLine(name, own[0], n, groups, own[1], queries[n], parts) for n, groups in counted]
+    for level, (layer, epsilon) in enumerate(above, start=1):
+        size, groups = _layer_size(cost, plan, tree, level)
+        found.append(RequiredLine(name, layer, size, groups, epsilon, required_query(statistic, plan, size)))
+    return found
+
+
+def _layer_size(cost: StatedCost, plan: StatedPlan, tree: GroupTree | None, level: int) -> tuple[int, int]:
+    """The largest node of a layer, for which its one mechanism is made, and how many nodes it has."""
+    if cost.statistic.rule.over_cells:
+        return max(plan.sizes), len(plan.sizes)
+    assert tree is not None
+    return max(tree.people[level]), len(tree.people[level])
+
+
+def check_lines(values: list[Any], required: list[RequiredLine]) -> list[StatedLine]:
+    """The lines of a record; refused unless each is the one that its statistic requires."""
+    insist(len(values) == len(required), "the mechanisms are not those of the plan's groups and statistics")
+    return [_check_line(value, line) for value, line in zip(values, required, strict=True)]
+
+
+def _check_line(values: Any, line: RequiredLine) -> StatedLine:
+    fields = Fields(values, "a mechanism")
+    named, layer = fields.text("statistic"), fields.optional_text("layer")
+    size, groups = fields.anything("size"), fields.whole("groups")
+    same = (named, layer, size, groups) == (line.statistic, line.layer, line.size, line.groups)
+    insist(same and type(size) is type(line.size), "the mechanisms are not those of the plan's groups and statistics")
+    epsilon = fields.take("epsilon", read_exact, "an exact number in text")
+    insist(epsilon == line.epsilon, f"the mechanism of {line.owner} was not drawn at the epsilon of its account")
+    other = "quantile" if line.query.field == "query" else "query"
+    insist(not fields.has(other), f"the mechanism of {line.owner} answers another question than its statistic's")
+    check_query(fields.anything(line.query.field), line)
+    parts = fields.optional("parts", read_texts, "texts") or ()
+    insist(parts == line.parts, f"the mechanism of {line.owner} did not draw the numbers of its statistic")
+    if line.query.field == "quantile":
+        fields.take("law", read_text, "text")
+    for name in ("answers", "neighbours", "origin"):
+        fields.take(name, read_text, "text")
+    error = fields.take("expected_error", read_number, "a number")
+    fields.optional("constant_error", read_number, "a number")
+    digest = fields.digest("sha256")
+    fields.end()
+    return StatedLine(line, digest, error)
+
+
+def check_query(stated: Any, line: RequiredLine) -> None:
+    """Refuse a query that is not, field by field, the one that the statistic requires."""
+    if same_json(stated, line.query.content):
+        return
+    kinds = [part.get("neighbours") if type(part) is dict else None for part in (stated, line.query.content)]
+    if line.query.field == "query" and kinds[0] != kinds[1]:
+        insist(False, f"the mechanism of {line.owner} has other neighbours than its statistic requires")
+    insist(False, f"the mechanism of {line.owner} answers another question than its statistic's")
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Equal values of equal types: true is not 1."""
+    if type(one) is not type(other):
+        return False
+    if type(one) is dict:
+        return one.keys() == other.keys() and all(same_json(one[name], other[name]) for name in one)
+    if type(one) is list:
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return bool(one == other)

@@ -1,0 +1,41 @@
+"""Passports and the record of a release: which passport drew which numbers, by its digest."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inbounds.checker.fields import insist
+from inbounds.checker.lines import StatedLine, check_query
+
+
+@dataclass(frozen=True)
+class Connection:
+    """connected: names of passports, and whose numbers each drew. missing: whose passport was not given. strays: names
+    of passports that drew no number of the record."""
+
+    connected: dict[str, tuple[str, ...]]
+    missing: tuple[str, ...]
+    strays: tuple[str, ...]
+
+
+def connect(lines: Sequence[StatedLine], passports: Mapping[str, Any]) -> Connection:
+    """Connect passports, JSON values by name, to the lines of a record.
+
+    A `PassportError` where a passport has a digest that the record states and another query or epsilon than its line.
+    That a passport has its own digest, and is private, is not looked at here.
+    """
+    connected: dict[str, list[str]] = {}
+    found = set()
+    for name, content in passports.items():
+        for line in lines:
+            if content.get("sha256") != line.sha256:
+                continue
+            required = line.required
+            check_query(content.get(required.query.field), required)
+            same = content.get("epsilon") == str(required.epsilon)
+            insist(same, f"{name} has another epsilon than the record states for {required.owner}")
+            connected.setdefault(name, []).append(required.owner)
+            found.add(line.sha256)
+    missing = tuple(line.required.owner for line in lines if line.sha256 not in found)
+    strays = tuple(name for name in passports if name not in connected)
+    return Connection({name: tuple(owners) for name, owners in connected.items()}, missing, strays)

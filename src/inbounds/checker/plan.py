@@ -1,0 +1,326 @@
+"""What a release record states about its plan, read field by field and held to be a plan that can be carried out."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from typing import Any
+
+from inbounds.checker.fields import (
+    LARGEST,
+    Fields,
+    insist,
+    read_exact,
+    read_exacts,
+    read_flag,
+    read_line,
+    read_object,
+    read_text,
+    read_texts,
+    read_wholes,
+)
+
+CHANGE = "change one record"
+ADD_OR_REMOVE = "add or remove one record"
+PERSON = "add or remove one person"
+RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE), ("maximum", PERSON)}
+
+CROSS = " × "
+MOST_SHARE_PARTS = 10**6
+
+
+@dataclass(frozen=True)
+class KindRule:
+    """How a kind of statistic behaves. subject: what it is computed of.
+
+    in_cells: it has several numbers, and each record is in at most one of them. moves_several: several records of one
+    person may move several of its numbers. over_groups, over_cells: its numbers add up over levels, or over margins.
+    """
+
+    subject: str
+    in_cells: bool = False
+    moves_several: bool = False
+    over_groups: bool = False
+    over_cells: bool = False
+
+
+CONDITION, NUMBER, LABELS, CROSSED = "condition", "number", "labels", "crossed"
+QUANTILES = {"min": Fraction(0), "median": Fraction(1, 2), "max": Fraction(1), "quantile": None}
+RULES = {
+    "count": KindRule(CONDITION, over_groups=True),
+    "histogram": KindRule(LABELS, in_cells=True, moves_several=True, over_groups=True),
+    "crosstab": KindRule(CROSSED, in_cells=True, moves_several=True, over_cells=True),
+    "sum": KindRule(NUMBER, over_groups=True),
+    "mean": KindRule(NUMBER, moves_several=True),
+    "mode": KindRule(LABELS),
+    **{kind: KindRule(NUMBER) for kind in QUANTILES},
+}
+"""Every kind of statistic that can be checked; a record with any other is refused."""
+
+
+@dataclass(frozen=True)
+class StatedColumn:
+    """A declared column: a number on a grid, labels, or neither."""
+
+    low: Fraction = Fraction(0)
+    high: Fraction = Fraction(0)
+    step: Fraction = Fraction(1)
+    missing: Fraction = Fraction(0)
+    labels: tuple[str, ...] = ()
+    other: str | None = None
+
+    @property
+    def width(self) -> int:
+        """The range in steps; 0 for a column that is no number."""
+        return int((self.high - self.low) / self.step)
+
+
+@dataclass(frozen=True)
+class StatedStatistic:
+    """One statistic of the plan."""
+
+    kind: str
+    of: str
+    name: str
+    epsilon: Fraction | None
+    share: Fraction | None
+    consistent: bool
+    margins: tuple[str, ...]
+    at: Fraction | None
+
+    @property
+    def rule(self) -> KindRule:
+        return RULES[self.kind]
+
+    @property
+    def crossed(self) -> list[str]:
+        """The two columns of a crosstab."""
+        return self.of.split(CROSS)
+
+
+@dataclass(frozen=True)
+class StatedPerson:
+    """How many records of one person count: in one group, and in how many groups."""
+
+    id: str
+    records: int
+    groups: int
+
+
+@dataclass(frozen=True)
+class StatedHierarchy:
+    """Levels from the top down, with weights, shares of epsilon where the plan has them, and numbers of nodes."""
+
+    levels: tuple[str, ...]
+    weights: tuple[Fraction, ...]
+    shares: tuple[Fraction, ...]
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StatedPlan:
+    """The plan, with the keys and sizes of its groups. source: the kind of its source."""
+
+    source: str
+    by: tuple[str, ...]
+    public: bool
+    columns: dict[str, StatedColumn]
+    statistics: tuple[StatedStatistic, ...]
+    epsilon: Fraction
+    neighbours: str
+    interval: Fraction | None
+    person: StatedPerson | None
+    hierarchy: StatedHierarchy | None
+    keys: tuple[tuple[str, ...], ...]
+    sizes: tuple[int, ...]
+
+    def column(self, statistic: StatedStatistic) -> StatedColumn:
+        """The column of a statistic of one column."""
+        return self.columns[statistic.of]
+
+    def adds_up(self, statistic: StatedStatistic) -> bool:
+        """Whether its numbers are drawn together with their sums."""
+        return statistic.rule.over_cells or (self.hierarchy is not None and statistic.rule.over_groups)
+
+    def labels(self, statistic: StatedStatistic) -> tuple[tuple[str, ...], ...]:
+        """The labels of its one column, or of its two."""
+        names = statistic.crossed if statistic.rule.subject == CROSSED else [statistic.of]
+        return tuple(self.columns[name].labels for name in names)
+
+
+def read_plan(values: Any, groups: Any) -> StatedPlan:
+    """The plan in a record, with the groups in it; refused unless it is whole and could be carried out."""
+    fields = Fields(values, "the plan")
+    source = Fields(fields.anything("source"), "the source")
+    kind = source.text("kind")
+    for name in ("name", "table", "engine", "decimal"):
+        source.optional_text(name)
+    source.end()
+    sizes, neighbours = fields.text("sizes"), fields.text("neighbours")
+    insist((sizes, neighbours) in RELATIONS, "the plan has a relation that no release has")
+    by, count = fields.texts("by"), fields.whole("groups")
+    keys, people = _read_groups(groups, by, count, fields.digest("keys_sha256"))
+    interval = fields.take("interval", lambda value: None if value is None else read_exact(value), "text or null")
+    plan = StatedPlan(
+        source=kind,
+        by=by,
+        public=sizes == "public",
+        columns={name: _read_column(one) for name, one in fields.take("columns", read_object, "an object").items()},
+        statistics=tuple(_read_statistic(one) for one in fields.objects("statistics")),
+        epsilon=fields.exact("epsilon"),
+        neighbours=neighbours,
+        interval=interval,
+        person=_read_person(fields.anything("person")) if fields.has("person") else None,
+        hierarchy=_read_hierarchy(fields.anything("hierarchy")) if fields.has("hierarchy") else None,
+        keys=keys,
+        sizes=people,
+    )
+    for name in ("people", "edition", "not_stated"):
+        fields.optional_text(name)
+    fields.optional("period", lambda value: [read_text(one) for one in read_object(value).values()], "texts by column")
+    fields.take("wishes", read_object, "an object")
+    insist(not (fields.optional_text("where") and plan.public), "a plan with a condition has no public sizes")
+    fields.end()
+    _check_plan(plan)
+    return plan
+
+
+def _read_groups(
+    values: Any, by: tuple[str, ...], count: int, digest: str
+) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
+    """Keys and sizes in order; their digest is that of the plan."""
+    fields = Fields(values, "the groups")
+    columns = fields.take("keys", lambda value: {k: read_texts(v) for k, v in read_object(value).items()}, "texts")
+    sizes = fields.take("sizes", read_line, "whole numbers")
+    fields.end()
+    insist(len(set(by)) == len(by) and set(columns) == set(by), "the groups must have a key for each column of `by`")
+    insist(len(sizes) == count and all(1 <= size < LARGEST for size in sizes), "every group must have a size")
+    insist(all(len(column) == count for column in columns.values()), "every group must have a key")
+    keys = tuple(zip(*(columns[name] for name in by), strict=True)) if by else ((),) * count
+    told_apart = {tuple(map(_matched_text, key)) for key in keys}
+    insist(len(told_apart) == count, "no two groups may have the same key, or keys that match the same records")
+    own = sha256(json.dumps([keys, sizes]).encode()).hexdigest()
+    insist(own == digest, "the keys and sizes of the groups do not have the digest that the plan states")
+    return keys, sizes
+
+
+def _matched_text(key: str) -> str:
+    """The text that a key stands for in columns of text: true in any case, and a whole number with or without .0."""
+    if key.lower() in ("true", "false"):
+        return key.lower()
+    return key[:-2] if re.fullmatch(r"-?[0-9]+[.]0", key, re.ASCII) else key
+
+
+def _read_column(values: Any) -> StatedColumn:
+    fields = Fields(values, "a column")
+    kind, step = fields.text("type"), fields.exact("step")
+    if fields.has("low"):
+        low, high, missing = (fields.exact(name) for name in ("low", "high", "missing"))
+        fields.end()
+        whole = kind == "number" and low < high and step > 0
+        insist(whole and (high - low) % step == 0, "the steps of a column must fill its range")
+        insist(low <= missing <= high and (missing - low) % step == 0, "`missing` must be a value of its column")
+        return StatedColumn(low, high, step, missing)
+    labels = fields.texts("labels") if fields.has("labels") else ()
+    other = fields.optional("other", read_text, "text")
+    fields.end()
+    insist(len(set(labels)) == len(labels) != 1, "labels must be at least two, all different")
+    insist(other is None or other in labels, "`other` must be one of the labels")
+    insist(step == 1, "a column without bounds has no steps")
+    insist(kind == "text" if labels else kind in ("number", "text", "boolean"), "a column must have a known type")
+    return StatedColumn(labels=labels, other=other)
+
+
+def _read_statistic(values: Any) -> StatedStatistic:
+    fields = Fields(values, "a statistic")
+    found = StatedStatistic(
+        kind=fields.text("kind"),
+        of=fields.text("of"),
+        name=fields.text("name"),
+        epsilon=fields.optional_exact("epsilon"),
+        share=fields.optional_exact("share"),
+        consistent=fields.optional("consistent", read_flag, "true or false") or False,
+        margins=fields.optional("margins", read_texts, "a list of texts") or (),
+        at=fields.optional_exact("at"),
+    )
+    fields.optional("wishes", read_object, "an object")
+    fields.end()
+    insist(found.kind in RULES, f"no rule is known for statistics of the kind {found.kind[:40]!r}")
+    insist(found.epsilon is None or found.share is None, "a statistic must not have both an epsilon and a share")
+    insist((found.at is not None) == (found.kind == "quantile"), "a quantile, and nothing else, must say which it is")
+    inside = found.at is None or (0 <= found.at <= 1 and found.at.denominator <= MOST_SHARE_PARTS)
+    insist(inside, "a quantile must be between 0 and 1")
+    insist(not found.consistent or found.kind == "histogram", "only the cells of a histogram are made consistent")
+    insist(not found.margins or found.kind == "crosstab", "only a crosstab has margins")
+    return found
+
+
+def _read_person(values: Any) -> StatedPerson:
+    fields = Fields(values, "the person")
+    found = StatedPerson(fields.text("id"), fields.whole("max_records"), fields.whole("max_groups"))
+    fields.end()
+    return found
+
+
+def _read_hierarchy(values: Any) -> StatedHierarchy:
+    fields = Fields(values, "the hierarchy")
+    found = StatedHierarchy(
+        fields.texts("levels"),
+        fields.take("weights", read_exacts, "exact numbers"),
+        fields.optional("shares", read_exacts, "exact numbers") or (),
+        fields.take("nodes", read_wholes, "whole numbers"),
+    )
+    fields.end()
+    lengths = {len(found.levels), len(found.weights), len(found.nodes), len(found.shares or found.levels)}
+    insist(len(lengths) == 1 and len(found.levels) >= 2, "a hierarchy must have weights and nodes for each level")
+    insist(min(found.weights) >= 0 and max(found.weights) > 0, "weights of levels must not be negative, nor all zero")
+    shared = not found.shares or (min(found.shares) > 0 and sum(found.shares) == 1)
+    insist(shared, "shares of levels must be positive and sum to 1")
+    return found
+
+
+def _check_plan(plan: StatedPlan) -> None:
+    insist((plan.person is not None) == (plan.neighbours == PERSON), "the plan has a relation that no release has")
+    insist(plan.epsilon > 0, "epsilon must be positive")
+    insist(plan.interval is None or 0 < plan.interval < 1, "an interval must be between 0 and 1")
+    insist(bool(plan.statistics), "a plan must have a statistic")
+    names = [statistic.name for statistic in plan.statistics]
+    insist(len(set(names)) == len(names), "no two statistics may have the same name")
+    for statistic in plan.statistics:
+        _CHECKS[statistic.rule.subject](plan, statistic)
+    hierarchy = plan.hierarchy
+    if hierarchy is not None:
+        same = len(set(hierarchy.levels)) == len(hierarchy.levels) and set(hierarchy.levels) == set(plan.by)
+        insist(same, "the levels of a hierarchy must be the columns that name a group")
+        insist(any(map(plan.adds_up, plan.statistics)), "a hierarchy must have a statistic that adds up")
+
+
+def _check_number(plan: StatedPlan, statistic: StatedStatistic) -> None:
+    known = statistic.of in plan.columns and plan.column(statistic).width > 0
+    insist(known, f"{statistic.name} must be about a column with bounds")
+
+
+def _check_labels(plan: StatedPlan, statistic: StatedStatistic) -> None:
+    known = statistic.of in plan.columns and len(plan.column(statistic).labels) > 1
+    insist(known, f"{statistic.name} must be about a column with labels")
+    filled = not (statistic.consistent and plan.public) or plan.column(statistic).other is not None
+    insist(filled, f"the cells of {statistic.name} cannot sum to public sizes: some records are in none")
+
+
+def _check_crossed(plan: StatedPlan, statistic: StatedStatistic) -> None:
+    names = statistic.crossed
+    known = len(names) == len(set(names)) == 2 and set(names) <= plan.columns.keys()
+    insist(known and all(map(len, plan.labels(statistic))), f"{statistic.name} must be about two columns with labels")
+    margins = statistic.margins
+    fit = len(set(margins)) == len(margins) and set(margins) <= set(names)
+    insist(fit, f"the margins of {statistic.name} must be columns of it")
+
+
+_CHECKS: dict[str, Callable[[StatedPlan, StatedStatistic], None]] = {
+    NUMBER: _check_number,
+    LABELS: _check_labels,
+    CROSSED: _check_crossed,
+    CONDITION: lambda plan, statistic: None,
+}

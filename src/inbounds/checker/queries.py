@@ -1,0 +1,115 @@
+"""Which query answers a statistic: its possible answers, and how far one protected change may move them.
+
+n is the size of a group, public or at most; a column has the values low, low + step, …, high, and w steps. r is the
+number of one person's records that a single number must cover; without persons it is 1.
+
+    count, and each cell    0..n, step 1                          r records move it by min(r, n)
+    sum, public             n·low..n·high, the column's step      one changed record moves it by w steps
+    sum, at most            min(0, n·low)..max(0, n·high)         r records move it by r·max(|low|, |high|)
+    mean, public            low..high, step/n                     one changed record moves it by w steps
+    mean, at most           two sums, each 0..n·w steps           distance high - low costs one epsilon
+    mode                    the labels                            one record moves it anywhere
+    min, median, max, …     the values of the column              a quantile of the records themselves
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from inbounds.checker.fields import LARGEST, Json, insist
+from inbounds.checker.plan import QUANTILES, StatedColumn, StatedPlan, StatedStatistic
+
+
+@dataclass(frozen=True)
+class AnswerGrid:
+    """Possible answers start, start + unit, …, start + last·unit."""
+
+    start: Fraction
+    unit: Fraction
+    last: int
+
+    @property
+    def is_whole(self) -> bool:
+        return self.start.denominator == self.unit.denominator == 1
+
+    def value(self, position: int) -> Fraction:
+        return self.start + self.unit * position
+
+    def to_json(self) -> Json:
+        return {"start": str(self.start), "unit": str(self.unit), "size": self.last + 1}
+
+
+@dataclass(frozen=True)
+class RequiredQuery:
+    """The query that a mechanism must answer. field: where a record's line and a passport hold it, and how.
+
+    steps: how far neighbours are apart; 0 where that is said in another way.
+    """
+
+    field: str
+    content: Json
+    grid: AnswerGrid
+    steps: int = 0
+
+
+def required_query(statistic: StatedStatistic, plan: StatedPlan, size: int, records: int = 1) -> RequiredQuery:
+    """The query of each number of a statistic in a group of this size. records: r above."""
+    kind, column = statistic.kind, plan.columns.get(statistic.of, StatedColumn())
+    if kind in QUANTILES:
+        return _quantile(statistic, plan, size, records)
+    if kind == "mode":
+        grid = AnswerGrid(Fraction(0), Fraction(1), len(column.labels) - 1)
+        return RequiredQuery("query", _query("category", grid, {"everyone": True}, list(column.labels)), grid)
+    if kind == "mean" and not plan.public:
+        grid = AnswerGrid(Fraction(0), column.step, size * column.width)
+        return RequiredQuery("query", _query("total", grid, {"metric": str(column.high - column.low)}), grid)
+    word, grid, steps = _moved(statistic, plan, size)
+    insist(grid.last < LARGEST, "a query must have at most 2^53 answers")
+    reach = steps if records == 1 else min(records * steps, grid.last)
+    return RequiredQuery("query", _query(word, grid, {"reach": reach}), grid, reach)
+
+
+def _moved(statistic: StatedStatistic, plan: StatedPlan, size: int) -> tuple[str, AnswerGrid, int]:
+    """The word, the answers, and how many steps one record moves a number that moves by steps."""
+    if statistic.kind in ("count", "histogram", "crosstab"):
+        return "count", AnswerGrid(Fraction(0), Fraction(1), size), 1
+    column = plan.column(statistic)
+    if statistic.kind == "mean":
+        return "mean", AnswerGrid(column.low, column.step / size, size * column.width), column.width
+    if plan.public:
+        return "total", AnswerGrid(size * column.low, column.step, size * column.width), column.width
+    unit = _common_unit(column)
+    low, high = int(column.low / unit), int(column.high / unit)
+    first, last = min(0, size * low), max(0, size * high)
+    return "total", AnswerGrid(first * unit, unit, last - first), max(abs(low), abs(high))
+
+
+def _common_unit(column: StatedColumn) -> Fraction:
+    """The largest number of which every value of the column is a multiple."""
+    common = math.lcm(column.low.denominator, column.step.denominator)
+    return Fraction(math.gcd(int(column.low * common), int(column.step * common)), common)
+
+
+def _query(kind: str, grid: AnswerGrid, neighbours: Json, labels: list[str] | None = None) -> Json:
+    return {
+        "kind": kind,
+        "answers": grid.to_json(),
+        "outputs": None,
+        "neighbours": neighbours,
+        "rounds": False,
+        "labels": labels,
+    }
+
+
+def _quantile(statistic: StatedStatistic, plan: StatedPlan, size: int, records: int) -> RequiredQuery:
+    column, at = plan.column(statistic), QUANTILES[statistic.kind]
+    grid = AnswerGrid(column.low, column.step, column.width)
+    content = {
+        "values": grid.to_json(),
+        "at": str(statistic.at if at is None else at),
+        "size": str(size),
+        "public": plan.public,
+        "missing": str(int((column.missing - column.low) / column.step)),
+        "records": str(records),
+    }
+    return RequiredQuery("quantile", content, grid)

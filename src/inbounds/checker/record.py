@@ -1,0 +1,127 @@
+"""A release record by itself: digests, plan, statement, account, mechanisms and draws must fit each other."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from inbounds.checker.account import StatedCost, check_account
+from inbounds.checker.draws import Outputs, StatedReports, check_draws, check_reports
+from inbounds.checker.fields import Fields, insist, read_object, read_text, read_texts, refuse, sha256_of_json
+from inbounds.checker.levels import StatedLevels, check_levels
+from inbounds.checker.lines import StatedLine, check_lines, required_lines
+from inbounds.checker.plan import StatedPlan, read_plan
+from inbounds.checker.statement import short, statement_of
+from inbounds.checker.tree import GroupTree, group_tree
+from inbounds.errors import UnknownVersion
+
+FORMAT, VERSION = "inbounds release", 3
+
+
+@dataclass(frozen=True)
+class StatedTable:
+    """The table that a record names: its file beside the record, its rows, and its digest."""
+
+    file: str
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class CheckedRecord:
+    """A record whose parts fit each other. sentences: what was found, for people."""
+
+    plan: StatedPlan
+    costs: list[StatedCost] = field(repr=False)
+    lines: list[StatedLine] = field(repr=False)
+    outputs: Outputs = field(repr=False)
+    reports: dict[str, StatedReports] = field(repr=False)
+    tree: GroupTree | None = field(repr=False)
+    levels: StatedLevels | None
+    table: StatedTable | None
+    sentences: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table must have."""
+        if self.tree is not None:
+            return sum(map(len, self.tree.keys))
+        return len(self.plan.sizes) * (1 if self.levels is None else len(self.levels.epsilons))
+
+
+def check_record(content: Any) -> CheckedRecord:
+    """Check a record's JSON values by the rules of this room; a `PassportError` with the reason otherwise."""
+    try:
+        return _checked(content)
+    except (ArithmeticError, RecursionError):
+        refuse("the record is not a whole release record")
+
+
+def _checked(content: Any) -> CheckedRecord:
+    fields = Fields(content, "a release record")
+    insist(content.get("format") == FORMAT, "this is not a release record")
+    version = content.get("version")
+    if type(version) is not int or version != VERSION:
+        raise UnknownVersion(f"a release record must be of version {VERSION}, got {str(version)[:20]!r}")
+    rest = {name: value for name, value in content.items() if name != "sha256"}
+    own = fields.digest("sha256") == _digest(rest)
+    insist(own, "the record was changed: it does not have its own digest")
+    for name in ("format", "version", "ledger"):
+        if fields.has(name):
+            fields.anything(name)
+    for name in ("id", "time"):
+        fields.text(name)
+    for name in ("values", "composition", "no_better_than_a_constant"):
+        fields.take(name, read_texts, "a list of texts")
+    fields.take("versions", lambda value: [read_text(one) for one in read_object(value).values()], "texts by name")
+    said = fields.anything("plan")
+    insist(fields.digest("plan_sha256") == _digest(said), "the plan does not have the digest stated")
+    plan = read_plan(said, fields.anything("groups"))
+    tree = None if plan.hierarchy is None else group_tree(plan)
+    costs = check_account(fields.objects("account"), fields.anything("epsilon"), plan)
+    spent = sum((cost.spent for cost in costs), Fraction(0))
+    stated = fields.text("statement")
+    insist(stated == statement_of(plan, spent), "the statement is not what the plan and the account promise")
+    lines = check_lines(
+        fields.objects("mechanisms"), [line for cost in costs for line in required_lines(cost, plan, tree)]
+    )
+    levels = check_levels(fields.objects("levels"), costs, plan) if fields.has("levels") else None
+    outputs = check_draws(fields.anything("draws"), costs, plan, 1 if levels is None else len(levels.epsilons))
+    adding = any(plan.adds_up(statistic) for statistic in plan.statistics)
+    insist(adding == fields.has("reports"), "reports must be there where statistics add up, and nowhere else")
+    reports = check_reports(fields.anything("reports"), costs, plan, tree) if adding else {}
+    table = _read_table(fields.anything("table")) if fields.has("table") else None
+    fields.end()
+    sentences = _sentences(stated, plan, costs, spent, len(lines))
+    found = CheckedRecord(plan, costs, lines, outputs, reports, tree, levels, table, sentences)
+    insist(table is None or table.rows == found.rows, "the table does not have a row for each of the plan's groups")
+    return found
+
+
+def _digest(value: Any) -> str:
+    try:
+        return sha256_of_json(value)
+    except (ValueError, RecursionError):
+        return ""  # a number that is infinite has no digest
+
+
+def _read_table(values: Any) -> StatedTable:
+    fields = Fields(values, "the table")
+    found = StatedTable(fields.text("file"), fields.whole("rows"), fields.digest("sha256"))
+    fields.end()
+    plain = found.file not in ("", ".", "..") and not set(found.file) & set("/\\\0")
+    insist(plain, "the record names a table that is not beside it")
+    return found
+
+
+def _sentences(
+    statement: str, plan: StatedPlan, costs: list[StatedCost], spent: Fraction, lines: int
+) -> tuple[str, ...]:
+    parts = " + ".join(short(cost.spent) for cost in costs)
+    total = f"{parts} = {short(spent)}" if len(costs) > 1 else parts
+    drawn = f"each of {lines} mechanisms" if lines > 1 else "the mechanism"
+    return (
+        "the record, its plan and its groups have the digests stated",
+        f"the statement is what its plan and account promise: {statement.rstrip('.')}",
+        f"the account adds up: {total} of epsilon {short(plan.epsilon)}",
+        f"{drawn} has the query, the range, the neighbours and the epsilon that its statistic requires",
+    )

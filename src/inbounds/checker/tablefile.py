@@ -1,0 +1,104 @@
+"""A released table as its file holds it: CSV text, JSON values or Parquet columns, compared cell by cell."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from inbounds.checker.fields import insist, refuse
+from inbounds.errors import PassportError
+from inbounds.extras import library
+from inbounds.files.held import parts_of
+
+MOST_BYTES = 1 << 29
+"""Bytes of a table that is read."""
+
+Cell = str | int | float | None
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """Columns in order. written: cells are texts, as in a CSV file, and not values."""
+
+    file: str
+    columns: dict[str, list[Any]]
+    written: bool
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self.columns.values()), []))
+
+    def has_cell(self, name: str, row: int, expected: Cell) -> bool:
+        """Whether a cell is what it should be, of the same type."""
+        published = self.columns[name][row]
+        if self.written:
+            return bool(published == spelled(expected))
+        return type(published) is type(expected) and bool(published == expected)
+
+
+def spelled(cell: Cell) -> str:
+    """A cell as a CSV file has it; a text that a spreadsheet would take for a formula has an apostrophe before it."""
+    if cell is None:
+        return ""
+    if not isinstance(cell, str):
+        return repr(cell)
+    formula = _FORMULA.match(cell) is not None and _NUMBER.fullmatch(cell) is None
+    return f"'{cell}" if formula else cell
+
+
+def read_table(path: Path, digest: str) -> PublishedTable:
+    """The table in a file with this digest; a `PassportError` otherwise."""
+    content = bytearray()
+    try:
+        for part in parts_of(path):
+            content += part
+            insist(len(content) <= MOST_BYTES, f"the table {path.name} is too long to be read")
+    except OSError:
+        refuse(f"the table {path.name} is not beside its record")
+    own = sha256(content).hexdigest() == digest
+    insist(own, f"the table {path.name} is not the one that was released: its digest differs")
+    try:
+        return _parsed(path, bytes(content))
+    except PassportError:
+        raise
+    except Exception:  # whatever PyArrow says of a hostile file
+        refuse(f"the table {path.name} cannot be read as a table")
+
+
+def _parsed(path: Path, content: bytes) -> PublishedTable:
+    kind = path.suffix.lower()
+    if kind == ".parquet":
+        table = library("pyarrow.parquet", "tables").read_table(io.BytesIO(content))
+        insist(len(set(table.column_names)) == table.num_columns, "no two columns of the table may have the same name")
+        insist(not _has_notes(table.schema), "the table must not hold notes that tell a reader of other columns")
+        return PublishedTable(path.name, table.to_pydict(), written=False)
+    if kind == ".json":
+        rows = json.loads(content.decode("utf-8"), object_pairs_hook=_once)
+        insist(type(rows) is list and all(type(row) is dict for row in rows) and bool(rows), "the table must have rows")
+        insist(all(list(row) == list(rows[0]) for row in rows), "the rows of the table must have the same columns")
+        return PublishedTable(path.name, {name: [row[name] for row in rows] for name in rows[0]}, written=False)
+    insist(kind == ".csv", "a released table must be a CSV, JSON or Parquet file")
+    text = content.decode("utf-8")
+    head, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    insist(len(set(head)) == len(head), "no two columns of the table may have the same name")
+    insist(all(len(line) == len(head) for line in lines), "every row of the table must have all columns")
+    columns = zip(*lines, strict=True) if lines else [()] * len(head)
+    return PublishedTable(path.name, dict(zip(head, map(list, columns), strict=True)), written=True)
+
+
+def _has_notes(schema: Any) -> bool:
+    """Whether a Parquet file holds anything beside its columns: pandas takes other names of columns from there."""
+    fields = [set(field.metadata or {}) - {b"PARQUET:field_id"} for field in schema]
+    return bool(schema.metadata) or any(fields)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    insist(len(dict(pairs)) == len(pairs), "no row of the table may have a column twice")
+    return dict(pairs)

@@ -1,0 +1,63 @@
+"""The groups of a hierarchy as the leaves of a tree, from their keys alone."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from inbounds.checker.fields import insist
+from inbounds.checker.plan import StatedPlan
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GroupTree:
+    """Nodes by level, from the groups up: the groups in declared order, nodes above with those of one parent together.
+
+    keys[l]: of every node its values of the levels, from the top down. parents[l]: for every node of level l its parent
+    in level l + 1. people[l]: how many people a node has.
+    """
+
+    keys: tuple[tuple[Key, ...], ...]
+    parents: tuple[tuple[int, ...], ...]
+    people: tuple[tuple[int, ...], ...]
+
+    def sums(self, values: Sequence[int]) -> list[list[int]]:
+        """The values of every level, from those of the groups."""
+        levels = [list(values)]
+        for parents, nodes in zip(self.parents, self.keys[1:], strict=True):
+            levels.append(sums_of(levels[-1], parents, len(nodes)))
+        return levels
+
+
+def sums_of(values: Iterable[int], parents: Iterable[int], nodes: int) -> list[int]:
+    found = [0] * nodes
+    for value, parent in zip(values, parents, strict=True):
+        found[parent] += value
+    return found
+
+
+def group_tree(plan: StatedPlan) -> GroupTree:
+    """The tree of a plan with a hierarchy; it has as many nodes as the plan states."""
+    assert plan.hierarchy is not None
+    places = [plan.by.index(level) for level in plan.hierarchy.levels]
+    leaves = tuple(tuple(key[place] for place in places) for key in plan.keys)
+    keys: list[tuple[Key, ...]] = [leaves]
+    for depth in range(len(places) - 1, 0, -1):
+        keys.append(_nodes(leaves, depth))
+    parents = []
+    for nodes, above in pairwise(keys):
+        place = {key: k for k, key in enumerate(above)}
+        parents.append(tuple(place[key[:-1]] for key in nodes))
+    stated = plan.hierarchy.nodes[::-1]
+    insist(tuple(map(len, keys)) == stated, "the hierarchy does not have the nodes that the plan states")
+    found = GroupTree(tuple(keys), tuple(parents), ())
+    return GroupTree(found.keys, found.parents, tuple(map(tuple, found.sums(plan.sizes))))
+
+
+def _nodes(leaves: Sequence[Key], depth: int) -> tuple[Key, ...]:
+    """The nodes of a level: each parent's together, all in the order in which they are first met."""
+    met = dict.fromkeys(key[:length] for key in leaves for length in range(1, depth + 1))
+    first = {key: k for k, key in enumerate(met)}
+    own = [key for key in met if len(key) == depth]
+    return tuple(sorted(own, key=lambda key: [first[key[:length]] for length in range(1, depth + 1)]))

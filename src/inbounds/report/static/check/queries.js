@@ -1,0 +1,111 @@
+// Which query answers a statistic: its possible answers, and how far one protected change may move them. The rules are
+// those of docs/auditor.md, for public sizes, sizes at most, and persons with several records.
+
+const WRONG_PLAN = "the plan in the record cannot be carried out";
+
+/** A declared column; a number has bounds that its steps fill, labels are at least two, all others have neither. */
+function columnOf(plan, name) {
+  const column = field(plan.get("columns"), name);
+  if (!column.has("low")) {
+    const [labels, other] = [optional(column, "labels", []), column.get("other")];
+    insist(column.get("step") === "1" && !column.has("high") && !column.has("missing"), WRONG_PLAN);
+    insist(labels.length !== 1 && new Set(labels).size === labels.length && (other === undefined || labels.includes(other)), WRONG_PLAN);
+    insist((labels.length > 0 ? ["text"] : ["number", "text", "boolean"]).includes(column.get("type")), WRONG_PLAN);
+    return labels.length > 0 ? { labels, other } : {};
+  }
+  insist(column.get("type") === "number" && !column.has("labels") && !column.has("other"), WRONG_PLAN);
+  const [low, high, step, missing] = ["low", "high", "step", "missing"].map((part) => Fraction.read(field(column, part)));
+  insist(step.compare(ZERO) > 0, WRONG_PLAN);
+  const [width, away] = [high.minus(low).over(step), missing.minus(low).over(step)];
+  insist(width.denominator === 1n && width.numerator > 0n, WRONG_PLAN);
+  insist(away.denominator === 1n && away.numerator >= 0n && away.compare(width) <= 0, WRONG_PLAN);
+  return { low, high, step, missing, width: width.numerator, away: away.numerator };
+}
+
+/** A column of numbers, or of labels. */
+function subjectOf(plan, statistic, part) {
+  const column = columnOf(plan, statistic.get("of"));
+  insist(column[part] !== undefined, WRONG_PLAN);
+  return column;
+}
+
+const crossedNames = (statistic) => statistic.get("of").split(" × ");
+
+const FIXED_SHARES = { min: ZERO, median: new Fraction(1n, 2n), max: ONE };
+
+function scaleJson({ start, unit, last }) {
+  return new Map([["start", start.toString()], ["unit", unit.toString()], ["size", last + 1n]]);
+}
+
+function queryJson(kind, grid, neighbours, labels = null) {
+  return new Map([
+    ["kind", kind], ["answers", scaleJson(grid)], ["outputs", null], ["neighbours", new Map([neighbours])],
+    ["rounds", false], ["labels", labels],
+  ]);
+}
+
+const least = (a, b) => (a < b ? a : b);
+const largest = (a, b) => (a > b ? a : b);
+const sizeOf = (number) => (number < 0n ? -number : number);
+
+/** The query of each number of a statistic in a group of this size, of which so many records may be one person's.
+ *  Returns its place in a line, its JSON, its grid of answers, and the steps that one record moves it by. */
+function requiredQuery(statistic, plan, size, records = 1n) {
+  const [kind, isPublic] = [statistic.get("kind"), plan.get("sizes") === "public"];
+  if (kind in FIXED_SHARES || kind === "quantile") return requiredQuantile(statistic, plan, size, records);
+  if (kind === "mode") {
+    const { labels } = subjectOf(plan, statistic, "labels");
+    const grid = { start: ZERO, unit: ONE, last: BigInt(labels.length) - 1n };
+    return { place: "query", json: queryJson("category", grid, ["everyone", true], labels), grid, steps: 0n };
+  }
+  if (["count", "histogram", "crosstab"].includes(kind)) {
+    const grid = { start: ZERO, unit: ONE, last: size };
+    return reaching("count", grid, 1n, records);
+  }
+  const column = subjectOf(plan, statistic, "low");
+  const most = size * column.width;
+  if (kind === "mean" && !isPublic) {
+    const grid = { start: ZERO, unit: column.step, last: most };
+    const metric = ["metric", column.high.minus(column.low).toString()];
+    return { place: "query", json: queryJson("total", grid, metric), grid, steps: 0n };
+  }
+  if (kind === "mean") {
+    const grid = { start: column.low, unit: column.step.over(new Fraction(size)), last: most };
+    return reaching("mean", grid, column.width, records);
+  }
+  insist(kind === "sum", WRONG_PLAN);
+  if (isPublic) {
+    const grid = { start: column.low.times(new Fraction(size)), unit: column.step, last: most };
+    return reaching("total", grid, column.width, records);
+  }
+  return openSum(column, size, records);
+}
+
+/** A query whose answers one record moves by so many steps. */
+function reaching(kind, grid, steps, records) {
+  const reach = records === 1n ? steps : least(records * steps, grid.last);
+  return { place: "query", json: queryJson(kind, grid, ["reach", reach]), grid, steps: reach };
+}
+
+/** Sums of at most so many values: from min(0, n·low) to max(0, n·high), on the coarsest grid through 0 and all values. */
+function openSum({ low, high, step }, size, records) {
+  const common = (low.denominator / greatestCommonDivisor(low.denominator, step.denominator)) * step.denominator;
+  const [start, jump] = [low, step].map((value) => value.numerator * (common / value.denominator));
+  const unit = new Fraction(greatestCommonDivisor(start, jump), common);
+  const [below, above] = [low, high].map((value) => value.over(unit).numerator);
+  const [first, last] = [least(0n, size * below), largest(0n, size * above)];
+  const grid = { start: unit.times(new Fraction(first)), unit, last: last - first };
+  return reaching("total", grid, largest(sizeOf(below), sizeOf(above)), records);
+}
+
+function requiredQuantile(statistic, plan, size, records) {
+  const column = subjectOf(plan, statistic, "low");
+  const at = FIXED_SHARES[statistic.get("kind")] ?? Fraction.read(field(statistic, "at"));
+  insist(at.compare(ZERO) >= 0 && at.compare(ONE) <= 0, WRONG_PLAN);
+  const grid = { start: column.low, unit: column.step, last: column.width };
+  const json = new Map([
+    ["values", scaleJson(grid)], ["at", at.toString()], ["size", String(size)], ["public", plan.get("sizes") === "public"],
+    ["missing", String(column.away)], ["records", String(records)],
+  ]);
+  return { place: "quantile", json, grid, steps: 0n };
+}

@@ -1,0 +1,79 @@
+"""Releases of every kind, made once, and whether forgeries of them are believed."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+import inbounds as ib
+from checker.forgeries import Forgery, Original
+from checker.plans import Case, cases
+from checker.released import Published, publish
+from inbounds.checker import check_cells, check_record, read_table
+from inbounds.errors import PassportError
+
+Publishing = Callable[[Case], Published]
+
+
+@pytest.fixture(scope="session")
+def designs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Designs that releases and their verification share, so that tests are quick."""
+    folder = tmp_path_factory.mktemp("designs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("inbounds.tables.recompute.cache_folder", lambda: folder)
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory, designs: Path) -> Publishing:
+    """Releases a case, each once."""
+    made: dict[str, Published] = {}
+
+    def find(case: Case) -> Published:
+        if case.name not in made:
+            made[case.name] = publish(
+                tmp_path_factory.mktemp("released"), case.plan, f"released{case.suffix}", cache=designs
+            )
+        return made[case.name]
+
+    return find
+
+
+@pytest.fixture(
+    params=[pytest.param(case, id=case.name, marks=() if case.quick else pytest.mark.slow) for case in cases()]
+)
+def original(request: pytest.FixtureRequest, published: Publishing) -> Original:
+    found = published(request.param)
+    return Original.read(found.record, found.table)
+
+
+@pytest.fixture
+def passing_rules(tmp_path: Path, original: Original) -> Callable[[Iterable[Forgery]], list[str]]:
+    """The names of forgeries that pass the checker's own rules."""
+    table = tmp_path / f"released{original.suffix}"
+
+    def passes(forgery: Forgery) -> bool:
+        table.write_bytes(forgery.table)
+        try:
+            checked = check_record(forgery.record)
+            assert checked.table is not None
+            check_cells(checked, read_table(table, checked.table.sha256))
+        except PassportError:
+            return False
+        return True
+
+    return lambda made: [forgery.name for forgery in made if passes(forgery)]
+
+
+@pytest.fixture
+def passing(tmp_path: Path, original: Original) -> Callable[[Iterable[Forgery]], list[str]]:
+    """The names of forgeries that pass everything that `verify` does."""
+    file, table = tmp_path / "lie.release.json", tmp_path / f"released{original.suffix}"
+
+    def passes(forgery: Forgery) -> bool:
+        file.write_text(json.dumps(forgery.record), "utf-8")
+        table.write_bytes(forgery.table)
+        return ib.verify(file).valid
+
+    return lambda made: [forgery.name for forgery in made if passes(forgery)]

@@ -1,0 +1,37 @@
+"""A small release as people publish it: a table, its record, and the passports of its mechanisms."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import inbounds as ib
+from checker.plans import FRAME, plan_of
+from inbounds.files import canonical, digest, sha256
+
+
+@dataclass(frozen=True)
+class Published:
+    """Where the files of a release are."""
+
+    record: Path
+    table: Path
+    passports: list[Path]
+
+
+def publish(
+    folder: Path, plan: dict[str, Any] | None = None, name: str = "released.csv", cache: Path | None = None
+) -> Published:
+    """Release a plan into a folder; by default two statistics that the browser can recompute to the last cell."""
+    plain = [{"count": "c = 'p'", "name": "yes"}, {"histogram": "c", "consistent": True}]
+    asked = plan_of(plain, "public") if plan is None else plan
+    mechanisms = folder / "mechanisms"
+    ib.release(asked, FRAME, output=folder / name, mechanisms=mechanisms, cache=cache, anyway=True)
+    return Published(folder / f"{name}.release.json", folder / name, sorted(mechanisms.iterdir()))
+
+
+def sign(record: dict[str, Any], table: bytes | None = None) -> dict[str, Any]:
+    """A record with all digests that a forger can compute: of its plan, its table and itself."""
+    signed = {**record, "plan_sha256": sha256(canonical(record["plan"]))}
+    if table is not None:
+        signed["table"] = {**record["table"], "sha256": sha256(table)}
+    return {**signed, "sha256": digest(signed)}
