@@ -59,10 +59,10 @@ def test_a_duckdb_function_takes_two_columns_and_reports_names():
     with duckdb.connect() as connection:
         ib.local.register(connection, "private_place", SURE, by_coordinates=True)
         connection.register("people", pa.table(PEOPLE))
-        rows = connection.execute("select private_place(y, x) from people").fetchall()
+        rows = connection.execute("select private_place(id, y, x) from people").fetchall()
         assert [row[0] for row in rows] == ["0,3", "1,0", "2,1", "2,1"]
         with pytest.raises(duckdb.Error, match="missing"):
-            connection.execute("select private_place(null, x) from people").fetchall()
+            connection.execute("select private_place(id + 10, null, x) from people").fetchall()
 
 
 def test_missing_coordinates_and_wrong_columns_are_refused():

@@ -1,6 +1,5 @@
 """Small hostile files: honest ones with a lie in them, signed again, and texts that are nothing at all."""
 
-import hashlib
 import json
 import random
 from collections.abc import Iterator
@@ -11,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 import inbounds as ib
-from inbounds import files
 from inbounds.accounting.record import Record
+from inbounds.files import canonical, digest, sha256
 from inbounds.local.collector import Collector
 from inbounds.mechanism import Mechanism, Optimality, Origin
 from inbounds.mechanism import passport as passports
@@ -21,7 +20,7 @@ from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism
 from inbounds.mechanism.quantiles.passport import passport as passport_of_quantile
 from inbounds.query import with_neighbours
 from inbounds.tables import release
-from inbounds.tables.write import own_digest, record_path
+from inbounds.tables.write import record_path
 
 
 class Hostile(NamedTuple):
@@ -141,10 +140,8 @@ def signed(content: Any, kind: str) -> Any:
             signed(member.get("passport"), "passport")
             member["sha256"] = member["passport"].get("sha256") if isinstance(member.get("passport"), dict) else "0"
     if kind == "release":
-        content["plan_sha256"] = hashlib.sha256(json.dumps(content.get("plan"), sort_keys=True).encode()).hexdigest()
-        content["sha256"] = own_digest(content)
-    else:
-        content["sha256"] = files.digest(content)
+        content["plan_sha256"] = sha256(canonical(content.get("plan")))
+    content["sha256"] = digest(content)
     return content
 
 

@@ -21,9 +21,9 @@ from inbounds.accounting import chain
 from inbounds.accounting import record as attack_record
 from inbounds.errors import PassportError
 from inbounds.local.collector import Collector
-from inbounds.tables import reopen as release_record
 from inbounds.tables.errors import PlanError
 from inbounds.tables.plan.reading import read_plan
+from inbounds.tables.recompute import check_release
 from inbounds.trusted.extent import MOST_CELLS
 from inbounds.verdicts import verify
 
@@ -55,7 +55,7 @@ def collection(path: Path) -> None:
 
 
 def release(path: Path) -> None:
-    release_record.check(path)
+    check_release(path)
 
 
 def waste(path: Path) -> None:

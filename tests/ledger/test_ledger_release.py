@@ -18,7 +18,7 @@ from inbounds.ledger.importing import import_release
 from inbounds.ledger.migrations import SQLITE
 from inbounds.ledger.sqlite import Sqlite
 from inbounds.report.html import save
-from inbounds.tables import AggregationFailed, StoredTable, release
+from inbounds.tables import AggregationFailed, StoredTable, UnfinishedRelease, release
 from inbounds.tables.booking import BESIDE, question, read, written
 from inbounds.tables.engine import Opened
 from inbounds.tables.plan.reading import as_plan
@@ -137,7 +137,7 @@ def test_of_two_frames_at_once_that_nobody_told_apart_one_is_refused(folder, mon
 
     def meanwhile(self):
         monkeypatch.setattr(Opened, "aggregate", own)
-        release(PLAN, FRAME, output="first.csv")
+        release(PLAN, FRAME, output="first.csv", read_again=True)
         return own(self)
 
     monkeypatch.setattr(Opened, "aggregate", meanwhile)
@@ -318,7 +318,9 @@ def test_a_frame_that_cannot_be_turned_is_charged_like_every_other_aggregation_t
         release(EDITION, frame(), output="out.csv")
     assert failed.value.__context__ is None
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
-    assert release(EDITION, FRAME, output="out.csv").table.num_rows == 2
+    with pytest.raises(UnfinishedRelease):
+        release(EDITION, FRAME, output="out.csv")
+    assert release(EDITION, FRAME, output="out.csv", read_again=True).table.num_rows == 2
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
 
 
@@ -336,7 +338,9 @@ def test_a_frame_of_other_types_than_it_declares_is_not_aggregated(folder):
         release(EDITION, Other(), output="out.csv")
 
 
-def test_an_aggregation_that_fails_stays_charged_and_is_drawn_under_that_charge_later(folder, monkeypatch):
+def test_an_aggregation_that_fails_stays_charged_and_data_is_read_again_only_where_its_owner_says_so(
+    folder, monkeypatch
+):
     own = Opened.aggregate
 
     def fail(self):
@@ -346,10 +350,25 @@ def test_an_aggregation_that_fails_stays_charged_and_is_drawn_under_that_charge_
     with pytest.raises(AggregationFailed):
         release(PLAN, FRAME, output="out.csv")
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+    monkeypatch.setattr(Opened, "aggregate", lambda _: pytest.fail("the data was read again"))
+    for _ in range(2):
+        with pytest.raises(UnfinishedRelease):
+            release(PLAN, FRAME, output="out.csv")
     monkeypatch.setattr(Opened, "aggregate", own)
-    done = release(PLAN, FRAME, output="out.csv")
+    done = release(PLAN, FRAME, output="out.csv", read_again=True)
     assert not done.stored
     assert spent(folder / BESIDE) == {PEOPLE: Fraction(1, 2)}
+
+
+def test_a_release_that_failed_is_repeated_on_the_command_line_where_that_is_said(command, folder, monkeypatch):
+    command("ledger", "create", "budget.db", "--people", "pupils", "--epsilon", "2")
+    (folder / "survey.csv").write_text('g,c\nA,p"q\nA,q\n')
+    assert "well-formed CSV" in one_line(command("release", "plan.toml", "--out", "out.csv")[1])
+    (folder / "survey.csv").write_text("g,c\nA,p\nA,q\n")
+    code, said = command("release", "plan.toml", "--out", "out.csv")
+    assert (code, "--read-again" in one_line(said)) == (1, True)
+    assert command("release", "plan.toml", "--out", "out.csv", "--read-again")[0] == 0
+    assert spent(folder / "budget.db") == {"pupils": Fraction(1, 2)}
 
 
 def test_a_table_that_could_not_be_written_is_written_later_from_the_ledger(folder, monkeypatch):
@@ -376,7 +395,9 @@ def test_of_two_releases_at_once_one_table_is_given_out_by_both(folder, monkeypa
 
     def meanwhile(self):
         monkeypatch.setattr(Opened, "aggregate", own)
-        inner.append(release(EDITION, FRAME, output="first.csv"))
+        with pytest.raises(UnfinishedRelease):  # the other may be running or not
+            release(EDITION, FRAME, output="first.csv")
+        inner.append(release(EDITION, FRAME, output="first.csv", read_again=True))
         return own(self)
 
     monkeypatch.setattr(Opened, "aggregate", meanwhile)

@@ -20,6 +20,7 @@ from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.query import Everyone, Metric, Quantile
 from inbounds.tables import answer as answering
 from inbounds.tables import as_plan, drawing, open_source
+from inbounds.tables.sources.engines import DuckDB
 from inbounds.trusted.sample import simulated
 
 TYPES = {"g": pa.string(), "h": pa.int64(), "c": pa.string(), "x": pa.float64(), "n": pa.int64(), "b": pa.bool_()}
@@ -122,15 +123,12 @@ class Checks:
 
     def sql(self, plan: Any) -> str:
         """What the engine is asked, without the names of temporary tables."""
-        import ibis
-
-        from inbounds.tables import engine
-        from inbounds.tables.sources.source import quiet
-
-        with quiet():
-            joined = engine._joined(plan, open_source(plan).table)
-            text = str(ibis.to_sql(joined, dialect="duckdb"))
-        return re.sub(r"ibis_\w+", "table", text)
+        asked, keep, fetch = [], DuckDB.keep, DuckDB.fetch
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(DuckDB, "keep", lambda self, name, sql: asked.append(sql) or keep(self, name, sql))
+            patched.setattr(DuckDB, "fetch", lambda self, sql: asked.append(sql) or fetch(self, sql))
+            open_source(plan).aggregate()
+        return re.sub(r"inbounds_[0-9a-f]+", "table", "\n".join(asked))
 
     # --- judging --------------------------------------------------------------------------------------
 

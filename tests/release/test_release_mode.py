@@ -15,7 +15,7 @@ import pytest
 from inbounds.query import Everyone
 from inbounds.tables import PlanError, as_plan, mechanism, open_source, preview, release
 from inbounds.tables import answer as answering
-from inbounds.tables.reopen import check
+from inbounds.tables.recompute import check_release as check
 
 LABELS = ["p", "q", "it's"]
 VALUES = [*LABELS, "elsewhere", None]

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from inbounds.tables import SourceError, as_plan, drawing, open_source
 from inbounds.tables.columns import Column
+from inbounds.tables.sources.records import step_number
 from inbounds.tables.sources.source import quiet
-from inbounds.tables.statistics.numbers import step_number
 from inbounds.tables.statistics.quantile import MOST_VALUES
 from release.places import places
 
@@ -352,7 +352,7 @@ def test_bytes_that_sqlite_keeps_as_text_are_read_as_numbers_or_missing(tmp_path
         connection.execute(f"insert into t values (cast(? as {kind}))", (held,))
         connection.commit()
     content = {"groups": {"size": 3}, "columns": {"x": {"low": 0, "high": 10}}, "statistics": [{"sum": "x"}]}
-    own = 7 if held == b"7" else 0
+    own = 7 if held == b"7" and kind == "text" else 0
     assert truths(content, {"path": str(tmp_path / "t.sqlite"), "table": "t"}, None) == [[3 + own]]
 
 
@@ -430,7 +430,7 @@ def seen(command, tmp_path, monkeypatch):
             ledger.unlink()
         done = command(tmp_path, "release", "plan.toml", "--overwrite", "-o", "out.csv", "--report", "page.html")
         record = json.loads((tmp_path / "out.csv.release.json").read_text("utf-8"))
-        for changing in ("id", "time", "sha256", "table", "ledger"):
+        for changing in ("id", "time", "sha256", "table", "ledger", "draws"):
             del record[changing]
         rest = done.stderr, done.returncode, record, sorted(path.name for path in tmp_path.iterdir())
         return [list(row) for row in handed], rest, [line for line in done.stdout.splitlines() if "│" not in line]

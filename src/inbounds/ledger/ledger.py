@@ -11,8 +11,8 @@ which fails while computing, and might fail for some draws alone, can have anoth
     charge → (durable) → draw → store the draw → (durable) → compute → store the answer → (durable) → give out
 
 The same key again returns the stored answer and costs nothing, or the stored draw to compute it from; if neither is
-stored nobody ever saw one, so it is drawn now, under the charge that is there. Of two who draw at once one is stored,
-and both go on from that one. Nothing is ever refunded.
+stored nobody ever saw one, and the caller decides whether to read the data again under the charge that is there. Of two
+who draw at once one is stored, and both go on from that one. Nothing is ever refunded.
 """
 
 import secrets

@@ -22,17 +22,16 @@ from inbounds.files import write_text
 from inbounds.ledger.charges import Charge
 from inbounds.report.layout import thinned
 from inbounds.report.notebook import SHOWN_ROWS, text_table
-from inbounds.tables.answer import Asked, Designed, Mechanisms, mechanisms_of
+from inbounds.tables.answer import Asked, Designed, Mechanisms, arrow, mechanisms_of
 from inbounds.tables.booking import Booking, KeptTable, LedgerLike, StoredTable
 from inbounds.tables.columns import Category, Column, Number, Plain
 from inbounds.tables.csvw import metadata, metadata_path
 from inbounds.tables.designs import Progress, Wishes, cache_folder, no_progress
 from inbounds.tables.drawing import Drawing, DrawnRows, NumberByNumber
 from inbounds.tables.engine import Opened, open_source
-from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, at
+from inbounds.tables.errors import AggregationFailed, PlanError, SourceError, UnfinishedRelease, at
 from inbounds.tables.forms import RecordForm
 from inbounds.tables.keys import Groups, groups
-from inbounds.tables.layout import Released
 from inbounds.tables.passports import mechanism, write_passports
 from inbounds.tables.plan import Plan, Statistic
 from inbounds.tables.plan.reading import PlanLike, as_plan, read_plan
@@ -64,6 +63,7 @@ __all__ = [
     "SourceError",
     "Statistic",
     "StoredTable",
+    "UnfinishedRelease",
     "Wishes",
     "groups",
     "mechanism",
@@ -226,6 +226,7 @@ def release(
     key: str | None = None,
     person: str | None = None,
     anyway: bool = False,
+    read_again: bool = False,
 ) -> Release:
     """Answer a plan: charge, aggregate, draw with operating-system entropy, and write the table with its record.
 
@@ -238,6 +239,8 @@ def release(
     key: the request's name, to draw anew; without it the same plan, people and edition return the stored table,
     with the warning `StoredTable`, and cost nothing. person: the column that says whose a record is (over the plan's).
     anyway: release a plan whose statistics are all no better than a constant; without it that is a `PlanError`.
+    read_again: read the data again under the charge of an earlier run that failed before its draw was stored; without
+    it that is an `UnfinishedRelease`.
 
     Formal guarantee: between neighbouring tables (`plan.neighbours`), the probability of any release differs by
     a factor of at most exp(plan.spent). All releases in one ledger together: its budget.
@@ -245,7 +248,7 @@ def release(
     """
     wanted = as_plan(plan, frame, person)
     target = Path(output or wanted.output) if output or wanted.output else None
-    booking = Booking.of(wanted, target, ledger, key)
+    booking = Booking.of(wanted, target, ledger, key, read_again=read_again)
 
     def check() -> None:
         with wanted.located(), at("output", "path"):
@@ -331,9 +334,7 @@ def drawn(
         ready = settled()
         by = drawing(ready.designed)
     found = by.answers(DrawnRows.read(kept, by).rows)
-    record = recorded(ready.designed, ready.idle, found.reports)
-    if found.levels is not None:
-        record["levels"] = found.levels
+    record = recorded(ready.designed, ready.idle, found)
     return Drawn(booking.keep(charged, arrow(found.columns), record, drawn=kept == own), ready)
 
 
@@ -380,13 +381,6 @@ def _designed(
 
 def _folder(cache: str | PathLike[str] | None) -> Path:
     return Path(cache) if cache is not None else cache_folder()
-
-
-def arrow(columns: list[Released]) -> Any:
-    """The released columns as a PyArrow table."""
-    import pyarrow
-
-    return pyarrow.table({column.name: pyarrow.array(column.values) for column in columns})
 
 
 for _name in set(__all__) - {"release"}:  # `ib.release.preview(…)`: the function has this package's names, as in 0.1

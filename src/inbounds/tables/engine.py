@@ -1,37 +1,47 @@
-"""Aggregation: the engine reduces the data to one row of whole numbers per declared group; those become positions.
+"""Aggregation: the data is reduced to one row of whole numbers per declared group; those become positions.
+
+    source → canonical records, materialised → group and one small whole number per statistic → sums per group
 
 Every record is first turned into small whole numbers of its own (does it meet the condition, which label, which
-step of the range), so whatever a record holds, it moves an aggregate by no more than `statistics` allows. The
-declared keys go to the engine and join the data there: nothing about any other group comes back.
+step of the range), so whatever a record holds, it moves an aggregate by no more than `statistics` allows. Nothing on
+the way can fail because of what a record holds: see `sources.records` and `evaluation`. The declared keys go to the
+engine and join the data there: nothing about any other group comes back.
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from inbounds.numbers import Ints
-from inbounds.tables.condition import translated, with_texts
+from inbounds.tables import condition as language
+from inbounds.tables.columns import Declared
 from inbounds.tables.errors import AggregationFailed
-from inbounds.tables.persons import GROUP, PERSON, bounded, check_person, person, prepare
+from inbounds.tables.evaluation import TRUE, RecordWriter
+from inbounds.tables.persons import GROUP, NOWHERE, bound_contributions, check_person
 from inbounds.tables.plan import Plan, Statistic
-from inbounds.tables.schema import check_schema, read_columns, texts_of, used_columns
+from inbounds.tables.schema import check_schema, read_columns, used_columns
 from inbounds.tables.sources import csvfile
-from inbounds.tables.sources import typed as reading
-from inbounds.tables.sources.source import filled, opened, quiet
-from inbounds.tables.statements import CHOSEN, Expressions, Statements
+from inbounds.tables.sources.engines import DuckDB, Engine, engine_of
+from inbounds.tables.sources.records import (
+    PERSON,
+    RecordLayout,
+    canonical_columns,
+    form_of,
+    key_text,
+    person_text,
+    spelled,
+)
+from inbounds.tables.sources.source import open_table, quiet, read_table
 from inbounds.tables.statistics import Aggregates
-from inbounds.tables.statistics.kind import Fit, ValueCounts
+from inbounds.tables.statistics.kind import ValueCounts
 from inbounds.tables.texts import fitted
 
 MEASURES = "measures"
 """The statement that has one row for each group."""
-
-MET = "met_"
-"""The column that says whether a record meets the plan's own condition."""
 
 
 @dataclass(frozen=True)
@@ -45,25 +55,60 @@ class Truths:
 
 
 @dataclass(frozen=True)
+class CanonicalRecords:
+    """Canonical records, materialised in an engine under a name."""
+
+    engine: Engine = field(repr=False)
+    name: str
+    layout: RecordLayout
+
+    def share(self, threads: int) -> "CanonicalRecords":
+        """The same records where every cursor sees them, each with so many threads; of DuckDB in memory only."""
+        assert isinstance(self.engine, DuckDB)
+        run, shared = self.engine.connection.execute, f"{self.name}_shared"
+        run(f"SET threads = {threads}")
+        run(f"CREATE TABLE {shared} AS SELECT * FROM {self.name}")
+        self.engine.drop(self.name)
+        return replace(self, name=shared)
+
+    def cursor(self) -> "CanonicalRecords":
+        """The same records for another thread, once they are shared."""
+        assert isinstance(self.engine, DuckDB)
+        return replace(self, engine=DuckDB(self.engine.connection.cursor()))
+
+    def count(self) -> int:
+        """How many records there are."""
+        return int(self.engine.fetch(f"SELECT CAST(COUNT(*) AS BIGINT) FROM {self.name}")[0][0])
+
+    def close(self) -> None:
+        """Close this cursor; the records stay."""
+        assert isinstance(self.engine, DuckDB)
+        self.engine.connection.close()
+
+
+@dataclass(frozen=True)
 class Opened:
     """A source whose schema fits the plan; nothing has been read from it yet.
 
-    statements: of a source that stays open for others; see there.
+    records: canonical records that were materialised before, for this plan and others.
     """
 
     plan: Plan
     table: Any = field(repr=False)
-    statements: Statements | None = field(default=None, repr=False)
+    records: CanonicalRecords | None = field(default=None, repr=False)
 
     def close(self) -> None:
-        """Let go of the file or server; a frame or table that was given stays open."""
-        if self.statements is None and self.plan.source.frame is None and self.plan.source.engine != "spark":
-            with quiet(), suppress(Exception):
+        """Let go of the file or server; a table of Ibis that was given, and Spark, stay open."""
+        source = self.plan.source
+        with quiet(), suppress(Exception):
+            if self.records is not None:
+                self.records.close()
+            elif (source.frame is None or source.is_frame) and source.engine != "spark":
                 self.table.get_backend().disconnect()
 
     def aggregate(self) -> Truths:
         """Run the aggregation in the engine and place every declared group's answers."""
-        if self.plan.source.textual:
+        if self.records is None and self.plan.source.textual:
             with self.plan.located():
                 csvfile.check_quotes(self.plan.source)
         with quiet():
@@ -79,113 +124,224 @@ class Opened:
         return Truths(tuple(row for k in range(len(self.plan.statistics)) for row in _placed(self.plan, k, raw)))
 
     def _raw(self) -> dict[str, Any]:
-        if self.statements is not None:
-            return _raw_by(self.statements, self.plan)
-        wanted = read_columns(self.plan)
-        return _raw(self.plan, filled(self.plan.source, self.table, wanted, self.plan.people.id))
+        if self.records is not None:
+            return aggregate(self.plan, self.records)
+        with materialised(self.plan, self.table) as records:
+            return aggregate(self.plan, records)
 
 
-def open_source(plan: Plan, statements: Statements | None = None) -> Opened:
+def open_source(plan: Plan, records: CanonicalRecords | None = None, table: Any = None) -> Opened:
     """Open the plan's source and compare its schema with the plan: names and types, no data.
 
-    statements: of the same source, which stays open: then it is not opened again, nor closed.
+    records, table: of the same source, materialised and opened before: then it is not opened again, nor closed.
     """
     with plan.located():
-        table = opened(plan.source, read_columns(plan)) if statements is None else statements.table
-        with quiet():
-            schema = dict(table.schema().items())
-        import pyarrow.dataset  # noqa: F401, the engine loads it when it reads: should it fail, then before the charge
-
-        check_schema(plan, schema)
-        if plan.people.id:
-            check_person(plan.people.id, schema[plan.people.id], table.get_backend().name)
-    return Opened(plan, table, statements)
-
-
-# --- records as whole numbers -----------------------------------------------------------------------------
+        table = open_table(plan.source, read_columns(plan)) if table is None else table
+        opened = Opened(plan, table, records)
+        try:
+            _check(opened)
+        except BaseException:
+            opened.close()
+            raise
+    return opened
 
 
-def _raw(plan: Plan, table: Any) -> dict[str, Any]:
-    """For every measure, one whole number per declared group; groups without records have the neutral 0."""
-    with _chosen(plan, _joined(plan, table)) as joined:
-        arrow = {name: found.to_pyarrow() for name, found in _expressions(plan, joined).items()}
-    return _by_group(
-        plan, {part: {name: own[name].to_numpy() for name in own.column_names} for part, own in arrow.items()}
-    )
+def _check(opened: Opened) -> None:
+    """A `SourceError` unless the source has what the plan names."""
+    import pyarrow.dataset  # noqa: F401, the engine loads it when it reads: should it fail, then before the charge
+
+    plan = opened.plan
+    with quiet():
+        schema = dict(opened.table.schema().items())
+    check_schema(plan, schema)
+    if plan.people.id:
+        check_person(plan.people.id, schema[plan.people.id])
 
 
-def _raw_by(statements: Statements, plan: Plan) -> dict[str, Any]:
-    """The same by statements that are written once for all plans of a shape."""
-    import ibis
-
-    def expressed(plan: Plan) -> Expressions:
-        def kept(declared: Any) -> Any:
-            return statements.keys(plan, ibis.memtable(declared))
-
-        if not plan.people.id:
-            return Expressions(None, _aggregated_first(plan, statements.table, kept))
-        joined = _joined(plan, statements.table, kept)
-        return Expressions(joined, _expressions(plan, ibis.table(joined.schema(), name=CHOSEN)))
-
-    return _by_group(plan, statements.columns(plan, expressed))
-
-
-def _aggregated_first(plan: Plan, table: Any, as_table: Callable[[Any], Any]) -> dict[str, Any]:
-    """The same expressions where every record counts: what is found for each key, and then whose key it is.
-
-    A table has few keys and many records, and it is the records that take time to compare with the declared keys.
-    """
-    records = _records(plan, table)
-    keys = [f"k{k}" for k in range(len(plan.groups.by))]
-    if not keys:
-        return _expressions(plan, _named(plan, table, records, as_table))
-    declared, found = as_table(_declared(plan, table)), _expressions(plan, records, keys)
-    return {name: _joined_by(declared, own, keys).drop(*keys) for name, own in found.items()}
+# --- canonical records --------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _chosen(plan: Plan, joined: Any) -> Iterator[Any]:
-    """The records that count, chosen once where persons have several.
-
-    A server may not let us keep a table; there each statement chooses again, and chooses the same.
-    """
-    backend = joined.get_backend()
-    if not plan.people.id or backend.name not in ("duckdb", "sqlite"):
-        yield joined
-        return
-    name = f"inbounds_{secrets.token_hex(8)}"
+def materialised(plan: Plan, table: Any, *, days: bool = False) -> Iterator[CanonicalRecords]:
+    """The canonical records of a plan's columns, while something is computed from them."""
+    records = materialise(plan, table, days=days)
     try:
-        yield backend.create_table(name, joined, temp=True)
+        yield records
     finally:
-        backend.con.execute(f"drop table if exists temp.{name}")
+        with suppress(Exception):
+            records.engine.drop(records.name)
 
 
-def _expressions(plan: Plan, joined: Any, by: Sequence[str] = (GROUP,)) -> dict[str, Any]:
-    """What the engine is asked of the records that count: all measures at once; and how many records of each group have
-    each value, once for every column that a statistic asks it of. by: the columns that name a group."""
-    measures = {
-        _measure(k, suffix): value
-        for k, statistic in enumerate(plan.statistics)
-        for suffix, value in statistic.own.measures(plan.subject(statistic), joined[f"v{k}"]).items()
+def materialise(plan: Plan, table: Any, *, days: bool = False) -> CanonicalRecords:
+    """Read the source once, and keep its canonical records under a name of their own.
+
+    days: every text also as a date, whatever the plan's own conditions compare.
+    """
+    import ibis
+
+    wanted = read_columns(plan)
+    table = read_table(plan.source, table, wanted, plan.people.id)
+    if plan.source.textual:
+        table = csvfile.reading_all(table, wanted)
+    backend = table.get_backend()
+    engine, name = engine_of(backend), f"inbounds_{secrets.token_hex(8)}"
+    layout = _layout(plan, table)
+    columns = _columns(plan, table, layout, set(layout.forms) if days else _by_date(plan))
+    whose = {PERSON: person_text(table[plan.people.id])} if plan.people.id else {}
+    read = table.select(**columns, **whose, **_keys(plan, table), nothing_=ibis.literal(0, "int64"))
+    backend._run_pre_execute_hooks(read)  # tables of Python's memory that an Ibis table may be made of
+    _keep_with_codes(engine, name, str(backend.compile(read)), [*columns, *whose], layout)
+    return CanonicalRecords(engine, name, layout)
+
+
+def _keys(plan: Plan, table: Any) -> dict[str, Any]:
+    """The texts of the columns of keys, in digits."""
+    groups = plan.groups
+    periods = (groups.period.get(name, "") for name in groups.by)
+    return {
+        f"t{j}": key_text(table[name], period, groups.not_stated)
+        for j, (name, period) in enumerate(zip(groups.by, periods, strict=True))
     }
-    found = {MEASURES: joined.group_by(*by).agg(rows_=joined.count().cast("int64"), **measures)}
-    for k, statistic in enumerate(plan.statistics):
-        if statistic.own.counts_values and (name := _values(statistic)) not in found:
-            found[name] = joined.group_by(*by, f"v{k}").agg(n_=joined.count().cast("int64"))
+
+
+def _layout(plan: Plan, table: Any) -> RecordLayout:
+    engine = table.get_backend().name
+    forms = {name: form_of(plan.columns[name], table[name].type(), engine) for name in used_columns(plan)}
+    kinds = {name: table[name].type() for name in plan.groups.by}
+    keys = {name: tuple(dict.fromkeys(_key_digits(plan, k, kinds[name]))) for k, name in enumerate(plan.groups.by)}
+    return RecordLayout(forms, keys, kinds)
+
+
+def _key_digits(plan: Plan, k: int, kind: Any) -> list[str]:
+    """The declared keys of a column as it writes them, in digits; names of periods and of no value as they are."""
+    groups, name = plan.groups, plan.groups.by[k]
+    own = (key[k] for key in groups.keys)
+    return [spelled(text if name in groups.period or text == groups.not_stated else fitted(text, kind)) for text in own]
+
+
+def _by_date(plan: Plan) -> set[str]:
+    return set().union(*(language.ordered(where) for where in plan.conditions))
+
+
+def _columns(plan: Plan, table: Any, layout: RecordLayout, by_date: set[str]) -> dict[str, Any]:
+    found = dict[str, Any]()
+    for k, name in enumerate(layout.forms):
+        declared: Declared = plan.columns[name]
+        dated = name in by_date and _may_be_dates(table[name].type())
+        own = canonical_columns(table[name], declared, plan.source, days=dated)
+        found |= {f"{letter}{k}": column for letter, column in own.items()}
     return found
 
 
-def _by_group(plan: Plan, columns: Mapping[str, Mapping[str, Ints]]) -> dict[str, Any]:
+def _may_be_dates(kind: Any) -> bool:
+    return bool(kind.is_string() or kind.is_date())
+
+
+def _keep_with_codes(engine: Engine, name: str, sql: str, columns: Sequence[str], layout: RecordLayout) -> None:
+    """Keep a query with each key in the place of its text: its place among the declared ones."""
+    tables = [f"{name}_k{j}" for j in range(len(layout.keys))]
+    for table, texts in zip(tables, layout.keys.values(), strict=True):
+        engine.load(table, {"text_": texts, "place_": range(len(texts))})
+    places = [f"COALESCE({table}.place_, {NOWHERE}) AS k{j}" for j, table in enumerate(tables)]
+    joins = [f" LEFT JOIN {table} ON read_.t{j} = {table}.text_" for j, table in enumerate(tables)]
+    selected = ", ".join(["nothing_", *(f"read_.{column}" for column in columns), *places])
+    engine.keep(name, f"SELECT {selected} FROM ({sql}) AS read_{''.join(joins)}")
+    for table in tables:
+        engine.drop(table)
+
+
+# --- from canonical records to one row per group --------------------------------------------------------------
+
+
+def aggregate(plan: Plan, records: CanonicalRecords) -> dict[str, Any]:
+    """For every measure, one whole number per declared group; groups without records have the neutral 0.
+
+    Temporary tables belong to a connection, so that several threads may ask of the same records.
+    """
+    engine, counting, groups = records.engine, f"{records.name}_counted", f"{records.name}_groups"
+    try:
+        if plan.groups.by:
+            engine.load(groups, _group_table(plan, records.layout))
+        engine.keep(counting, counted_records(plan, records, groups))
+        found = {name: engine.fetch(sql) for name, sql in _statements(plan, engine, counting).items()}
+    finally:
+        with suppress(Exception):
+            engine.drop(counting)
+            engine.drop(groups)
+    return _by_group(plan, found)
+
+
+def _group_table(plan: Plan, layout: RecordLayout) -> dict[str, Any]:
+    """The declared groups, each by the places of its keys."""
+    columns = dict[str, Any]({GROUP: range(len(plan.groups))})
+    for k, name in enumerate(plan.groups.by):
+        place = {digits: i for i, digits in enumerate(layout.keys[name])}
+        columns[layout.key(name)] = [place[digits] for digits in _key_digits(plan, k, layout.key_types[name])]
+    return columns
+
+
+def counted_records(plan: Plan, records: CanonicalRecords, groups: str) -> str:
+    """One row per record that may count: its group, or `NOWHERE`, and one whole number per statistic; as SQL."""
+    layout, engine = records.layout, records.engine
+    writer = RecordWriter(layout, engine.real)
+    numbers = [f"v{k}" for k in range(len(plan.statistics))]
+    values = [f"CAST({_number(plan, one, writer)} AS BIGINT) AS v{k}" for k, one in enumerate(plan.statistics)]
+    keys = [layout.key(name) for name in plan.groups.by]
+    group = f"COALESCE({groups}.{GROUP}, {NOWHERE})" if keys else "0"
+    joined = f" LEFT JOIN {groups} ON {' AND '.join(f'{groups}.{key} = r.{key}' for key in keys)}" if keys else ""
+    counts = [f"{writer.truth(plan.condition)} = {TRUE}"] if plan.condition is not None else []
+    counts += [f"r.{PERSON} IS NOT NULL"] if plan.people.id else []
+    counted = f"CASE WHEN {' AND '.join(counts)} THEN {group} ELSE {NOWHERE} END" if counts else group
+    person = [f"r.{PERSON} AS {PERSON}"] if plan.people.id else []
+    selected = ", ".join([*person, f"CAST({counted} AS BIGINT) AS {GROUP}", *values])
+    sql = f"SELECT {selected} FROM {records.name} AS r{joined}"
+    if not plan.people.id:
+        return sql
+    most = plan.contribution
+    return bound_contributions(
+        engine, f"({sql}) AS own", numbers, most.records, most.groups if most.groups < len(plan.groups) else 0
+    )
+
+
+def _number(plan: Plan, statistic: Statistic, writer: RecordWriter) -> str:
+    """The whole number that a record contributes: never missing, always in its range."""
+    return statistic.own.domain.number(statistic.of, plan.subject(statistic).declared, writer)
+
+
+def _statements(plan: Plan, engine: Engine, counting: str) -> dict[str, str]:
+    """What the engine is asked of the records that count: all measures at once; and how many records of each group have
+    each value, once for every column that a statistic asks it of."""
+    measures = [
+        value
+        for k, statistic in enumerate(plan.statistics)
+        for value in statistic.own.measures(plan.subject(statistic), f"v{k}", engine.sum).values()
+    ]
+    found = {
+        MEASURES: f"SELECT {', '.join([GROUP, 'CAST(COUNT(*) AS BIGINT)', *measures])} FROM {counting} GROUP BY {GROUP}"
+    }
+    for k, statistic in enumerate(plan.statistics):
+        if statistic.own.counts_values and (name := _values(statistic)) not in found:
+            found[name] = f"SELECT {GROUP}, v{k}, CAST(COUNT(*) AS BIGINT) FROM {counting} GROUP BY {GROUP}, v{k}"
+    return found
+
+
+def _by_group(plan: Plan, columns: dict[str, list[Ints]]) -> dict[str, Any]:
     """What the engine found, for every declared group."""
-    measures, found = columns[MEASURES], dict[str, Any]()
-    for name, own in measures.items():
+    names = ["rows_"] + [
+        _measure(k, suffix)
+        for k, statistic in enumerate(plan.statistics)
+        for suffix in statistic.own.measures(plan.subject(statistic), "", str)
+    ]
+    groups, *measures = columns[MEASURES]
+    declared, found = groups != NOWHERE, dict[str, Any]()
+    for name, own in zip(names, measures, strict=True):
         found[name] = np.zeros(len(plan.groups), dtype=np.int64)
-        found[name][measures[GROUP]] = own
+        found[name][groups[declared]] = own[declared]
     for statistic in plan.statistics:
         if statistic.own.counts_values:
-            groups, values, counts = columns[_values(statistic)].values()
-            shape = len(plan.groups), plan.subject(statistic).declared.width + 1
-            found[_values(statistic)] = ValueCounts.of(groups, values, counts, shape)
+            own, values, counts = columns[_values(statistic)]
+            there, shape = own != NOWHERE, (len(plan.groups), plan.subject(statistic).declared.width + 1)
+            found[_values(statistic)] = ValueCounts.of(own[there], values[there], counts[there], shape)
     return found
 
 
@@ -195,114 +351,8 @@ def _values(statistic: Statistic) -> str:
 
 
 def _measure(k: int, suffix: str) -> str:
-    """What a measure of the k-th statistic is called in the engine."""
+    """What a measure of the k-th statistic is called."""
     return f"m{k}{suffix}"
-
-
-def _joined(plan: Plan, table: Any, as_table: Callable[[Any], Any] | None = None) -> Any:
-    """The records of declared groups: the group's position, and one whole number per statistic.
-
-    as_table: makes a table of the engine from the declared groups, in the place of Ibis.
-    """
-    records = _named(plan, table, _records(plan, table), as_table)
-    own = [f"v{k}" for k in range(len(plan.statistics))]
-    return _of_persons(plan, records.select(GROUP, *own, *([PERSON] if plan.people.id else [])), own)
-
-
-def _named(plan: Plan, table: Any, records: Any, as_table: Callable[[Any], Any] | None) -> Any:
-    """Records with the position of their group; those of no declared group are left out."""
-    import ibis
-
-    keys = [f"k{k}" for k in range(len(plan.groups.by))]
-    if not keys:
-        return records.mutate(group_=ibis.literal(0, "int64"))
-    return _joined_by((as_table or ibis.memtable)(_declared(plan, table)), records, keys)
-
-
-def _joined_by(declared: Any, records: Any, keys: Sequence[str]) -> Any:
-    return declared.inner_join(records, [declared[name] == records[name] for name in keys])
-
-
-def _records(plan: Plan, table: Any) -> Any:
-    """Every record that meets the plan's own condition: its keys, one whole number per statistic, and whose it is."""
-    if plan.source.textual:
-        table = csvfile.reading_all(table, read_columns(plan))
-    columns = {
-        name: reading.typed(table[name], plan.columns[name], plan.source, texts_of(plan, name))
-        for name in used_columns(plan)
-    }
-    fit = _Fit({name: table[name].type() for name in columns}, plan.source.spells)
-    own = {f"v{k}": _number(plan, statistic, columns, fit) for k, statistic in enumerate(plan.statistics)}
-    groups = plan.groups
-    keys = {
-        f"k{k}": reading.key(
-            table[name], plan.source, (key[k] for key in groups.keys), groups.period.get(name, ""), groups.not_stated
-        )
-        for k, name in enumerate(groups.by)
-    }
-    whose = {PERSON: person(table[plan.people.id])} if plan.people.id else {}
-    return _meeting(plan, table.select(**keys, **own, **whose, **_met(plan, columns, fit)))
-
-
-def _met(plan: Plan, columns: dict[str, Any], fit: Fit) -> dict[str, Any]:
-    """Whether a record meets the plan's own condition, if it has one."""
-    return {} if plan.condition is None else {MET: translated(with_texts(plan.condition, fit), columns)}
-
-
-def _meeting(plan: Plan, records: Any) -> Any:
-    """The records that meet it; what can be neither said nor denied of a record is not met."""
-    return records if plan.condition is None else records.filter(records[MET])
-
-
-def _of_persons(plan: Plan, records: Any, numbers: list[str]) -> Any:
-    """The records that count: all of them, or of each person as many as the plan says."""
-    if not plan.people.id:
-        return records
-    prepare(records.get_backend())
-    most = plan.contribution
-    return bounded(records, numbers, most.records, most.groups if most.groups < len(plan.groups) else 0)
-
-
-def _number(plan: Plan, statistic: Statistic, columns: dict[str, Any], fit: Fit) -> Any:
-    """The whole number that a record contributes: never missing, always in its range."""
-    return statistic.own.domain.number(statistic.of, plan.subject(statistic).declared, columns, fit)
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """Public texts as their columns write them: see `texts.fitted`, and `typed.spelled`."""
-
-    kinds: dict[str, Any]
-    spells: bool
-
-    def __call__(self, name: str, text: str) -> str:
-        form = fitted(text, self.kinds[name])
-        return reading.spelled(form) if self.spells else form
-
-
-def _key_fit(plan: Plan, name: str, kind: Any) -> Fit:
-    """Keys as their column writes them; the name of a period, and of no value, are as they are."""
-    fit, spells = _Fit({name: kind}, plan.source.spells), plan.source.spells
-
-    def fitted_key(name: str, text: str) -> str:
-        if name in plan.groups.period or text == plan.groups.not_stated:
-            return reading.spelled(text) if spells else text
-        return fit(name, text)
-
-    return fitted_key
-
-
-def _declared(plan: Plan, table: Any) -> Any:
-    import pyarrow
-
-    arrays: dict[str, Any] = {"group_": pyarrow.array(range(len(plan.groups)), pyarrow.int64())}
-    for k, name in enumerate(plan.groups.by):
-        kind = table[name].type()
-        whole = kind.is_integer() and not plan.groups.not_stated
-        fit = (lambda _, text: int(text)) if whole else _key_fit(plan, name, kind)
-        values = [fit(name, key[k]) for key in plan.groups.keys]
-        arrays[f"k{k}"] = pyarrow.array(values, pyarrow.int64() if whole else pyarrow.string())
-    return pyarrow.table(arrays)
 
 
 # --- whole numbers as positions ---------------------------------------------------------------------------

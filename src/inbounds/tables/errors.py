@@ -4,7 +4,8 @@
     └── PlanError             the plan says something impossible; names the place in the plan
         └── SourceError       the source it names cannot be opened, or has not the declared columns
     InboundsError
-    └── AggregationFailed     the engine gave up while aggregating
+    ├── AggregationFailed     the engine gave up while aggregating
+    └── UnfinishedRelease     an earlier run was charged and stored no draw; its owner says whether to read again
 
 None of them ever carries a value from the data: what an engine says about a failure may quote a record, so it is
 withheld.
@@ -47,6 +48,17 @@ class SourceError(PlanError):
 
 class AggregationFailed(InboundsError):
     """The engine stopped while aggregating; its own words may quote data and are withheld."""
+
+
+class UnfinishedRelease(InboundsError):
+    """An earlier run of the same release was charged and stored no draw. Data is not read again unasked."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "an earlier run of this release was charged and stored no draw: it failed, or is still running; if it "
+            "failed, say read_again=True (--read-again) to read the data again under that charge, which costs nothing "
+            "more, or draw and pay anew under a key of its own (--new)"
+        )
 
 
 def dotted(path: Path) -> str:

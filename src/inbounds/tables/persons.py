@@ -3,7 +3,7 @@
 At most r records of a person in each of at most c groups. Every record is already a group and one whole number per
 statistic, so nothing else of it matters, and equal ones are interchangeable.
 
-    1. equal records of a person are numbered 1, 2, … in any order: the numbered ones are the same set
+    1. equal records of a person are numbered 0, 1, … in any order: the numbered ones are the same set
     2. of a person's groups the c first count, in the order of sha256(person, group), then of the groups
     3. of a person's records in a group the r first, in the order of sha256(person, group, numbers, copy), then of them
 
@@ -12,79 +12,56 @@ and however the table is stored. So with a person added or removed, all others k
 records come or go, at most r in one group. For all that matters the choice is random: no value and no group is
 preferred.
 
-An id is compared byte by byte; a record without one, or with an empty one, counts for nobody and is left out. So does
-one whose id only looks like another's once it is read: a text of a frame that is no UTF-8, an object that is no text,
-whole number or UUID, a cell of SQLite that is neither text nor a whole number, such as one beyond 64 bits.
+An id is compared byte by byte; a record without one, or with an empty one, counts for nobody and is in no group. So
+does one whose id only looks like another's once it is read: a text of a frame that is no UTF-8, an object that is no
+text, whole number or UUID, a cell of SQLite that is not of its column's type, such as a number beyond 64 bits; and one
+of more than `LONGEST_TEXT` characters.
 """
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 from inbounds.tables.errors import SourceError
-from inbounds.tables.sources.typed import hashed, in_digits, plain
+from inbounds.tables.sources.engines import Engine
+from inbounds.tables.sources.records import PERSON
 
-PERSON = "person_"
 GROUP = "group_"
-COPY = "copy_"
 
-ENGINES = ("duckdb", "postgres", "pyspark", "sqlite")
-"""Engines, by their names in Ibis, that choose a person's records."""
+NOWHERE = -1
+"""The group of records that count for no declared group."""
 
 WHERE = ("people", "id")
 
 
-def check_person(name: str, kind: Any, engine: str) -> None:
-    """A `SourceError` unless the column can name persons and the engine can choose among their records."""
+def check_person(name: str, kind: Any) -> None:
+    """A `SourceError` unless the column can name persons."""
     if not (kind.is_string() or kind.is_integer() or kind.is_uuid()):
         said = f"must be a column of texts, whole numbers or UUIDs, but {name!r} is {kind}"
         raise SourceError(said + ('; convert it with .astype("Int64")' if kind.is_floating() else ""), WHERE)
-    if engine not in ENGINES:
-        raise SourceError(f"needs DuckDB, PostgreSQL, SQLite or Spark to choose records, got {engine}", WHERE)
 
 
-def person(column: Any) -> Any:
-    """An id as the digits of its bytes; missing where it is empty."""
-    texts = plain(column) if column.type().is_string() else column.cast("string")
-    named = texts.notnull() & (texts != "")
-    if column.get_backend().name == "sqlite":  # a cell there has a type of its own
-        named &= column.typeof().isin(["integer", "text"])
-    return named.ifelse(in_digits(texts), None)
+def bound_contributions(engine: Engine, table: str, numbers: Sequence[str], most_records: int, most_groups: int) -> str:
+    """The records that count, as SQL: group and one whole number per statistic, as the module says.
 
-
-def bounded(records: Any, numbers: Sequence[str], most_records: int, most_groups: int) -> Any:
-    """The records that count: person, group and one whole number per statistic, as the module says.
-
-    most_groups: 0 where the groups of a person need not be counted.
+    most_groups: 0 where the groups of a person need not be counted. Records that count nowhere are kept in any number;
+    they come last among a person's groups.
     """
-    import ibis
-
-    same = ibis.row_number().over(group_by=[PERSON, GROUP, *numbers], order_by=GROUP)
-    own = records.filter(records[PERSON].notnull()).mutate(**{COPY: same})
-    place = _hash(own, [PERSON, GROUP, *numbers, COPY])
-    in_group = ibis.row_number().over(group_by=[PERSON, GROUP], order_by=[place, *numbers, COPY])
-    own = own.mutate(record_=in_group)
-    kept = own.filter(own.record_ < most_records)
-    if most_groups:
-        order = [_hash(kept, [PERSON, GROUP]), GROUP]
-        ranked = kept.mutate(rank_=ibis.dense_rank().over(group_by=PERSON, order_by=order))
-        kept = ranked.filter(ranked.rank_ < most_groups)
-    return kept.select(GROUP, *numbers)
-
-
-def _hash(table: Any, names: Sequence[str]) -> Any:
-    first, *rest = (table[name].cast("string") for name in names)
-    text = first
-    for part in rest:
-        text = text + "|" + part
-    return hashed(text)
+    own = ", ".join(numbers)
+    each, group = f"{PERSON}, {GROUP}, {own}", f"{PERSON}, {GROUP}"
+    copies = f"SELECT {each}, ROW_NUMBER() OVER (PARTITION BY {each} ORDER BY {GROUP}) - 1 AS copy_ FROM {table}"
+    place = _hash(engine, [PERSON, GROUP, *numbers, "copy_"])
+    ranked = (
+        f"SELECT {each}, ROW_NUMBER() OVER (PARTITION BY {group} ORDER BY {place}, {own}, copy_) AS record_ "
+        f"FROM ({copies}) AS copies"
+    )
+    kept = f"SELECT {each} FROM ({ranked}) AS ranked WHERE record_ <= {most_records} OR {GROUP} = {NOWHERE}"
+    if not most_groups:
+        return f"SELECT {GROUP}, {own} FROM ({kept}) AS kept"
+    order = f"CASE WHEN {GROUP} = {NOWHERE} THEN 1 ELSE 0 END, {_hash(engine, [PERSON, GROUP])}, {GROUP}"
+    placed = f"SELECT {each}, DENSE_RANK() OVER (PARTITION BY {PERSON} ORDER BY {order}) AS rank_ FROM ({kept}) AS kept"
+    return f"SELECT {GROUP}, {own} FROM ({placed}) AS placed WHERE rank_ <= {most_groups} OR {GROUP} = {NOWHERE}"
 
 
-def prepare(engine: Any) -> None:
-    """Teach SQLite, which has no such function, to hash."""
-    if engine.name == "sqlite":
-        engine.con.create_function("inbounds_sha256", 1, _sha256, deterministic=True)
-
-
-def _sha256(text: str | None) -> str | None:
-    return None if text is None else hashlib.sha256(text.encode()).hexdigest()
+def _hash(engine: Engine, names: Sequence[str]) -> str:
+    texts = (f"CAST({name} AS {engine.text})" for name in names)
+    return engine.sha256(" || '|' || ".join(texts))

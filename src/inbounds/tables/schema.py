@@ -2,7 +2,6 @@
 
 import difflib
 import math
-import unicodedata
 from fractions import Fraction
 from typing import Any
 
@@ -95,10 +94,9 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
             raise SourceError(said, ("groups", "period", name))
         same = (plan.groups.not_stated,)
         fits = [key[k] if period or key[k] in same else _fitted(key[k], name, kind, KEYS) for key in plan.groups.keys]
-        exactly = plan.source.bytewise or plan.source.spells
-        forms.append(fits if exactly else [*map(_loosely, fits)])
+        forms.append(fits)
     if forms and len(set(zip(*forms, strict=True))) < len(plan.groups):
-        raise SourceError("must be different numbers, and texts that no database takes for the same", KEYS)
+        raise SourceError("must be different values of their columns", KEYS)
 
 
 def _is_key(kind: Any) -> bool:
@@ -160,17 +158,11 @@ def _fitted(text: str, name: str, kind: Any, path: Path, verb: str = "be") -> st
     raise SourceError(said, path)
 
 
-def _loosely(text: str) -> str:
-    """A text as an unknown engine might compare it: perhaps by a collation that forgives case, accents and spaces."""
-    plain = unicodedata.normalize("NFKD", text).casefold().strip()
-    return "".join(letter for letter in plain if not unicodedata.combining(letter))
-
-
 # --- types ------------------------------------------------------------------------------------------------
 
 
 def _check_type(plan: Plan, name: str, kind: Any) -> None:
-    declared, read = plan.columns[name].type, kind.is_string() and plan.source.reads_text
+    declared, read = plan.columns[name].type, kind.is_string()
     fits = {
         "number": (kind.is_numeric() and not kind.is_boolean()) or read,
         "text": _is_textual(kind),

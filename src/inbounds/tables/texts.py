@@ -14,6 +14,9 @@ from typing import Any
 TRUTHS = ("true", "false")
 """The two words that match in any case: programs disagree about how to write them."""
 
+LONGEST_TEXT = 10_000
+"""Characters of a public text, and of an id; a longer text of a record equals none of them."""
+
 FLOATS = 'pandas makes whole numbers with gaps floats; convert them with .astype("Int64")'
 
 _ABSENT = ("NoneType", "NAType", "NaTType")
@@ -70,6 +73,8 @@ def is_truth(text: str) -> bool:
 
 def fitted(text: str, kind: Any) -> str:
     """The text as a column of this Ibis type writes it, or a `ValueError` that says what the column holds."""
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"at most {LONGEST_TEXT} characters long, got {len(text)}")
     if kind.is_string():
         return folded(text)
     if kind.is_boolean():

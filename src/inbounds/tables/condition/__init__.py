@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 from typing import Literal as Choice
 
 from inbounds.tables.texts import is_date
@@ -204,28 +203,6 @@ def with_texts(condition: Condition, rename: Callable[[str, str], str]) -> Condi
     return condition
 
 
-def with_numbers(condition: Condition, change: Callable[[Fraction], Fraction]) -> Condition:
-    """The condition with every number that a column is compared with changed, in the order of their writing."""
-
-    def changed(value: Literal) -> Literal:
-        return value if isinstance(value.value, bool | str) else Literal(change(value.value))
-
-    match condition:
-        case Comparison(sign, Column() as left, Literal() as right):
-            return Comparison(sign, left, changed(right))
-        case Comparison(sign, Literal() as left, Column() as right):
-            return Comparison(sign, changed(left), right)
-        case Among(Column() as subject, values):
-            return Among(subject, tuple(map(changed, values)))
-        case Not(inner):
-            return Not(with_numbers(inner, change))
-        case Every(parts):
-            return Every(tuple(with_numbers(part, change) for part in parts))
-        case Some(parts):
-            return Some(tuple(with_numbers(part, change) for part in parts))
-    return condition
-
-
 def texts(condition: Condition) -> list[tuple[str, str]]:
     """Every column and text that are compared with each other."""
     found: list[tuple[str, str]] = []
@@ -311,58 +288,3 @@ def _as_written(operand: Operand) -> str:
     if isinstance(operand, Column):
         return operand.name
     return f"'{operand.value}'" if isinstance(operand.value, str) else str(operand.value).lower()
-
-
-# --- conditions as Ibis expressions: constants travel as literals, never as SQL text ------------------------
-
-
-def translated(condition: Condition, columns: dict[str, Any]) -> Any:
-    """A condition as an Ibis expression over typed columns; constants travel as literals, never as SQL text."""
-
-    def value(operand: Operand) -> Any:
-        return columns[operand.name] if isinstance(operand, Column) else _literal(operand)
-
-    match condition:
-        case Comparison(sign, left, right):
-            return _COMPARED[sign](value(left), value(right))
-        case Among(subject, values):
-            return value(subject).isin([_literal(item) for item in values])
-        case IsNull(subject):
-            return value(subject).isnull()
-        case Truth(subject):
-            return value(subject)
-        case Not(inner):
-            return ~translated(inner, columns)
-        case Every(parts):
-            return _joined(parts, columns, lambda a, b: a & b)
-        case Some(parts):
-            return _joined(parts, columns, lambda a, b: a | b)
-
-
-def _joined(parts: tuple[Condition, ...], columns: dict[str, Any], join: Any) -> Any:
-    first, *rest = (translated(part, columns) for part in parts)
-    for part in rest:
-        first = join(first, part)
-    return first
-
-
-def _literal(operand: Literal) -> Any:
-    import ibis
-
-    value = operand.value
-    return ibis.literal(value if isinstance(value, bool | str) else constant(value))
-
-
-def constant(value: Fraction) -> int | float:
-    """A number as engines write it."""
-    return int(value) if value.denominator == 1 and abs(value) < 1 << 63 else float(value)
-
-
-_COMPARED: dict[str, Any] = {
-    "=": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}

@@ -6,7 +6,7 @@ from typing import Any
 
 from inbounds.tables.errors import SourceError
 from inbounds.tables.plan.writing import key, quoted
-from inbounds.tables.sources.source import Source, opened, quiet
+from inbounds.tables.sources.source import Source, open_table, quiet
 
 HEAD = """\
 # A release plan for {name}, drafted from its columns. Everything in this file is public: take no bound, key or
@@ -164,7 +164,7 @@ def bounds(name: str) -> dict[str, int]:
 
 def schema(source: Source) -> dict[str, str]:
     """Column names and whether each is a number, text, boolean or unread; a CSV file does not say, so: anything."""
-    table = opened(source)
+    table = open_table(source)
     with quiet():
         if source.kind != "csv":
             return {name: _type(kind) for name, kind in table.schema().items()}

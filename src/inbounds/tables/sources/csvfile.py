@@ -36,7 +36,7 @@ WELL_FORMED = (
 
 ILL_FORMED = (
     f"must be a well-formed CSV file ({WELL_FORMED}), so that no record runs into the next; nothing was released; "
-    "write the file again with a CSV writer and release it with the same plan, which costs nothing more"
+    "write the file again with a CSV writer"
 )
 """Said of the file, never of a place in it."""
 

@@ -143,8 +143,8 @@ def _bytes(value: Any, is_person: bool) -> bytes | None:
         if isinstance(value, float | np.floating) and value.is_integer():
             value = int(value)
         if is_person:
-            return str(value).encode("utf-8") if _names_somebody(value) else None
-        return (day(value) or str(value)).encode("utf-8", "replace")
+            return str.encode(str(value), "utf-8") if _names_somebody(value) else None
+        return str.encode(day(value) or str(value), "utf-8", "replace")
     except Exception:  # whatever it is, one record must not decide whether a frame is read
         return None
 
@@ -223,6 +223,9 @@ def _plain(column: Any, is_person: bool) -> Any:
     import pyarrow
 
     held = column.type
+    if isinstance(held, pyarrow.BaseExtensionType) and "string" in str(held.storage_type):
+        column = pyarrow.chunked_array([chunk.storage for chunk in column.chunks], held.storage_type)
+        held = column.type
     if pyarrow.types.is_dictionary(held):
         kind = pyarrow.large_string() if "string" in str(held.value_type) else held.value_type
         parts = [_lettered(c.dictionary, is_person).cast(kind).take(c.indices) for c in column.chunks]

@@ -18,7 +18,7 @@ from inbounds.files.held import database_open_here
 from inbounds.ledger.store import without_password
 from inbounds.tables.errors import PlanError, SourceError
 from inbounds.tables.forms import SourceForm
-from inbounds.tables.sources import csvfile, frames, sqlitefile
+from inbounds.tables.sources import csvfile, frames, sqlite_cells
 
 FILES = {
     ".csv": "csv", ".tsv": "csv", ".parquet": "parquet",
@@ -34,8 +34,14 @@ ENGINES = ("duckdb", "spark")
 """What may aggregate files; databases aggregate themselves."""
 
 
-SPELLING = ("duckdb", "postgres", "pyspark", "sqlite")
-"""Engines, by their names in Ibis, that are known to write a text's bytes in UTF-8 as digits."""
+CALENDAR = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+"""Old dates are read as they are written; Spark would otherwise refuse to read some of them."""
+
+KNOWN = ("duckdb", "postgres", "pyspark")
+"""Engines of Ibis tables, by their names in Ibis, for which there is an argument that no evaluation can fail."""
+
+READ = "inbounds_read"
+"""What records in Arrow are called in DuckDB."""
 
 
 @dataclass(frozen=True)
@@ -90,25 +96,19 @@ class Source:
         return self.kind == "csv"
 
     @property
-    def reads_text(self) -> bool:
-        """The engine can read numbers and booleans from columns of text: all can that are known."""
-        return self.bytewise or self.spells
-
-    @property
     def has_schema(self) -> bool:
         """Column names are declared; those of a CSV file, or a frame read from one, may be its first record."""
         return self.kind not in ("csv", "frame") or is_ibis(self.frame)
 
     @property
-    def bytewise(self) -> bool:
-        """Texts are compared byte by byte; a database may have collations of its own."""
-        return self.kind in ("csv", "parquet") or (self.kind == "frame" and not is_ibis(self.frame))
+    def in_arrow(self) -> bool:
+        """Its records are read into Arrow and evaluated in DuckDB, because no engine reads all values they can hold."""
+        return self.kind == "sqlite" or (self.kind == "parquet" and self.engine == "duckdb") or self.is_frame
 
     @property
-    def spells(self) -> bool:
-        """Texts are compared in digits, because the engine might compare them by a collation: see `digits`."""
-        known = self.kind != "frame" or (is_ibis(self.frame) and self.frame.get_backend().name in SPELLING)
-        return not self.bytewise and known
+    def is_frame(self) -> bool:
+        """A frame in Python, not a table of Ibis."""
+        return self.kind == "frame" and not is_ibis(self.frame)
 
     @property
     def separator(self) -> str:
@@ -141,11 +141,11 @@ class Source:
         return self.path or ("the given table" if self.frame is not None else self.table)
 
 
-def opened(source: Source, wanted: Sequence[str] = ()) -> Any:
+def open_table(source: Source, wanted: Sequence[str] = ()) -> Any:
     """The source as an Ibis table, nothing read but its schema; a `SourceError` in one sentence otherwise.
 
-    wanted: the columns that will be read; of a frame, the others are never converted, and of a table of SQLite it is
-    these that must have a declared type.
+    wanted: the columns that will be read; the others are never converted, and of a table of SQLite it is these that
+    must have a declared type. Of a file or database, none means all.
     """
     where = ("source", *(name for name in ("path", "url") if getattr(source, name)))
     if source.path and not os.access(source.path, os.R_OK):
@@ -189,16 +189,21 @@ def table_names(path: str = "", url: str = "") -> list[str]:
     raise SourceError(f"{failed}: {without_password(url) if url else path}", where)
 
 
-def filled(source: Source, table: Any, wanted: Sequence[str], person: str = "") -> Any:
-    """An opened table with its records: only now is a frame turned into Arrow, and to the types that were seen.
+def read_table(source: Source, table: Any, wanted: Sequence[str], person: str = "") -> Any:
+    """An opened table with its records: only now is anything read into Arrow, and to the types that were seen.
 
     person: the column of ids, if any.
     """
-    import ibis
-
-    if source.kind != "frame" or is_ibis(source.frame):
+    if not source.in_arrow:
         return table
-    made = ibis.memtable(frames.arrow_table(source.frame, wanted, person))
+    if source.kind == "sqlite":
+        kinds = {name: kind for name, kind in _sqlite_types(source, wanted).items() if name in wanted}
+        records = sqlite_cells.arrow_table(source.path, source.table, kinds, person)
+    elif source.kind == "parquet":
+        records = frames.arrow_table(_parquet_file(source.path).read(list(table.columns)), wanted, person)
+    else:
+        records = frames.arrow_table(source.frame, wanted, person)
+    made = _registered(table.get_backend(), records, "_records")
     if made.schema() != table.schema():
         raise SourceError("has columns of other types than it declares", ("source",))
     return made
@@ -262,17 +267,40 @@ def _csv(source: Source, wanted: Sequence[str]) -> Any:
 
 
 def _parquet(source: Source, wanted: Sequence[str]) -> Any:
-    engine = _engine(source)
+    """Of a file its types alone: DuckDB stops at a text that is no UTF-8, so records are read into Arrow."""
     if source.engine == "spark":
-        return _texts_for_nothing(engine.read_parquet(source.path), source.path)
-    table = engine.read_parquet(csvfile.literally(source.path), hive_partitioning=False)
-    return _texts_for_nothing(table, source.path)
+        return _texts_for_nothing(_spark().read_parquet(source.path, **CALENDAR), source.path)
+    types = _parquet_file(source.path).schema_arrow.empty_table()
+    return _registered(_engine(source), frames.arrow_types(types, wanted or types.column_names))
+
+
+def _parquet_file(path: str) -> Any:
+    """A Parquet file, without what Arrow notes in it of categories: reading those stops at a text that is no UTF-8.
+
+    Then they are columns of text. The note is found by its name, which is spelled otherwise in a copy of the file.
+    """
+    import pyarrow.parquet
+
+    found = pyarrow.parquet.ParquetFile(path)
+    if not any(pyarrow.types.is_dictionary(kind) for kind in found.schema_arrow.types):
+        return found
+    found.close()
+    content = bytearray(Path(path).read_bytes())
+    footer = slice(len(content) - 8 - int.from_bytes(content[-8:-4], "little"), len(content) - 8)
+    content[footer] = content[footer].replace(b"ARROW:schema", b"arrow:schema")
+    return pyarrow.parquet.ParquetFile(pyarrow.BufferReader(pyarrow.py_buffer(content)))
+
+
+def _registered(engine: Any, records: Any, ending: str = "") -> Any:
+    """Records in Arrow as a table of DuckDB; nothing is copied."""
+    engine.con.register(f"{READ}{ending}", records)
+    return engine.table(f"{READ}{ending}")
 
 
 def _texts_for_nothing(table: Any, path: str) -> Any:
     """Columns that the file declares to hold nothing are texts, all missing.
 
-    pandas declares them so where no record has a value; engines take them for whole numbers.
+    pandas declares them so where no record has a value; Spark takes them for whole numbers.
     """
     import ibis
     import pyarrow.parquet
@@ -302,9 +330,12 @@ def _believing_nothing(engine: Any) -> Any:
 
 
 def _sqlite(source: Source, wanted: Sequence[str]) -> Any:
-    import ibis
+    types = sqlite_cells.arrow_schema(_sqlite_types(source, wanted)).empty_table()
+    return _registered(_engine(source), frames.arrow_types(types, wanted or types.column_names))
 
-    return sqlitefile.declared(ibis.sqlite.connect(source.path), source.table, wanted)
+
+def _sqlite_types(source: Source, wanted: Sequence[str]) -> dict[str, Any]:
+    return sqlite_cells.declared_types(source.path, source.table, wanted)
 
 
 def _postgres(source: Source, wanted: Sequence[str]) -> Any:
@@ -315,6 +346,10 @@ def _postgres(source: Source, wanted: Sequence[str]) -> Any:
     patient = "" if "connect_timeout=" in source.url else f"{mark}connect_timeout={PATIENCE}"
     server = ibis.connect(source.url + patient)
     try:
+        with server.con.cursor() as cursor:
+            encoding = cursor.execute("SHOW server_encoding").fetchone()[0]
+        if encoding != "UTF8":  # letters that UTF-8 lacks could not be read, and which ones there are is data
+            raise SourceError(f"must be a database whose encoding is UTF8, got {encoding}", ("source", "url"))
         return server.table(table, database=schema if dot else None)
     except Exception:
         server.disconnect()
@@ -339,10 +374,14 @@ def is_ibis(frame: Any) -> bool:
 
 
 def _frame(source: Source, wanted: Sequence[str]) -> Any:
-    """An Ibis table as it is; of any frame that speaks Arrow its types, see `filled`."""
-    import ibis
-
-    return source.frame if is_ibis(source.frame) else ibis.memtable(frames.arrow_types(source.frame, wanted))
+    """An Ibis table of a known engine as it is; of any frame that speaks Arrow its types, see `read_table`."""
+    if not is_ibis(source.frame):
+        return _registered(_engine(source), frames.arrow_types(source.frame, wanted))
+    engine = source.frame.get_backend().name
+    if engine not in KNOWN:
+        said = f"must be a table of DuckDB, PostgreSQL or Spark, got one of {engine}; .to_pyarrow() makes a frame of it"
+        raise SourceError(said, ("source",))
+    return source.frame
 
 
 _OPENERS = {

@@ -7,16 +7,16 @@ n is the group's size, public or at most.
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from inbounds.query import Query, count
 from inbounds.tables import condition as language
 from inbounds.tables.columns import Declared, check_labels
-from inbounds.tables.condition import Condition, translated
+from inbounds.tables.condition import Condition
 from inbounds.tables.condition.grammar import parse
-from inbounds.tables.statistics.kind import Domain, Fit, StatisticKind, one_if
+from inbounds.tables.statistics.kind import Domain, StatisticKind
+from inbounds.tables.statistics.numbers import summed
 
 
 def _checked(of: str, columns: Mapping[str, Declared]) -> Condition:
@@ -26,23 +26,24 @@ def _checked(of: str, columns: Mapping[str, Declared]) -> Condition:
     return where
 
 
-def _meets(of: str, where: Condition, columns: Mapping[str, Any], fit: Fit) -> Any:
-    return one_if(translated(language.with_texts(where, fit), dict(columns)))
-
-
 @lru_cache(maxsize=1024)
 def _count_of(size: int) -> Query:
     """Which does not depend on what is counted: many questions share it."""
     return count(size)
 
 
-CONDITIONS = Domain(declared=_checked, reads=lambda of: list(language.used(parse(of))), number=_meets, condition=parse)
+CONDITIONS = Domain(
+    declared=_checked,
+    reads=lambda of: list(language.used(parse(of))),
+    number=lambda of, where, writer: writer.one_if(where),
+    condition=parse,
+)
 
 COUNT = StatisticKind(
     word="count",
     domain=CONDITIONS,
     query=lambda subject, size: _count_of(size),
-    measures=lambda subject, own: {"": own.sum().cast("int64")},
+    measures=summed,
     positions=lambda subject, found: [np.minimum(found.own, found.sizes)],
     words=lambda members, source: [],
     named=lambda of: "count",

@@ -8,10 +8,10 @@ every record is in a cell and records short of n are in the cell of both `other`
 then add up to n. How cells and sums are made to agree is said in `adding.twoway`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -20,10 +20,11 @@ from inbounds.query import count
 from inbounds.tables.columns import Category, Declared
 from inbounds.tables.consistent import filled
 from inbounds.tables.errors import PlanError
+from inbounds.tables.evaluation import RecordWriter
 from inbounds.tables.keys import Groups
 from inbounds.tables.sources.source import Source
-from inbounds.tables.statistics.histogram import LABELS
-from inbounds.tables.statistics.kind import Aggregates, Domain, Fit, StatisticKind, Subject, one_if
+from inbounds.tables.statistics.histogram import LABELS, counts_of_places
+from inbounds.tables.statistics.kind import Aggregates, Domain, StatisticKind, Subject, Sum
 
 CROSS = " × "
 """Between the names of the two columns."""
@@ -63,23 +64,17 @@ def _labelled(of: str, columns: Mapping[str, Declared]) -> Crossed:
     return Crossed((names[0], names[1]), rows, own)
 
 
-def _pair_number(of: str, declared: Crossed, columns: Mapping[str, Any], fit: Fit) -> Any:
+def _pair_number(of: str, declared: Crossed, writer: RecordWriter) -> str:
     """The position of the pair, row by row; -1 where either label has no cell."""
-    import ibis
-
-    row, column = (
-        LABELS.number(name, own, columns, fit)
-        for name, own in zip(declared.names, (declared.rows, declared.columns), strict=True)
-    )
-    pair = row * ibis.literal(declared.shape[1], "int64") + column
-    return ibis.cases(((row < 0) | (column < 0), ibis.literal(-1, "int64")), else_=pair)
+    row, column = (writer.layout.label(name) for name in declared.names)
+    return f"CASE WHEN {row} < 0 OR {column} < 0 THEN -1 ELSE {row} * {declared.shape[1]} + {column} END"
 
 
 CROSSES = Domain(declared=_labelled, reads=crossed_columns, number=_pair_number, compares_labels=True)
 
 
-def _records_by_pair(subject: Subject[Crossed], own: Any) -> dict[str, Any]:
-    return {f"_{i}": one_if(own == i).sum().cast("int64") for i in range(np.prod(subject.declared.shape))}
+def _records_by_pair(subject: Subject[Crossed], own: str, total: Sum) -> dict[str, str]:
+    return counts_of_places(own, math.prod(subject.declared.shape), total)
 
 
 def _positions(subject: Subject[Crossed], found: Aggregates) -> list[Ints]:

@@ -19,7 +19,7 @@ from inbounds.tables.consistent import filled
 from inbounds.tables.errors import PlanError
 from inbounds.tables.keys import Groups
 from inbounds.tables.sources.source import Source
-from inbounds.tables.statistics.kind import Aggregates, Domain, Fit, StatisticKind, Subject, declared_column, one_if
+from inbounds.tables.statistics.kind import Aggregates, Domain, StatisticKind, Subject, Sum, declared_column
 
 
 def _labelled(of: str, columns: Mapping[str, Declared]) -> Category:
@@ -27,14 +27,6 @@ def _labelled(of: str, columns: Mapping[str, Declared]) -> Category:
     if not isinstance(column, Category):
         raise PlanError(f"needs the labels of the column {of!r}")
     return column
-
-
-def _label_number(of: str, column: Category, columns: Mapping[str, Any], fit: Fit) -> Any:
-    """The position of the label; every other value is `other`, or -1 for no cell at all."""
-    import ibis
-
-    branches = [(columns[of] == fit(of, label), ibis.literal(k, "int64")) for k, label in enumerate(column.labels)]
-    return ibis.cases(*branches, else_=ibis.literal(column.rest, "int64"))
 
 
 def _labels_given(word: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,16 +38,21 @@ def _labels_given(word: str, options: Mapping[str, Any]) -> dict[str, Any]:
 LABELS = Domain(
     declared=_labelled,
     reads=lambda of: [of],
-    number=_label_number,
+    number=lambda of, column, writer: writer.layout.label(of),
     options=("labels",),
     column_from=_labels_given,
     compares_labels=True,
 )
 
 
-def records_by_label(subject: Subject[Category], own: Any) -> dict[str, Any]:
+def records_by_label(subject: Subject[Category], own: str, total: Sum) -> dict[str, str]:
     """How many records have each label."""
-    return {f"_{i}": one_if(own == i).sum().cast("int64") for i in range(len(subject.declared.labels))}
+    return counts_of_places(own, len(subject.declared.labels), total)
+
+
+def counts_of_places(own: str, places: int, total: Sum) -> dict[str, str]:
+    """How many records have each of the whole numbers from 0 on."""
+    return {f"_{i}": total(f"CASE WHEN {own} = {i} THEN 1 ELSE 0 END") for i in range(places)}
 
 
 def cells_of(subject: Subject[Category], found: Aggregates) -> Ints:

@@ -17,14 +17,15 @@ from inbounds.tables.columns import Declared
 from inbounds.tables.condition import Condition
 from inbounds.tables.designs import Wishes
 from inbounds.tables.errors import PlanError
+from inbounds.tables.evaluation import RecordWriter
 from inbounds.tables.keys import Groups
 from inbounds.tables.sources.source import Source
 
 D = TypeVar("D")
 """What is declared about the subject of a statistic: a condition, a `Number` or a `Category`."""
 
-Fit = Callable[[str, str], str]
-"""A public text as its column, the first argument, writes it."""
+Sum = Callable[[str], str]
+"""The sum of a whole number of every record, both as SQL."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,13 @@ class Domain(Generic[D]):
     """What a statistic is computed of: a condition, a column of numbers, or a column of labels.
 
     declared: what the plan says about it, or an error. reads: the columns it needs. number: the whole number that a
-    record contributes, never missing, always in its range. condition: the parsed condition, None for a column.
+    record contributes, as SQL; never missing, always in its range. condition: the parsed condition, None for a column.
     options: what the command line takes about the column, and an error with their names unless it was enough.
     """
 
     declared: Callable[[str, Mapping[str, Declared]], D]
     reads: Callable[[str], list[str]]
-    number: Callable[[str, D, Mapping[str, Any], Fit], Any]
+    number: Callable[[str, D, RecordWriter], str]
     condition: Callable[[str], Condition | None] = lambda of: None
     options: tuple[str, ...] = ()
     column_from: Callable[[str, Mapping[str, Any]], dict[str, Any]] = lambda word, options: {}
@@ -156,7 +157,7 @@ class StatisticKind(Generic[D]):
     """One kind of statistic.
 
     word: its name in plans. domain: what it is computed of. query: the query that answers it in a group of a size,
-    public or at most. measures: what the engine computes per group from the records' numbers, by suffix. positions:
+    public or at most. measures: what the engine sums per group of the records' numbers, as SQL by suffix. positions:
     from what the engine found to positions in the query's answers, one row per cell, always within the range; or to how
     many records have each value (counts_values), where the answer is drawn from that.
 
@@ -179,7 +180,7 @@ class StatisticKind(Generic[D]):
     query: Callable[[Subject[D], int], Query | Quantile]
     positions: Callable[[Subject[D], Aggregates], Sequence[Ints | ValueCounts]]
     words: Callable[[Sequence[tuple["StatisticKind[D]", Subject[D]]], Source], list[str]]
-    measures: Callable[[Subject[D], Any], dict[str, Any]] = lambda subject, own: {}
+    measures: Callable[[Subject[D], str, Sum], dict[str, str]] = lambda subject, own, total: {}
     named: Callable[[str], str] | None = None
     cells: Callable[[Subject[D]], list[str]] = one_name
     check: Callable[[Subject[D], Groups], None] = nothing_more
@@ -204,13 +205,6 @@ class StatisticKind(Generic[D]):
 
 
 # --- what several of them share ---------------------------------------------------------------------------
-
-
-def one_if(condition: Any) -> Any:
-    """1 where the condition is true, 0 where it is false or cannot be told."""
-    import ibis
-
-    return ibis.cases((condition, ibis.literal(1, "int64")), else_=ibis.literal(0, "int64"))
 
 
 def declared_column(of: str, columns: Mapping[str, Declared]) -> Declared:

@@ -15,7 +15,7 @@ from inbounds.tables.columns import LARGEST, Declared, Number
 from inbounds.tables.errors import PlanError
 from inbounds.tables.keys import Groups
 from inbounds.tables.sources.source import Source
-from inbounds.tables.statistics.kind import Domain, StatisticKind, Subject, declared_column
+from inbounds.tables.statistics.kind import Domain, StatisticKind, Subject, Sum, declared_column
 from inbounds.tables.texts import number
 
 
@@ -24,29 +24,6 @@ def _bounded(of: str, columns: Mapping[str, Declared]) -> Number:
     if not isinstance(column, Number):
         raise PlanError(f"needs low and high of the column {of!r}")
     return column
-
-
-def step_number(values: Any, column: Number) -> Any:
-    """The nearest step of the range, a whole number of 0..width; a missing value counts as the default.
-
-        clamp(floor((clamp(v, low, high) - low + step/2) / step), 0, width)
-
-    Clamped before the division, so that no engine overflows, and after the floor, because the floats nearest to the
-    bounds may lie beside them. Half a step is added before the division: PostgreSQL stops where a quotient
-    underflows.
-    """
-    import ibis
-
-    low, high, step = float(column.low), float(column.high), float(column.step)
-    inside = _within(values.cast("float64"), low, high)
-    nearest = _within(((inside - low + step / 2) / step).floor(), 0.0, float(column.width))
-    return ibis.cases((values.notnull(), nearest.cast("int64")), else_=ibis.literal(column.default, "int64"))
-
-
-def _within(values: Any, low: float, high: float) -> Any:
-    import ibis
-
-    return ibis.least(ibis.greatest(values, ibis.literal(low, "float64")), ibis.literal(high, "float64"))
 
 
 def _bounds_given(word: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +35,7 @@ def _bounds_given(word: str, options: Mapping[str, Any]) -> dict[str, Any]:
 NUMBERS = Domain(
     declared=_bounded,
     reads=lambda of: [of],
-    number=lambda of, column, columns, fit: step_number(columns[of], column),
+    number=lambda of, column, writer: writer.layout.steps(of),
     options=("low", "high", "step", "missing"),
     column_from=_bounds_given,
 )
@@ -73,9 +50,9 @@ def anywhere(kind: str, column: Number) -> Query:
     return asked(kind, Scale(column.low, column.step, range(column.width + 1)), Everyone())
 
 
-def summed(subject: Subject[Number], own: Any) -> dict[str, Any]:
-    """The records' steps, added up."""
-    return {"": own.sum().cast("int64")}
+def summed(subject: Subject[Any], own: str, total: Sum) -> dict[str, str]:
+    """The records' whole numbers, added up."""
+    return {"": total(own)}
 
 
 def filled_up(column: Number, own: Any, sizes: Any, rows: Any) -> Ints:
