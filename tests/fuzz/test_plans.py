@@ -1,0 +1,33 @@
+"""A plan that a dry run accepts is released: nothing in plan and schema makes it fail after its charge.
+
+One plan again: its number stands in the message, `PlanFuzzer(…).try_plan(number, …)` with the generator seeded by it.
+"""
+
+from typing import Any
+
+import pytest
+
+from fuzz.plans import PlanFuzzer
+
+FEW = ["sqlite", "duckdb", "arrow"]
+EVERY = ["arrow", "pandas", "polars", "parquet", "csv", "duckdb", "sqlite", "postgres"]
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_a_plan_that_a_dry_run_accepts_is_released(source: Any, tmp_path: Any, name: str) -> None:
+    assert_released(source, tmp_path, name, 6)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", EVERY)
+def test_none_of_thousands_of_plans_fails_after_its_charge(source: Any, tmp_path: Any, name: str) -> None:
+    assert_released(source, tmp_path, name, 400)
+
+
+def assert_released(source: Any, folder: Any, name: str, plans: int) -> None:
+    types, keep = source(name)
+    fuzzer = PlanFuzzer(name, types, keep, folder)
+    fuzzer.run(plans)
+    assert fuzzer.failed[:5] == []
+    assert fuzzer.released >= plans
