@@ -246,7 +246,7 @@ def spark() -> Iterator[Any]:
         warnings.simplefilter("ignore")
         from pyspark.sql import SparkSession
 
-        builder = SparkSession.builder.master("local[2]").appName("inbounds tests")
+        builder = SparkSession.builder.master("local[2,2]").appName("inbounds tests")
         options = {
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "4",

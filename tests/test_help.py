@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from typer.main import get_command
 
+from checker.released import publish
 from inbounds.cli import app, completing
 
 
@@ -152,8 +153,8 @@ def completed(typed: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_a_shell_completes_the_statistics_and_sizes_of_a_record():
-    record = Path(__file__).parent / "fixtures" / "v0_1" / "public.csv.release.json"
+def test_a_shell_completes_the_statistics_and_sizes_of_a_record(tmp_path):
+    record = publish(tmp_path).record
     content = json.loads(record.read_text())
     names = {statistic["name"] for statistic in content["plan"]["statistics"]}
     assert names

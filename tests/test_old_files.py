@@ -3,13 +3,11 @@
 import csv
 import json
 import math
-import shutil
 import sys
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet
 import pytest
 
 import inbounds as ib
@@ -21,18 +19,13 @@ from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Matrix, Noise
 from inbounds.mechanism.quantiles import Central, CountedTable, Oblivious, ScoreTable, SidedTable
 from inbounds.tables import groups, read_plan
-from inbounds.tables.reopen import check, read, together
 
 OLD = Path(__file__).parent / "fixtures" / "v0_1"
-RELEASES = {"public": "public.csv", "maximum": "maximum.parquet", "change": "change.json"}
+PLANS = ("public", "maximum", "change")
 
 
 def content_of(name):
     return json.loads((OLD / name).read_text("utf-8"))
-
-
-def record_of(name):
-    return OLD / f"{RELEASES[name]}.release.json"
 
 
 # --- passports --------------------------------------------------------------------------------------------
@@ -136,10 +129,10 @@ def test_collected_reports_are_counted_on():
         ib.Collector.load(OLD / "collection_monday.json", ib.catalog.truncated_geometric(ib.count(5), "1/4"))
 
 
-# --- plans and released tables ----------------------------------------------------------------------------
+# --- plans -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", RELEASES)
+@pytest.mark.parametrize("name", PLANS)
 def test_a_plan_reads_as_it_did(name):
     plan = read_plan(OLD / f"{name}.toml")
     assert plan.groups.keys == (("North",), ("South",), ("Empty",))
@@ -149,70 +142,6 @@ def test_a_plan_reads_as_it_did(name):
     assert [s.kind for s in plan.statistics] == ["count", "histogram", "mean", "sum", "median", "max"]
     assert plan.epsilons == (Fraction(1, 2), *[Fraction(7, 10)] * 5)
     assert plan.interval == Fraction(9, 10)
-
-
-@pytest.mark.parametrize("name", RELEASES)
-def test_a_plan_of_then_is_released_today_into_the_columns_of_then(tmp_path, name):
-    for file in ("data.csv", "register.csv", f"{name}.toml"):
-        shutil.copy(OLD / file, tmp_path)
-    table = ib.release(tmp_path / f"{name}.toml", output=tmp_path / "out.csv", cache=tmp_path / "cache").table
-    then = rows_of(name)
-    kept = [name for name in table.column_names if not name.endswith(("_above_low", "_below_high"))]  # new beside means
-    assert kept == list(then[0])
-    assert [row["school"] for row in table.to_pylist()] == [row["school"] for row in then]
-
-
-def rows_of(name):
-    path = OLD / RELEASES[name]
-    if path.suffix == ".csv":
-        with path.open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
-    return (
-        json.loads(path.read_text("utf-8")) if path.suffix == ".json" else pyarrow.parquet.read_table(path).to_pylist()
-    )
-
-
-@pytest.mark.parametrize("name", RELEASES)
-def test_a_release_is_checked_again_against_its_record(tmp_path, name):
-    said = " ".join(check(record_of(name)))
-    for words in ("the table that was released (3 rows)", "= 4 of epsilon 4", "have the digests stated"):
-        assert words in said
-    for file in (OLD / RELEASES[name], record_of(name)):
-        shutil.copy(file, tmp_path)
-    changed = tmp_path / RELEASES[name]
-    changed.write_bytes(changed.read_bytes()[:-1] + b" ")
-    with pytest.raises(ib.PassportError, match="its digest differs"):
-        check(tmp_path / record_of(name).name)
-
-
-@pytest.mark.parametrize("name", RELEASES)
-def test_an_account_of_then_says_who_drew_at_half(name):
-    content = read(record_of(name))
-    halved = {"public": {"sex"}, "maximum": set(), "change": {line["statistic"] for line in content["account"]}}[name]
-    for line in content["account"]:
-        assert Fraction(line["drawn_at"]) * (2 if line["statistic"] in halved else 1) == Fraction(line["spent"])
-
-
-def test_releases_about_the_same_people_add_up_and_one_written_twice_counts_once():
-    records = {name: read(record_of(name)) for name in RELEASES}
-    assert together(records).epsilon == 12
-    assert together({"a": records["public"], "copy": records["public"]}).epsilon == 4
-
-
-def test_readers_find_the_mechanism_of_every_released_number():
-    then, content = rows_of("public"), read(record_of("public"))
-    for statistic in ("high", "total", "score_mean", "middle", "most"):
-        for row in then:
-            found = ib.release.mechanism(
-                record_of("public"), statistic, int(row["group_size"]), OLD / "public_mechanisms"
-            )
-            assert found.sha256 in {line["sha256"] for line in content["mechanisms"]}
-            assert float(row[statistic]) in found.query.reported.tolist()
-            assert found.loss("absolute", ib.priors.binomial(found.query, "0.3")) == pytest.approx(
-                float(row[f"{statistic}_error"]), rel=1e-5
-            )
-    for row in then:
-        assert sum(int(row[f"sex: {label}"]) for label in ("f", "m", "other")) == int(row["group_size"])
 
 
 @pytest.mark.parametrize("name", ["register.csv", "register.txt", "register.parquet"])
@@ -266,12 +195,10 @@ def test_a_study_measures_what_it_measured():
 
 def test_the_command_line_proves_every_old_file_and_refuses_each_with_one_character_changed(tmp_path, capsys):
     kept = [*sorted((OLD / "passports").glob("*.json")), OLD / "answers.json", OLD / "answers_same_question.json"]
-    kept += [OLD / "multilevel.json", *map(record_of, RELEASES)]
+    kept += [OLD / "multilevel.json"]
     code, said = command(capsys, "verify", "--json", *kept)
     assert code == 0
     assert [verdict["valid"] for verdict in json.loads(said)] == [True] * len(kept)
-    for name in RELEASES.values():
-        shutil.copy(OLD / name, tmp_path)
     changed = []
     for path in kept:
         text = path.read_text("utf-8")
@@ -283,13 +210,7 @@ def test_the_command_line_proves_every_old_file_and_refuses_each_with_one_charac
     assert [verdict["valid"] for verdict in json.loads(said)] == [False] * len(kept)
 
 
-def test_the_command_line_adds_up_old_releases(capsys):
-    code, said = command(capsys, "compose", "--json", *map(record_of, RELEASES))
-    assert code == 0
-    assert json.loads(said)["epsilon"] == "12"
-
-
-# --- quantiles, and releases about persons --------------------------------------------------------------------
+# --- quantiles ----------------------------------------------------------------------------------------------
 
 QUANTILES = Path(__file__).parent / "fixtures" / "quantiles_v1"
 QUANTILE_PASSPORTS = {
@@ -314,9 +235,3 @@ def test_a_quantiles_passport_is_proved_again_and_says_what_it_said(name):
     assert (made.query, made.epsilon, type(made.law)) == QUANTILE_PASSPORTS[name]
     assert made.sha256 == held["sha256"]
     assert ib.verify(path)
-
-
-def test_a_release_about_persons_is_still_believed():
-    assert check(QUANTILES / "persons.csv.release.json")
-    laws = [line.get("law") for line in read(QUANTILES / "persons.csv.release.json")["mechanisms"]]
-    assert "score table" in laws

@@ -39,7 +39,7 @@ MORE = (
     *("curator.curator.Curator", "curator.client.Client", "curator.question.Question", "curator.answers.GivenAnswer"),
     *("curator.answers.AnswerCost", "curator.previews.AskedPreview", "curator.dataset.Dataset"),
     *("curator.accounts.Account", "curator.accounts.Grant", "curator.exposure", "curator.settings.Settings"),
-    *("curator.settings.ServiceLimits", "curator.errors"),
+    *("curator.settings.ServiceLimits", "curator.evaluations.DatasetStatus", "curator.errors"),
     *("local.estimates", "local.survey", "local.memory", "local.reconstruct"),
     *("sideinfo", "sideinfo.sensitivity", "sideinfo.smooth"),
 )
