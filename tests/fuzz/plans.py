@@ -19,6 +19,9 @@ from fuzz.values import Type
 from inbounds.errors import InboundsError
 from inbounds.tables import PlanError, preview, release
 
+WHOLE_NUMBERS = ("int64", "bigint", "integer", "digits")
+"""What sources call columns of whole numbers."""
+
 
 @dataclass
 class PlanFuzzer:
@@ -60,6 +63,16 @@ class PlanFuzzer:
             self.released += 1
         except Exception as reason:
             self.failed.append(f"{self.name} {number}: {type(reason).__name__}: {reason}; {content}")
+
+    def wide_plan(self, statistics: int, terms: int) -> Content:
+        """So many statistics of persons, the last with a condition of so many terms: engines limit both."""
+        x = next(f"x{k}" for k, own in enumerate(self.types) if own.name in WHOLE_NUMBERS)
+        where = " or ".join(f'"{x}" = {term}' for term in range(terms))
+        counts: list[Content] = [{"count": f'"{x}" > {k}', "name": f"n{k}"} for k in range(statistics - 1)]
+        found = plan([*counts, {"count": where, "name": "last"}], [NONE], columns={x: {"type": "number"}})
+        found["people"] = {"name": "us", "ledger": self.ledger, "id": "who", "max_records": 2, "max_groups": 1}
+        found["groups"] = {"by": ["g"], "keys": [NONE, "elsewhere"], "maximum": 2}
+        return found
 
     # --- one plan -----------------------------------------------------------------------------------------
 

@@ -18,6 +18,25 @@ def test_a_plan_that_a_dry_run_accepts_is_released(source: Any, tmp_path: Any, n
     assert_released(source, tmp_path, name, 6)
 
 
+def test_a_plan_of_more_statistics_than_an_expression_may_be_deep_is_released(source: Any, tmp_path: Any) -> None:
+    """DuckDB refuses expressions that are nested 1,000 deep."""
+    fuzzer = PlanFuzzer("arrow", *source("arrow"), tmp_path)
+    fuzzer.try_plan(0, fuzzer.wide_plan(600, 600))
+    assert fuzzer.failed == []
+    assert fuzzer.released == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("statistics", "terms"), [(600, 5_000), (900, 900), (1_700, 3), (3, 50_000)])
+@pytest.mark.parametrize("name", EVERY)
+def test_a_plan_that_is_too_wide_for_an_engine_is_refused_before_its_charge(
+    source: Any, tmp_path: Any, name: str, statistics: int, terms: int
+) -> None:
+    fuzzer = PlanFuzzer(name, *source(name), tmp_path)
+    fuzzer.try_plan(0, fuzzer.wide_plan(statistics, terms))
+    assert fuzzer.failed == []
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", EVERY)

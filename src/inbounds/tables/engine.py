@@ -18,8 +18,7 @@ import numpy as np
 
 from inbounds.numbers import Ints
 from inbounds.tables import condition as language
-from inbounds.tables.columns import Declared
-from inbounds.tables.errors import AggregationFailed
+from inbounds.tables.errors import AggregationFailed, SourceError
 from inbounds.tables.evaluation import TRUE, RecordWriter
 from inbounds.tables.persons import GROUP, NOWHERE, bound_contributions, check_person
 from inbounds.tables.plan import Plan, Statistic
@@ -29,10 +28,11 @@ from inbounds.tables.sources.engines import DuckDB, Engine, engine_of
 from inbounds.tables.sources.records import (
     PERSON,
     RecordLayout,
-    canonical_columns,
+    first_columns,
     form_of,
     key_text,
     person_text,
+    second_columns,
     spelled,
 )
 from inbounds.tables.sources.source import open_table, quiet, read_table
@@ -140,10 +140,31 @@ def open_source(plan: Plan, records: CanonicalRecords | None = None, table: Any 
         opened = Opened(plan, table, records)
         try:
             _check(opened)
+            if records is None:
+                _rehearse(opened)
         except BaseException:
             opened.close()
             raise
     return opened
+
+
+def _rehearse(opened: Opened) -> None:
+    """Evaluate the plan on no records, before anything is charged: a `SourceError` where the engine cannot.
+
+    Engines limit how many columns a statement has and how deep it is nested, each in its own way.
+    """
+    with quiet():
+        try:
+            records = _materialise(opened.plan, opened.table.limit(0))
+            try:
+                aggregate(opened.plan, records)
+            finally:
+                records.engine.drop(records.name)
+        except Exception:  # an engine's words may quote what it saw
+            records = None
+    if records is None:
+        said = "are too many, or have conditions too long, for the engine to evaluate at once; divide the plan"
+        raise SourceError(said, ("statistics",))
 
 
 def _check(opened: Opened) -> None:
@@ -177,21 +198,49 @@ def materialise(plan: Plan, table: Any, *, days: bool = False) -> CanonicalRecor
 
     days: every text also as a date, whatever the plan's own conditions compare.
     """
-    import ibis
+    return _materialise(plan, read_table(plan.source, table, read_columns(plan), plan.people.id), days=days)
 
-    wanted = read_columns(plan)
-    table = read_table(plan.source, table, wanted, plan.people.id)
+
+def _materialise(plan: Plan, table: Any, *, days: bool = False) -> CanonicalRecords:
     if plan.source.textual:
-        table = csvfile.reading_all(table, wanted)
+        table = csvfile.reading_all(table, read_columns(plan))
     backend = table.get_backend()
     engine, name = engine_of(backend), f"inbounds_{secrets.token_hex(8)}"
     layout = _layout(plan, table)
-    columns = _columns(plan, table, layout, set(layout.forms) if days else _by_date(plan))
-    whose = {PERSON: person_text(table[plan.people.id])} if plan.people.id else {}
-    read = table.select(**columns, **whose, **_keys(plan, table), nothing_=ibis.literal(0, "int64"))
-    backend._run_pre_execute_hooks(read)  # tables of Python's memory that an Ibis table may be made of
-    _keep_with_codes(engine, name, str(backend.compile(read)), [*columns, *whose], layout)
+    first = _first_step(plan, table, layout, set(layout.forms) if days else _by_date(plan))
+    backend._run_pre_execute_hooks(first)  # tables of Python's memory that an Ibis table may be made of
+    second = _second_step(plan, table, layout, first.schema())
+    sql = f"WITH {FIRST} AS ({backend.compile(first)}) {backend.compile(second)}"
+    _keep_with_codes(engine, name, sql, second.columns, layout)
     return CanonicalRecords(engine, name, layout)
+
+
+FIRST = "first_step"
+
+
+def _first_step(plan: Plan, table: Any, layout: RecordLayout, by_date: set[str]) -> Any:
+    """Every column in its canonical type, whose a record is, and the texts of its keys."""
+    import ibis
+
+    found = {"nothing_": ibis.literal(0, "int64")}
+    for k, name in enumerate(layout.forms):
+        dated = name in by_date and _may_be_dates(table[name].type())
+        own = first_columns(table[name], plan.columns[name], plan.source, days=dated)
+        found |= {f"{letter}{k}": column for letter, column in own.items()}
+    whose = {PERSON: person_text(table[plan.people.id])} if plan.people.id else {}
+    return table.select(**found, **whose, **_keys(plan, table))
+
+
+def _second_step(plan: Plan, table: Any, layout: RecordLayout, schema: Any) -> Any:
+    """What follows from the columns of the first step, beside them."""
+    import ibis
+
+    first, engine = ibis.table(schema, name=FIRST), table.get_backend().name
+    found = {name: first[name] for name in first.columns}
+    for k, name in enumerate(layout.forms):
+        own = second_columns(first[f"c{k}"], plan.columns[name], table[name].type(), engine)
+        found |= {f"{letter}{k}": column for letter, column in own.items()}
+    return first.select(**found)
 
 
 def _keys(plan: Plan, table: Any) -> dict[str, Any]:
@@ -223,28 +272,19 @@ def _by_date(plan: Plan) -> set[str]:
     return set().union(*(language.ordered(where) for where in plan.conditions))
 
 
-def _columns(plan: Plan, table: Any, layout: RecordLayout, by_date: set[str]) -> dict[str, Any]:
-    found = dict[str, Any]()
-    for k, name in enumerate(layout.forms):
-        declared: Declared = plan.columns[name]
-        dated = name in by_date and _may_be_dates(table[name].type())
-        own = canonical_columns(table[name], declared, plan.source, days=dated)
-        found |= {f"{letter}{k}": column for letter, column in own.items()}
-    return found
-
-
 def _may_be_dates(kind: Any) -> bool:
     return bool(kind.is_string() or kind.is_date())
 
 
 def _keep_with_codes(engine: Engine, name: str, sql: str, columns: Sequence[str], layout: RecordLayout) -> None:
-    """Keep a query with each key in the place of its text: its place among the declared ones."""
+    """Keep a query's columns, with the place of each key among the declared ones instead of its text."""
     tables = [f"{name}_k{j}" for j in range(len(layout.keys))]
     for table, texts in zip(tables, layout.keys.values(), strict=True):
         engine.load(table, {"text_": texts, "place_": range(len(texts))})
     places = [f"COALESCE({table}.place_, {NOWHERE}) AS k{j}" for j, table in enumerate(tables)]
     joins = [f" LEFT JOIN {table} ON read_.t{j} = {table}.text_" for j, table in enumerate(tables)]
-    selected = ", ".join(["nothing_", *(f"read_.{column}" for column in columns), *places])
+    key_texts = {f"t{j}" for j in range(len(tables))}
+    selected = ", ".join([*(f"read_.{column}" for column in columns if column not in key_texts), *places])
     engine.keep(name, f"SELECT {selected} FROM ({sql}) AS read_{''.join(joins)}")
     for table in tables:
         engine.drop(table)

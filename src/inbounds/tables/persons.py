@@ -63,5 +63,12 @@ def bound_contributions(engine: Engine, table: str, numbers: Sequence[str], most
 
 
 def _hash(engine: Engine, names: Sequence[str]) -> str:
-    texts = (f"CAST({name} AS {engine.text})" for name in names)
-    return engine.sha256(" || '|' || ".join(texts))
+    return engine.sha256(_join_texts([f"CAST({name} AS {engine.text})" for name in names]))
+
+
+def _join_texts(texts: Sequence[str]) -> str:
+    """Join texts by |, as a balanced tree: DuckDB refuses expressions that are nested 1,000 deep."""
+    if len(texts) == 1:
+        return texts[0]
+    half = len(texts) // 2
+    return f"({_join_texts(texts[:half])} || '|' || {_join_texts(texts[half:])})"

@@ -184,19 +184,28 @@ def form_of(declared: Declared, kind: Any, engine: str) -> Form:
 # --- columns as Ibis expressions ----------------------------------------------------------------------------
 
 
-def canonical_columns(column: Any, declared: Declared, source: Source, *, days: bool) -> dict[str, Any]:
-    """The canonical columns of a declared column, by the first letter of their names. days: also by its date."""
+# In two steps, each a statement of its own: an expression that is used several times would be written out each time.
+
+
+def first_columns(column: Any, declared: Declared, source: Source, *, days: bool) -> dict[str, Any]:
+    """First step: a declared column in its canonical type, by the first letters of names. days: also by its date."""
     column = plain(column)
     if declared.type == "number":
-        value = number_value(column, source)
-        steps = {"s": step_number(value, declared)} if isinstance(declared, Number) else {}
-        return {"c": value, **steps}
+        return {"c": read_number(column, source)}
     if declared.type == "boolean":
         return {"c": _one_or_zero(_boolean(column) if column.type().is_string() else column)}
-    found = {"c": in_digits(folded_text(column))}
-    if isinstance(declared, Category):
-        found["l"] = label_number(found["c"], declared, column.type())
-    return found | ({"d": day_number(column)} if days else {})
+    return {"c": in_digits(folded_text(column))} | ({"d": day_number(column)} if days else {})
+
+
+def second_columns(value: Any, declared: Declared, kind: Any, engine: str) -> dict[str, Any]:
+    """Second step: the columns that are computed from the value of the first.
+
+    kind: the type of the source's column. engine: its name in Ibis.
+    """
+    if declared.type == "number":
+        value = bound_number(value, engine)
+        return {"c": value} | ({"s": step_number(value, declared)} if isinstance(declared, Number) else {})
+    return {"l": label_number(value, declared, kind)} if isinstance(declared, Category) else {}
 
 
 def _one_or_zero(truth: Any) -> Any:
@@ -208,7 +217,7 @@ def _one_or_zero(truth: Any) -> Any:
 # --- numbers ------------------------------------------------------------------------------------------------
 
 
-def number_value(column: Any, source: Source) -> Any:
+def read_number(column: Any, source: Source) -> Any:
     """A column of numbers in its canonical type; see `form_of`."""
     kind, engine = column.type(), column.get_backend().name
     if kind.is_string():
@@ -219,9 +228,14 @@ def number_value(column: Any, source: Source) -> Any:
         return column.cast("int64")
     if kind.is_decimal() and engine == "duckdb" and (kind.precision, kind.scale) == (38, 0):  # or HUGEINT, of 39 digits
         return column.cast("string").try_cast("decimal(38, 0)")
-    if kind.is_decimal():
-        return _within_floats(column) if engine == "postgres" else column
-    return _finite(column.cast("float64"))
+    return column if kind.is_decimal() else column.cast("float64")
+
+
+def bound_number(column: Any, engine: str) -> Any:
+    """Numbers of a canonical type without those that are too large or too small for a float, and without NaN."""
+    if column.type().is_floating():
+        return _finite(column)
+    return _within_floats(column) if column.type().is_decimal() and engine == "postgres" else column
 
 
 def _finite(column: Any) -> Any:
@@ -254,7 +268,7 @@ def _parse_number(column: Any, decimal: str) -> Any:
     text = ((text.length() <= LONGEST_NUMBER) & text.re_search(NUMBER)).ifelse(text, None)
     if column.get_backend().name == "postgres":  # its floats refuse what is too large or too small for them
         return _within_floats(text.cast("decimal")).cast("float64")
-    return _finite(text.try_cast("float64"))
+    return text.try_cast("float64")
 
 
 def step_number(values: Any, declared: Number) -> Any:
