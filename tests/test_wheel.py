@@ -105,6 +105,7 @@ def test_the_sdist_holds_what_the_tests_and_the_pages_need(built):
         names = {name.partition("/")[2] for name in packed.getnames()}
     asked = "pyproject.toml README.md LICENSE CHANGELOG.md SECURITY.md CONTRIBUTING.md constraints.txt mkdocs.yml"
     assert {*asked.split(), "hatch_build.py", "tests/test_wheel.py", "docs/index.md", "src/inbounds/py.typed"} <= names
+    assert {"studies/pyproject.toml", "studies/src/inbounds_studies/py.typed", "studies/tests/test_studies.py"} <= names
 
 
 def test_the_command_is_installed_and_says_its_version(clean, tmp_path):
@@ -132,6 +133,17 @@ def test_a_command_names_the_extra_that_it_needs(clean, tmp_path, words, extra):
     assert refused.returncode == 2
     assert f"inbounds[{extra}]" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_the_studies_say_how_to_install_them_and_are_a_command_once_they_are(clean, built, tmp_path):
+    words = clean.parent / "inbounds", "studies", "list", "--json"
+    refused = call(*words, cwd=tmp_path, check=False)
+    assert refused.returncode == 2
+    assert "pip install inbounds-studies" in refused.stderr
+    call(built / "builder" / "bin" / "python", "-m", "build", "-w", "-o", tmp_path, ROOT / "studies", cwd=tmp_path)
+    (wheel,) = tmp_path.glob("*.whl")
+    call(clean, "-m", "pip", "install", "-q", "--no-deps", wheel, cwd=tmp_path)
+    assert len(json.loads(call(*words, cwd=tmp_path).stdout)) >= 50
 
 
 def test_a_design_made_here_and_there_is_the_same_mechanism(clean, tmp_path):

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from inbounds.studies.claims import Claim, claims
-from inbounds.studies.table import Table
+from inbounds_studies.claims import Claim, claims
+from inbounds_studies.table import Table
 
 HERE = Path(__file__).parent
 START, END = "<!-- claims -->", "<!-- end of claims -->"

@@ -1,4 +1,5 @@
 """The command line: parse, call, print. One module per group of commands, one `app`.
+Other packages add commands by entry points (`plugins`).
 
 Exit codes: 0 done, 1 refused (not private, infeasible, too large), 2 misuse. Errors are one sentence;
 --debug shows the traceback.
@@ -18,7 +19,6 @@ from inbounds.cli import attack as _attack  # noqa: F401
 from inbounds.cli import compose as _compose  # noqa: F401
 from inbounds.cli import local as _local  # noqa: F401
 from inbounds.cli import local_estimates as _local_estimates  # noqa: F401
-from inbounds.cli import studies as _studies  # noqa: F401
 from inbounds.cli.app import app, main
 
 __all__ = ["app", "main"]

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 from unicodedata import category
@@ -14,6 +15,7 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from inbounds import __version__
+from inbounds.cli.plugins import PluginCommand, find_plugins
 from inbounds.errors import InboundsError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,11 +58,35 @@ class _Group(_OptionWords, TyperGroup):
     pass
 
 
+class _Root(_Group):
+    """The first page: our commands, then those of other packages, which are imported when they are called."""
+
+    @cached_property
+    def plugins(self) -> Mapping[str, PluginCommand]:
+        return find_plugins()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list({**self.commands, **self.plugins})
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return self.commands.get(cmd_name) or self.plugins.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if isinstance(command, PluginCommand):
+            try:
+                command = command.load()
+            except ImportError:
+                if not ctx.resilient_parsing:  # a shell that completes a line is offered nothing
+                    raise
+        return name, command, rest
+
+
 class Commands(typer.Typer):
     """A group of commands, with help as this tool gives it."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(cls=_Group, no_args_is_help=True, rich_markup_mode="rich", **settings)
+        super().__init__(**{"cls": _Group, "no_args_is_help": True, "rich_markup_mode": "rich", **settings})
 
     def command(
         self, name: str | None = None, former: Mapping[str, str] = MappingProxyType({}), **settings: Any
@@ -69,6 +95,7 @@ class Commands(typer.Typer):
 
 
 app = Commands(
+    cls=_Root,
     help="""Differentially private answers that stay in bounds: optimal by design, private by proof.
 
     Example: [bold]inbounds design count --size 20 --epsilon 0.5 --out m.json[/]""",
@@ -110,7 +137,7 @@ OBEYED = ("Cc", "Cf", "Cs", "Zl", "Zp")
 out = _Terminal()
 err = _Terminal(stderr=True)
 
-TABLES, MECHANISMS, MORE = "Private tables", "Mechanisms", "Local privacy, repeated answers, the papers"
+TABLES, MECHANISMS, MORE = "Private tables", "Mechanisms", "Local privacy, repeated answers"
 """The headings of the first page."""
 
 NUMBER = "NUMBER"

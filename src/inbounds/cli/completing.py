@@ -64,11 +64,3 @@ def rules(incomplete: str) -> list[str]:
     from inbounds.ledger.amounts import RULES
 
     return started(RULES, incomplete)
-
-
-def studies(incomplete: str) -> list[str]:
-    """Studies by their ids, papers by their numbers, and all."""
-    from inbounds.studies import listed as every
-
-    ids = list(every())
-    return started((*ids, *dict.fromkeys(name.partition("-")[0] for name in ids), "all"), incomplete)

@@ -1,0 +1,90 @@
+"""A claim of a paper, what became of it, and how many printed digits our number shares."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, Literal
+
+from inbounds_studies.table import Table
+
+Verdict = Literal["holds", "holds for part", "refuted", "open"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "holds for part", "refuted", "open")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The paper's mechanism and the best there is, under one measure, both read off the study's table."""
+
+    measure: str
+    paper: Callable[[Table], float]
+    best: Callable[[Table], float]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """study: the id that was run. place, says: where and what. found: what is true. test: the test of that name.
+
+    printed: numbers as the paper prints them; ours: the same numbers from the study's table. beside: the optimum, or a
+    certified bound, next to the paper's mechanism.
+    """
+
+    study: str
+    place: str
+    says: str
+    verdict: Verdict
+    found: str
+    test: str
+    printed: tuple[str, ...] = ()
+    ours: Callable[[Table], Sequence[float]] | None = None
+    beside: Beside | None = None
+
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {self.verdict!r}")
+        if bool(self.printed) is not (self.ours is not None):
+            raise ValueError(f"{self.place}: printed and ours must be given together")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: what was claimed and what became of it."""
+        return {name: getattr(self, name) for name in ("place", "says", "verdict", "found", "test")}
+
+    def agreement(self, table: Table) -> str:
+        """ "0.238 → 0.2381 (3 of 3 digits)", or how many of several printed numbers agree in every digit."""
+        if self.ours is None:
+            return ""
+        pairs = list(zip(self.printed, self.ours(table), strict=True))
+        if len(pairs) == 1:
+            ((printed, ours),) = pairs
+            return f"{printed} → {ours:.6g} ({agreeing_digits(printed, ours)} of {digits(printed)} digits)"
+        whole = sum(agreeing_digits(printed, ours) == digits(printed) for printed, ours in pairs)
+        furthest = max(abs(float(printed) - ours) for printed, ours in pairs)
+        return f"{whole} of {len(pairs)} numbers in every digit; furthest off {furthest:.2g}"
+
+
+def digits(printed: str) -> int:
+    """Significant digits of a printed number; a printed zero has one.
+
+    >>> digits("0.238"), digits("20"), digits("0")
+    (3, 2, 1)
+    """
+    return max(1, len(printed.lstrip("-").replace(".", "").lstrip("0")))
+
+
+def agreeing_digits(printed: str, ours: float) -> int:
+    """How many of the printed significant digits ours has, rounded to as many: the most that both round to.
+
+    >>> agreeing_digits("0.559", 0.55875), agreeing_digits("0.091", 0.0901), agreeing_digits("5", 30.0)
+    (3, 1, 0)
+    """
+    wanted = Decimal(printed)
+    for count in range(digits(printed), 0, -1):
+        place = Decimal(1).scaleb((wanted.adjusted() if wanted else -len(printed.partition(".")[2])) - count + 1)
+        if wanted.quantize(place, ROUND_HALF_UP) == Decimal(repr(float(ours))).quantize(place, ROUND_HALF_UP):
+            return count
+    return 0
+
+
+def verdict_of(claims: Sequence[Claim]) -> Verdict:
+    """One word for several claims: theirs where they agree, else "holds for part"."""
+    found = {claim.verdict for claim in claims}
+    return found.pop() if len(found) == 1 else "holds for part"

@@ -1,0 +1,118 @@
+"""003: what "Constrained private mechanisms for count data" claims."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from inbounds_studies.claims.claim import Beside, Claim
+from inbounds_studies.paper_003 import EM, GM, PRINTED, PRINTED_ROW, UM, WH, WM
+from inbounds_studies.paper_003_data import KNOWN
+from inbounds_studies.paper_003_ranges import GUESSED
+from inbounds_studies.style import OPTIMAL
+from inbounds_studies.table import Table
+
+
+def _truth(name: str) -> Callable[[Table], float]:
+    """The mean chance of the truth."""
+    return lambda table: float(np.mean([r["probability"] for r in table.where(mechanism=name)
+                                        if r["output"] == r["answer"]]))  # fmt: skip
+
+
+def _score(name: str, **at: object) -> Callable[[Table], float]:
+    return lambda table: table.number("value", mechanism=name, **at)  # type: ignore[arg-type]
+
+
+def _met(alpha: str, last: int) -> Callable[[Table], float]:
+    """The least n from which weak honesty without column monotonicity scores what GM scores."""
+
+    def found(table: Table) -> float:
+        level = next(a for a in table.distinct("alpha") if abs(a - float(alpha)) < 1e-3)
+        part = table.where(alpha=level)
+        own, free = (part.where(mechanism=name).numbers("value") for name in (WH, GM))
+        sizes = part.where(mechanism=GM).numbers("n")
+        return float(sizes[np.isclose(own, free, atol=1e-9) & (sizes <= last)].min())
+
+    return found
+
+
+def _wrong(measure: str, name: str, **at: object) -> Beside:
+    return Beside(measure, _score(name, **at), _score(KNOWN, **at))
+
+
+CLAIMS = (
+    Claim("003-fig1", "003 Fig. 1", "squared error, n = 4, α = 0.62: always report 2", "refuted",
+          "optimal from α = 0.773 on",
+          "test_always_reporting_two_is_optimal_for_squared_error_only_from_alpha_0_773_on"),
+    Claim("003-fig1", "003 Fig. 1", "over 90 % chance of reporting 1 or 4 for n = 5, at α = 0.62", "refuted",
+          "at α = 0.9", "test_reports_of_one_or_four_reach_90_percent_only_at_alpha_0_9"),
+    Claim("003-fig2", "003 Fig. 2", "the seven properties leave no gaps and no spikes", "holds",
+          "squared error, n = 4: within one of the truth with probability 0.66 or more",
+          "test_all_seven_properties_remove_gaps_and_spikes"),
+    Claim("003-fig3", "003 Fig. 3", "GM entry by entry", "holds", "equal to the certified matrix to 10⁻¹⁵",
+          "test_the_drawn_structure_is_the_matrix"),
+    Claim("003-fig4", "003 Fig. 4, Theorem 4", "EM has all seven properties at the least L0", "holds",
+          "equal to the program's optimum for every n and α tried", "test_the_drawn_structure_is_the_matrix"),
+    Claim("003-fig5", "003 Fig. 5", "128 sets of properties need four mechanisms", "holds",
+          "the choice costs what the program costs, to 10⁻⁹",
+          "test_the_flowchart_costs_what_the_program_costs_for_all_128_sets"),
+    Claim("003-fig5", "003 Lemma 3", "the proof's inequality", "refuted",
+          "printed the wrong way round; GM is column monotone exactly up to α = 1/2",
+          "test_gm_is_column_monotone_exactly_up_to_alpha_one_half"),
+    Claim("003-fig5", "003 §IV-D", "WM and EM cannot be derived from GM for n > 1", "holds for part",
+          "EM cannot; WM can at n = 2, and for α ≤ 2/3 in every case tried",
+          "test_the_weakly_honest_mechanism_can_be_derived_from_gm_at_lower_alpha"),
+    Claim("003-fig6", "003 Fig. 6", "GM and WM are never fair", "holds for part",
+          "from two people on: for one GM is randomized response",
+          "test_gm_is_fair_for_one_person_and_for_nobody_else"),
+    Claim("003-fig7", "003 Fig. 7", "GM tells the truth with 0.238 on average, at α = 0.9", "holds for part",
+          "at α = 10/11; at 0.9 it is 0.242", "test_figure_7_shows_alpha_ten_elevenths_and_not_0_9", ("0.238",),
+          lambda t: [_truth(GM)(t)]),
+    Claim("003-fig7", "003 Fig. 7", "EM with 0.224", "holds for part", "at α = 10/11, not 0.9",
+          "test_figure_7_shows_alpha_ten_elevenths_and_not_0_9", ("0.224",), lambda t: [_truth(EM)(t)],
+          Beside("mean chance of the truth", _truth(EM), _truth(GM))),
+    Claim("003-fig7", "003 Fig. 7", "WM as printed has the properties of Figure 6", "refuted",
+          "its legible row is neither row nor column monotone: the optimum for weak honesty and symmetry alone",
+          "test_the_wm_of_figure_7_is_printed_for_weak_honesty_and_symmetry_alone",
+          tuple(str(p) for p in PRINTED_ROW),
+          lambda t: t.where(mechanism=WM, output=1).numbers("probability").tolist(),
+          Beside("mean chance of the truth, printed and WM's own optimum", _truth(PRINTED), _truth(WM))),
+    Claim("003-fig8", "003 Fig. 8", "weak honesty alone costs 0.864 from n = 6.33 on, α = 0.76", "holds",
+          "from n = 7 on", "test_weak_honesty_alone_costs_nothing_from_n_7_on_at_alpha_0_76", ("0.864",),
+          lambda t: [t.number("value", panel="against n", n=8, mechanism="WH")],
+          Beside("L0, n = 8, with column monotonicity and without any property",
+                 lambda t: t.number("value", panel="against n", n=8, mechanism="WH+CM"),
+                 lambda t: t.number("value", panel="against n", n=8, mechanism=GM))),
+    Claim("003-fig8", "003 §V-A", "for large α all combinations cost what EM costs", "holds for part",
+          "nearly: 0.9834, 0.9839 and 0.9843 at α = 0.95, n = 5",
+          "test_at_high_alpha_weak_honesty_costs_nearly_but_not_exactly_what_fairness_costs"),
+    Claim("003-fig9", "003 Fig. 9", "WM meets GM at n = 4 (α = 2/3) and n = 20 (α = 10/11)", "holds for part",
+          "without column monotonicity; with it never for α > 1/2",
+          "test_with_column_monotonicity_weak_honesty_never_meets_gm", ("4", "20"),
+          lambda t: [_met("0.6667", 24)(t), _met("0.9091", 24)(t)],
+          Beside("L0 at α = 10/11, n = 20: WM, and the optimum", _score(WM, alpha=10 / 11, n=20),
+                 _score(GM, alpha=10 / 11, n=20))),
+    Claim("003-fig10", "003 Fig. 10", "EM beats guessing, GM does worse than guessing", "holds for part",
+          "for gender and age at n = 2 to 16; GM wins where counts are near zero or groups large",
+          "test_fair_beats_guessing_beats_geometric_on_adult_groups",
+          beside=_wrong("wrong reports, EM, gender, n = 8", EM, target="female", n=8)),
+    Claim("003-fig10", "003 §V-B", "WM tracks UM quite closely", "holds for part", "only without column monotonicity",
+          "test_the_weakly_honest_mechanism_that_tracks_guessing_is_the_one_without_column_monotonicity",
+          beside=_wrong("wrong reports, UM, gender, n = 8", UM, target="female", n=8)),
+    Claim("003-fig11", "003 Fig. 11", "GM wins when bits are skewed, loses to guessing when even", "holds",
+          "EM hardly depends on p", "test_geometric_wins_on_skewed_bits_and_loses_to_guessing_on_even_ones",
+          beside=_wrong("more than one off, EM, p = 0.5, n = 8, α = 10/11", EM, p=0.5, n=8, alpha=10 / 11)),
+    Claim("003-fig12", "003 Fig. 12", "EM's margin over GM only grows with d", "refuted",
+          "up to d = 2, then it shrinks",
+          "test_the_margin_of_fair_over_geometric_grows_up_to_d_2_and_then_shrinks",
+          beside=_wrong("more than 1 off, EM, p = 0.5, α = 10/11", EM, p=0.5, d=1, alpha=10 / 11)),
+    Claim("003-fig13", "003 Fig. 13", "EM has the least error for all distributions", "holds for part",
+          "for even ones; WM at p = 0.1",
+          "test_fair_has_the_least_rmse_at_alpha_10_11_for_even_bits_but_not_for_skewed_ones",
+          beside=_wrong("root mean square error, EM, p = 0.5, n = 8, α = 10/11", EM, p=0.5, n=8, alpha=10 / 11)),
+    Claim("003-ranges", "003 §VI (future work)", "programs that optimize other queries such as range queries", "holds",
+          "designed for a histogram of four people with a proved bound: less than half the error of bins as they are",
+          "test_a_histogram_designed_for_range_queries_beats_bins_one_by_one",
+          beside=Beside("mean error of a range query, ε = 1: geometric bin by bin, best guess",
+                        lambda t: t.number("value", epsilon=1.0, mechanism=GUESSED),
+                        lambda t: t.number("value", epsilon=1.0, mechanism=OPTIMAL))),
+)  # fmt: skip

@@ -1,0 +1,130 @@
+"""studies: the tables and figures of the papers, recomputed."""
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from inbounds.cli.app import AsJson, Commands, err, out
+from inbounds.cli.completing import started
+from inbounds.report import terminal
+
+studies = Commands(help="The tables and figures of the papers, recomputed.")
+
+
+def complete_ids(incomplete: str) -> list[str]:
+    """Studies by their ids, papers by their numbers, and all."""
+    from inbounds_studies import listed
+
+    ids = list(listed())
+    return started((*ids, *dict.fromkeys(name.partition("-")[0] for name in ids), "all"), incomplete)
+
+
+Ids = Annotated[
+    list[str], typer.Argument(metavar="ID", help="Studies, or papers (003), or all.", autocompletion=complete_ids)
+]
+KINDS = ("csv", "tex", "svg", "png")
+Out = Annotated[Path, typer.Option("--out", help="Directory for ID.csv, ID.tex, ID.svg and ID.png.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and repetitions, same code.")]
+Seed = Annotated[int, typer.Option(help="Seed of the simulated studies.")]
+Cores = Annotated[int, typer.Option(help="Processes; 0 takes all cores.")]
+
+
+@studies.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List every study with its id, and what became of the paper's claims.
+
+    Example: [bold]inbounds studies list[/]
+    """
+    from inbounds_studies import listed
+    from inbounds_studies.claims import claims_of, verdict_of
+
+    found = [(s, "simulated" if s.simulated else "exact", claims_of(s.id)) for s in listed().values()]
+    if as_json:
+        typer.echo(json.dumps([
+            {"id": s.id, "title": s.title, "kind": kind,
+             "settings": {name: repr(value) for name, value in s.settings.items()},
+             "verdict": verdict_of(claims) if claims else None, "claims": [claim.to_json() for claim in claims]}
+            for s, kind, claims in found
+        ]))  # fmt: skip
+        return
+    rows = [[s.id, s.title, kind, verdict_of(claims) if claims else ""] for s, kind, claims in found]
+    out.print(terminal.columns("", ["id", "study", "result", "claims"], rows, right=4))
+    out.print("run one with: inbounds studies run ID --out figures")
+
+
+@studies.command("settings")
+def settings_(id_: Annotated[str, typer.Argument(metavar="ID", help="A study.")], as_json: AsJson = False) -> None:
+    """List what can be set in a study from Python, and the paper's own settings.
+
+    Example: [bold]inbounds studies settings 000-fig4[/]
+    """
+    from inbounds_studies import find
+
+    found = find(id_).settings
+    if as_json:
+        typer.echo(json.dumps({name: repr(value) for name, value in found.items()}))
+        return
+    rows = [[name, repr(value)] for name, value in found.items()]
+    out.print(terminal.columns(find(id_).title, ["setting", "of the paper"], rows, right=2))
+    out.print(f'set them with: inbounds_studies.find("{id_}").run(name=value)')
+
+
+@studies.command()
+def run(
+    ids: Ids,
+    out_dir: Out = Path("figures"),
+    quick: Quick = False,
+    seed: Seed = 0,
+    cores: Cores = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the files of an earlier run.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute studies to the papers' settings; write their data and figures.
+
+    Example: [bold]inbounds studies run 003-fig10 --out figures/[/]
+    """
+    from inbounds_studies import Crew, matching
+
+    chosen = matching(ids)
+    there = [path for study in chosen for kind in KINDS if (path := out_dir / f"{study.id}.{kind}").exists()]
+    if there and not overwrite:
+        raise ValueError(f"--out must not hold {there[0].name} yet, got {out_dir}; give another, or --overwrite")
+    written = []
+    with Crew(cores or _available()) as crew:
+        for study in chosen:
+            crew.watch = _Progress(f"{study.id} {study.title}")
+            started = time.perf_counter()
+            result = study.run(quick=quick, seed=seed, crew=crew)
+            paths = [str(path) for path in result.save(out_dir, study.id)]
+            took, rows = time.perf_counter() - started, len(result.table)
+            written.append({"id": study.id, "rows": rows, "seconds": round(took, 3), "files": paths})
+            if not as_json:
+                out.print(f"[bold]{study.id}[/]  {study.title}: {rows} rows, {took:.1f} s", soft_wrap=True)
+    if as_json:
+        typer.echo(json.dumps(written))
+    else:
+        out.print(
+            f"CSV, LaTeX, SVG and PNG of {len(written)} {'study' if len(written) == 1 else 'studies'} in {out_dir}"
+        )
+
+
+def _available() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Progress:
+    """A bar on terminals, nothing elsewhere."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+    def __call__(self, results: Iterable[Any], total: int) -> Iterator[Any]:
+        from rich.progress import track
+
+        return iter(track(results, self.title, total, console=err, transient=True, disable=not err.is_terminal))
