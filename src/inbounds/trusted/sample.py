@@ -27,7 +27,12 @@ BLOCK = 1 << 15
 
 def entropy(count: int) -> Words:
     """`count` draws, uniform on 0..2**62-1, from the operating system; no state is kept between calls."""
-    return np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(64 - TOTAL_BITS)
+    return np.frombuffer(_system_bytes(8 * count), dtype=np.uint64) >> np.uint64(64 - TOTAL_BITS)
+
+
+def _system_bytes(count: int) -> bytes:
+    """Read `count` bytes from the operating system: the one place where entropy enters. Tests replace this function."""
+    return os.urandom(count)
 
 
 def simulated(rng: np.random.Generator) -> Draws:
