@@ -10,7 +10,7 @@ SEEDS = re.compile(r"seed|rng|draws|random(?!ise|ize)|generator|entropy|urandom"
 SYSTEM = {"urandom", "getrandom", "SystemRandom"}
 """How Python reads the system's entropy for numbers; `secrets` makes ids and tokens, which decide no report."""
 
-SIMULATIONS = {"attack", "studies"}
+SIMULATIONS = {"attack"}
 """Commands that simulate, and never draw for people."""
 
 
