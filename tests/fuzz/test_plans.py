@@ -27,7 +27,7 @@ def test_a_plan_of_more_statistics_than_an_expression_may_be_deep_is_released(so
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("statistics", "terms"), [(600, 5_000), (900, 900), (1_700, 3), (3, 50_000)])
+@pytest.mark.parametrize(("statistics", "terms"), [(1_700, 3), (3, 3_000)])
 @pytest.mark.parametrize("name", EVERY)
 def test_a_plan_that_is_too_wide_for_an_engine_is_refused_before_its_charge(
     source: Any, tmp_path: Any, name: str, statistics: int, terms: int
