@@ -19,8 +19,32 @@ from inbounds.mechanism.passport import (
     read_objective,
     version_of,
 )
-from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_optimality, read_query
+from inbounds.mechanism.spelling import (
+    ORIGIN_FIELDS,
+    query_json,
+    read_fraction,
+    read_law,
+    read_line,
+    read_optimality,
+    read_query,
+    refuse_unknown_fields,
+)
+from inbounds.query.query import KINDS
 from inbounds.trusted.extent import MOST_CELLS, MOST_DIGITS
+
+PASSPORT_FIELDS = {
+    **dict.fromkeys(("format", "version", "query", "epsilon", "sha256")),
+    "law": {
+        "matrix": None,
+        "noise": dict.fromkeys(("core", "floor", "end", "size", "remap")),
+        "response": dict.fromkeys(("size", "other")),
+        "plane": dict.fromkeys(("table", "anywhere", "remap")),
+    },
+    "origin": ORIGIN_FIELDS,
+    "claims": dict.fromkeys(("losses", "properties", "effective_epsilon")),
+    "optimality": dict.fromkeys(("objective", "value", "bound", "loss", "prior")),
+}
+"""Every field of a passport; those of its query are compared with what a passport would say of it."""
 
 
 @used_like("ib.load('m.json')", path=A_PATH)
@@ -39,11 +63,16 @@ def read(content: Any) -> Mechanism:
     with _refusing():
         follows = _same_claims(content.get("claims"), claims(mechanism))
     _refuse_other_version(content, mechanism)
+    refuse_unknown_fields(content, PASSPORT_FIELDS)
+    if content["query"] != query_json(mechanism.query) or mechanism.query.kind not in KINDS:
+        raise PassportError("the query must be written as passports write one, of a known kind and without more fields")
     if not follows:
         raise PassportError("the claims do not follow from the weights")
-    if not _says_its_loss(mechanism):
+    with _refusing():
+        says_its_loss, same_objective = _says_its_loss(mechanism), _same_objective(mechanism)
+    if not says_its_loss:
         raise PassportError("the objective must have a loss with a name, or the passport its table, and not both")
-    if not _same_objective(mechanism):
+    if not same_objective:
         raise PassportError("the value of the objective does not follow from the weights")
     return mechanism
 
@@ -117,7 +146,7 @@ def _same_claims(written: Any, computed: Json) -> bool:
 
     try:
         return (
-            set(written) >= set(computed)
+            set(written) == set(computed)
             and written["properties"] == computed["properties"]
             and set(written["losses"]) == set(computed["losses"])
             and all(close(written["losses"][name], value) for name, value in computed["losses"].items())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from inbounds.errors import PassportError
 from inbounds.files import Json
 from inbounds.mechanism.law import Law, Matrix, Noise
 from inbounds.mechanism.origin import Optimality
@@ -22,6 +23,21 @@ from inbounds.trusted.extent import MOST_ANSWERS, MOST_CELLS, MOST_DIGITS, MOST_
 
 _MOST_WHOLE = 10**19
 _EXACT = re.compile(rf"-?[0-9]{{1,{MOST_DIGITS}}}(/[0-9]{{1,{MOST_DIGITS}}})?")
+
+ORIGIN_FIELDS = dict.fromkeys(("name", "parameters", "reference"))
+
+
+def refuse_unknown_fields(content: Any, known: Json | None, place: str = "the passport") -> None:
+    """A `PassportError` for a field that nobody reads: a reader might take it for something that was checked.
+
+    known: names of fields, each with those of the object that it may hold; None for anything.
+    """
+    if known is None or not isinstance(content, dict):
+        return
+    for name, part in content.items():
+        if name not in known:
+            raise PassportError(f"{place} has a field that no rule knows: {name[:40]!r}")
+        refuse_unknown_fields(part, known[name], f"{name} in the passport")
 
 
 def query_json(query: Query) -> Json:

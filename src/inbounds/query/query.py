@@ -27,6 +27,9 @@ WIDEST = 1 << 10
 EVEN = frozenset({"count", "total", "mean", "extreme", "ordinal", "category"})
 """Kinds whose answers have no gaps; only an interval can have holes."""
 
+KINDS = EVEN | {"interval", "graph", "map", "tree", "pair of counts", "histogram"}
+"""Every kind that a constructor gives; a passport with any other word is refused."""
+
 
 @dataclass(frozen=True)
 class Query:

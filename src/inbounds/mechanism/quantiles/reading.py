@@ -11,9 +11,34 @@ from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.passport import QUANTILE_PASSPORT
 from inbounds.mechanism.quantiles.laws import Central, CountedTable, Oblivious, QuantileLaw, ScoreTable, SidedTable
 from inbounds.mechanism.quantiles.mechanism import QuantileMechanism
-from inbounds.mechanism.spelling import read_fraction, read_law, read_line, read_scale, whole_numbers
+from inbounds.mechanism.spelling import (
+    ORIGIN_FIELDS,
+    read_fraction,
+    read_law,
+    read_line,
+    read_scale,
+    refuse_unknown_fields,
+    whole_numbers,
+)
 from inbounds.query import Quantile
 from inbounds.trusted.sides import Side
+
+PASSPORT_FIELDS = {
+    **dict.fromkeys(("format", "version", "epsilon", "sha256")),
+    "quantile": {
+        "values": dict.fromkeys(("start", "unit", "size")),
+        **dict.fromkeys(("at", "size", "public", "missing", "records")),
+    },
+    "law": {
+        "scores": dict.fromkeys(("table", "stride", "deeper")),
+        "sides": dict.fromkeys(("table", "below", "above", "deeper")),
+        "counted": dict.fromkeys(("table", "low", "most", "every")),
+        "matrix": None,
+        "central": dict.fromkeys(("first", "length", "matrix")),
+    },
+    "origin": ORIGIN_FIELDS,
+}
+"""Every field of a quantile's passport."""
 
 
 @used_like("ib.load_quantile('m.json')", path=A_PATH)
@@ -25,6 +50,7 @@ def load_quantile(path: str | os.PathLike[str]) -> QuantileMechanism:
 def read_quantile_mechanism(content: Any) -> QuantileMechanism:
     """A quantile's mechanism from its passport's JSON values, certified anew."""
     QUANTILE_PASSPORT.opened(content)
+    refuse_unknown_fields(content, PASSPORT_FIELDS)
     try:
         origin = content["origin"]
         parameters = {read_line(key): read_line(value) for key, value in origin["parameters"].items()}
@@ -42,6 +68,8 @@ def read_quantile_mechanism(content: Any) -> QuantileMechanism:
 
 def read_quantile(part: Json) -> Quantile:
     """The quantile of such values."""
+    if type(part["public"]) is not bool:
+        raise TypeError("public must be true or false")
     values = read_scale(part["values"])
     (size,), (missing,), (records,) = (whole_numbers(part[key]) for key in ("size", "missing", "records"))
     return Quantile(values, read_fraction(part["at"]), size, part["public"], missing, records)
@@ -53,6 +81,8 @@ def read_quantile_law(part: Json) -> QuantileLaw:
     if "scores" in part:
         scores = part["scores"]
         (stride,), deeper = whole_numbers(scores["stride"]), scores["deeper"]
+        if type(deeper) is not str:
+            raise TypeError("deeper must be text")
         return ScoreTable(tuple(whole_numbers(scores["table"])), stride, tuple(whole_numbers(deeper) if deeper else ()))
     if "sides" in part:
         sides = part["sides"]

@@ -169,7 +169,7 @@ const PROPERTIES = {
 function checkClaims(claims, measured, epsilon, isNoise) {
   const wrong = "the claims do not follow from the weights";
   const parts = ["losses", "properties", "effective_epsilon"];
-  insist(claims instanceof Map && parts.every((name) => claims.has(name)), wrong);
+  insist(claims instanceof Map && claims.size === parts.length && parts.every((name) => claims.has(name)), wrong);
   const names = measured.query.labels === null ? ["absolute", "squared", "zero-one"] : ["zero-one"];
   const losses = claims.get("losses");
   insist(losses instanceof Map && losses.size === names.length, wrong);
@@ -213,7 +213,9 @@ function wordsOf(objective) {
   if (named === null) return { aim, prior, known: LOSSES_ON_GRAPHS.includes(found[2]), loss: null, parameter: null };
   const [, name, distance, power] = named;
   const loss = name ?? (distance === undefined ? "power" : "off by more than");
-  return { aim, prior, known: true, loss, parameter: name === undefined ? Fraction.read(distance ?? power) : null };
+  const parameter = name === undefined ? Fraction.read(distance ?? power) : null;
+  insist(loss !== "power" || parameter.compare(ZERO) > 0, "the power of a loss must be positive");
+  return { aim, prior, known: true, loss, parameter };
 }
 
 function readFloats(text, count) {

@@ -15,6 +15,62 @@ function openEnvelope(content, versions, report) {
   return version;
 }
 
+// --- every field is one that is read ----------------------------------------------------------------------------
+
+const PASSPORT_KINDS = new Set(["count", "total", "mean", "extreme", "ordinal", "category", "interval", "graph", "map", "tree", "pair of counts", "histogram"]);
+const SCALE_FIELDS = { start: null, unit: null, size: null, ticks: null };
+const ORIGIN_FIELDS = { name: null, parameters: null, reference: null };
+const PASSPORT_FIELDS = {
+  format: null, version: null, epsilon: null, sha256: null, origin: ORIGIN_FIELDS,
+  query: {
+    kind: null, answers: SCALE_FIELDS, outputs: { lowers: SCALE_FIELDS, uppers: SCALE_FIELDS, values: SCALE_FIELDS },
+    neighbours: null, rounds: null, labels: null, allowance: null,
+  },
+  law: { matrix: null, noise: { core: null, floor: null, end: null, size: null, remap: null } },
+  claims: { losses: null, properties: null, effective_epsilon: null },
+  optimality: { objective: null, value: null, bound: null, loss: null, prior: null },
+};
+const QUANTILE_FIELDS = {
+  format: null, version: null, epsilon: null, sha256: null, origin: ORIGIN_FIELDS,
+  quantile: { values: { start: null, unit: null, size: null }, at: null, size: null, public: null, missing: null, records: null },
+  law: {
+    scores: { table: null, stride: null, deeper: null }, sides: { table: null, below: null, above: null, deeper: null },
+    counted: { table: null, low: null, most: null, every: null }, matrix: null,
+    central: { first: null, length: null, matrix: null },
+  },
+};
+
+/** Refuse a field that nobody reads: a reader might take it for something that was checked. */
+function refuseUnknownFields(content, known) {
+  if (known === null || !(content instanceof Map)) return;
+  for (const [name, part] of content) {
+    insist(Object.hasOwn(known, name), `the passport has a field that no rule knows: ${name.slice(0, 40)}`);
+    refuseUnknownFields(part, known[name]);
+  }
+}
+
+/** Refuse a query that is written otherwise than passports write one: every number in lowest terms, nothing said twice. */
+function refuseOtherSpelling(part, query) {
+  const wrong = "the query must be written as passports write one, of a known kind";
+  const exact = (text) => insist(Fraction.read(text).toString() === text, wrong);
+  const scale = (own, read) => {
+    exact(own.get("start"));
+    exact(own.get("unit"));
+    insist(own.size === 3 && own.has("ticks") === !read.regular, wrong);
+  };
+  insist(PASSPORT_KINDS.has(query.kind), wrong);
+  scale(part.get("answers"), query.answers);
+  if (part.get("outputs") !== null) {
+    insist(!query.oneOutputPerAnswer, wrong);
+    for (const name of ["lowers", "uppers", "values"]) scale(part.get("outputs").get(name), query[name]);
+  }
+  if (part.get("neighbours").has("metric")) exact(part.get("neighbours").get("metric"));
+  if (part.has("allowance")) {
+    exact(part.get("allowance"));
+    insist(!query.allowance.equals(ZERO), wrong);
+  }
+}
+
 /** The name of an origin, all of whose texts are printable lines. */
 function checkOrigin(content) {
   const origin = field(content, "origin");
@@ -74,6 +130,8 @@ function provedOf(rows, noise, query, epsilon) {
 /** Origin, claims and objective: where the law is too large to be measured here, that is said and not passed over. */
 function checkWords(content, report, { rows, noise, query, epsilon }) {
   const origin = checkOrigin(content);
+  refuseUnknownFields(content, PASSPORT_FIELDS);
+  refuseOtherSpelling(content.get("query"), query);
   const measured = isSmall(noise, query, CLAIMS_UP_TO) ? new Measured(rows ?? noise.matrix(query), query) : null;
   if (measured === null) report.unchecked.push("losses and properties that are claimed: too large to compute on this page");
   else {
@@ -88,6 +146,7 @@ function checkWords(content, report, { rows, noise, query, epsilon }) {
 
 function checkQuantilePassport(content, report) {
   openEnvelope(content, [1n], report);
+  refuseUnknownFields(content, QUANTILE_FIELDS);
   const quantile = new Quantile(field(content, "quantile"));
   const epsilon = readEpsilon(field(content, "epsilon"));
   const { kind, law, rows } = readQuantileLaw(field(content, "law"));

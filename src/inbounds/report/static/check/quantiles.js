@@ -32,11 +32,6 @@ class Quantile {
 
 // --- score tables -----------------------------------------------------------------------------------------------
 
-const isEmpty = (value) =>
-  value === "" || value === null || value === false || value === 0n ||
-  (value instanceof Float && value.value === 0) || (Array.isArray(value) && value.length === 0) ||
-  (value instanceof Map && value.size === 0);
-
 /** The largest T[i] / T[i + by], i >= 1, over 2^62 and rounded up. */
 function fallOf(table, by) {
   const [last, distance] = [table.length - 1, Number(by)];
@@ -75,7 +70,7 @@ class ScoreTable {
     this.table = readWholes(field(part, "table"));
     this.stride = readWhole(field(part, "stride"));
     const deeper = field(part, "deeper");
-    this.deeper = isEmpty(deeper) ? new BigUint64Array(0) : readWholes(deeper);
+    this.deeper = deeper === "" ? new BigUint64Array(0) : readWholes(deeper);
     Object.freeze(this);
   }
 
