@@ -32,6 +32,7 @@ NO_VERDICT = 3
 NOT_CHECKED = (
     "that the stored draws came from the data, were drawn once, and by nothing but these mechanisms",
     "that plan, sizes and bounds were fixed before anybody looked at the data",
+    "the name of the source, the edition, the versions, and columns of the plan that no number is about",
     "the entry of the ledger that the record names (verify the ledger), its time, and its advice on useless statistics",
 )
 """What no record proves."""

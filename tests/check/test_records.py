@@ -75,6 +75,13 @@ def test_no_forgery_is_said_to_hold(checker, original):  # noqa: F811
     assert all("not recomputed here" in reason for _, verdict, reason in found if verdict == "partly")
 
 
+def test_what_only_the_weights_or_the_adjustment_show_is_not_said_to_hold(checker, original):  # noqa: F811
+    made = [*forgeries.refitted(original), *forgeries.balanced_cells(original)]
+    found = judged(checker, made)
+    assert {verdict for _, verdict, _ in found} <= {"refused", "partly"}
+    assert all("not recomputed here" in reason for _, verdict, reason in found if verdict == "partly")
+
+
 # --- with passports -----------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,8 @@
 """Forgeries of a published release, made systematically: each with every digest that a forger can compute.
 
 A forgery is a record and its table. Those of `weaker` change what a mechanism promises and leave the table as it is;
-those of `rewritten` change the published numbers; those of `renamed` change what the numbers are said to be about.
+those of `rewritten` change the published numbers; those of `renamed` change what the numbers are said to be about;
+those of `refitted` change the plan, and everything else that the checker's rules then require, but no mechanism.
 """
 
 import copy
@@ -18,6 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from checker.released import sign
+from inbounds.checker.account import StatedCost, numbers_moved, planned_parts
+from inbounds.checker.lines import required_lines
+from inbounds.checker.plan import read_plan
+from inbounds.checker.statement import statement_of
+from inbounds.errors import PassportError
 from inbounds.files import sha256
 from inbounds.tables.record import promised, record_of
 
@@ -502,3 +508,137 @@ def _other_promises(original: Original) -> Iterator[Forgery]:
             changes[name] = lambda lie, name=name: lie["plan"]["person"].update({name: plan["person"][name] + 1})
     for name, change in changes.items():
         yield original.forged(name, change)
+
+
+# --- everything made to fit, but the mechanisms -------------------------------------------------------------
+
+
+def refitted(original: Original) -> Iterator[Forgery]:
+    """Another plan, with statement, account and lines that fit it; the digests are still those of other mechanisms.
+
+    A forger who knows the rules can write such a record. Nothing but the weights shows that it is one.
+    """
+    if "reports" in original.record or "levels" in original.record:
+        return
+    for name, change in _other_plans(original):
+        lie = copy.deepcopy(original.record)
+        change(lie)
+        try:
+            _refit(lie)
+        except PassportError:
+            continue  # the change makes no plan at all
+        yield Forgery(name, sign(lie, original.table), original.table)
+
+
+def _other_plans(original: Original) -> Iterator[tuple[str, Callable[[Record], object]]]:
+    plan = original.record["plan"]
+    for word, most in plan.get("person", {}).items():
+        if isinstance(most, int) and most > 1:
+            yield f"{word} lowered", lambda lie, word=word: lie["plan"]["person"].update({word: 1})
+    if "person" in plan:
+        yield "no persons, but records", _without_persons
+    if plan["neighbours"] == "change one record" and plan["sizes"] == "maximum":
+        yield "records come and go", lambda lie: lie["plan"].update(neighbours="add or remove one record")
+    for k, own in enumerate(plan["statistics"]):
+        if own["kind"] == "quantile":
+            yield f"{own['name']} at another place", lambda lie, k=k: lie["plan"]["statistics"][k].update(at="1/3")
+        if own["kind"] in ("min", "max"):
+            other = "max" if own["kind"] == "min" else "min"
+            yield (
+                f"{own['name']} is a {other}",
+                lambda lie, k=k, word=other: lie["plan"]["statistics"][k].update(kind=word),
+            )
+        if own["kind"] in ("count", "sum", "histogram") and len(plan["statistics"]) > 1:
+            yield f"{own['name']} spends some of the others' epsilon", _spends_more(k)
+        if own["kind"] == "sum":
+            yield f"{own['name']} in half steps", _in_half_steps(own)
+    if len(plan["statistics"]) > 1:
+        yield "two statistics exchange their names", _exchange_names
+
+
+def _without_persons(lie: Record) -> None:
+    del lie["plan"]["person"]
+    lie["plan"]["neighbours"] = "add or remove one record"
+
+
+def _spends_more(k: int) -> Callable[[Record], None]:
+    """A statistic with half of its neighbour's part on top of its own: the sum is right."""
+
+    def change(lie: Record) -> None:
+        parts = [Fraction(line["spent"]) for line in lie["account"]]
+        other = (k + 1) % len(parts)
+        parts[k], parts[other] = parts[k] + parts[other] / 2, parts[other] / 2
+        for own, part in zip(lie["plan"]["statistics"], parts, strict=True):
+            own.pop("share", None)
+            own["epsilon"] = str(part)
+
+    return change
+
+
+def _in_half_steps(own: Record) -> Callable[[Record], None]:
+    """The column of a sum on a grid twice as fine, and the draws at the same values."""
+
+    def change(lie: Record) -> None:
+        column = lie["plan"]["columns"][own["of"]]
+        column["step"] = str(Fraction(column["step"]) / 2)
+        for one in lie["plan"]["statistics"]:
+            if one["of"] == own["of"]:
+                for name in [name for name in lie["draws"] if name.startswith(one["name"])]:
+                    lie["draws"][name] = " ".join(str(2 * int(output)) for output in lie["draws"][name].split(" "))
+
+    return change
+
+
+def _exchange_names(lie: Record) -> None:
+    """The first two statistics under each other's names, where only the plan, the account and the lines say so."""
+    names = [own["name"] for own in lie["plan"]["statistics"][:2]]
+    other = dict(zip(names, names[::-1], strict=True))
+    for own in lie["plan"]["statistics"]:
+        own["name"] = other.get(own["name"], own["name"])
+
+
+def _refit(lie: Record) -> None:
+    """Statement, account and lines as the rules require them of the plan."""
+    plan = read_plan(lie["plan"], lie["groups"])
+    parts, required = planned_parts(plan), []
+    for line, statistic, part in zip(lie["account"], plan.statistics, parts, strict=True):
+        drawn_at = part / numbers_moved(statistic, plan)
+        line |= {"statistic": statistic.name, "spent": str(part), "drawn_at": str(drawn_at)}
+        alone = plan.person is None or statistic.rule.moves_several
+        records = 1 if alone or plan.person is None else plan.person.records
+        required += required_lines(StatedCost(statistic, part, {"": drawn_at}, records), plan, None)
+    lie["epsilon"]["spent"] = str(sum(parts, Fraction(0)))
+    lie["statement"] = statement_of(plan, sum(parts, Fraction(0)))
+    for made, line in zip(lie["mechanisms"], required, strict=False):
+        made.pop("query", None), made.pop("quantile", None)
+        made |= {"statistic": line.statistic, "size": line.size, "groups": line.groups, "epsilon": str(line.epsilon)}
+        made[line.query.field] = line.query.content
+
+
+def balanced_cells(original: Original) -> Iterator[Forgery]:
+    """Of what adds up, one more in a group and one less in its sister: every sum holds all the same."""
+    if "reports" not in original.record or "hierarchy" not in original.record["plan"]:
+        return
+    head, rows = original.rows
+    leaves = original.record["plan"]["groups"]
+    top = original.record["plan"]["hierarchy"]["levels"][0]
+    for own in original.record["reports"]["statistics"]:
+        for name in own["layers"][0]["columns"] if not own["shape"] else ():
+            column, parent = head.index(name), head.index(top)
+            pairs = [
+                (a, b)
+                for a in range(len(rows) - leaves, len(rows))
+                for b in range(len(rows) - leaves, len(rows))
+                if a != b and rows[a][parent] == rows[b][parent] and float(rows[b][column]) >= 1
+            ]
+            if pairs:
+                (a, b), lie = pairs[0], [list(row) for row in rows]
+                lie[a][column] = _more(lie[a][column], 1)
+                lie[b][column] = _more(lie[b][column], -1)
+                yield original.rewritten(f"{name}: one moved within its {top}", head, lie, estimate=True)
+
+
+def _more(cell: Any, more: int) -> Any:
+    if not isinstance(cell, str):
+        return cell + more
+    return str(float(cell) + more) if "." in cell else str(int(cell) + more)

@@ -22,7 +22,7 @@ OTHERS: tuple[Any, ...] = (
     *("1000000000000", str(2**53 - 1), "9" * 400, "9" * 5000, "1/" + "9" * 400, "x", "0 0", "../x", "true"),
     *([], [[]], {}, {"": None}, {"x": 1}, [None], ["x"], [1], ["x", "x"]),
 )
-"""What stands in another's place: of another type, huge, negative, empty, or a text that some reader takes for a number."""
+"""What stands in another's place: another type, huge, negative, empty, a text that a reader may take for a number."""
 
 DEEP = deep(40)
 
@@ -50,34 +50,40 @@ def replaced(content: Any, place: Place, other: Any) -> Any:
     return found
 
 
-def mutations(content: Any, place: Place) -> Iterator[tuple[str, Any]]:
+def changes(content: Any, place: Place) -> Iterator[tuple[str, tuple[Place, Any]]]:
     """One place changed: taken away, given twice, joined by a field, and put in the place of others."""
     own = value_at(content, place)
     for other in OTHERS:
         if type(other) is not type(own) or other != own:
-            yield f"{place}: {str(other)[:30]!r}", replaced(content, place, other)
-    yield f"{place}: deep", replaced(content, place, DEEP)
+            yield f"{place}: {str(other)[:30]!r}", (place, other)
+    yield f"{place}: deep", (place, DEEP)
     if type(own) is int:
         for more in (-1, 1, 10**9):
-            yield f"{place}: {own} and {more}", replaced(content, place, own + more)
+            yield f"{place}: {own} and {more}", (place, own + more)
     if type(own) is str:
         for other in (own + " ", " " + own, own + own, own[1:], own.upper(), own + "/1", own + ".0", "0" + own):
             if other != own:
-                yield f"{place}: {other[:30]!r}", replaced(content, place, other)
+                yield f"{place}: {other[:30]!r}", (place, other)
     if type(own) is list and own:
-        yield f"{place}: one twice", replaced(content, place, [*own, own[-1]])
-        yield f"{place}: one less", replaced(content, place, own[:-1])
-        yield f"{place}: the first twice", replaced(content, place, [own[0]] * len(own) if len(own) > 1 else own * 2)
+        yield f"{place}: one twice", (place, [*own, own[-1]])
+        yield f"{place}: one less", (place, own[:-1])
+        yield f"{place}: the first twice", (place, [own[0]] * len(own) if len(own) > 1 else own * 2)
         if own != own[::-1]:
-            yield f"{place}: turned", replaced(content, place, own[::-1])
+            yield f"{place}: turned", (place, own[::-1])
     if type(own) is dict:
-        yield f"{place}: a field more", replaced(content, place, {**own, "more": 1})
+        yield f"{place}: a field more", (place, {**own, "more": 1})
         if own:
             first = next(iter(own))
-            yield f"{place}: {first!r} renamed", replaced(content, place, {"renamed": own[first], **own})
+            yield f"{place}: {first!r} renamed", (place, {"renamed": own[first], **own})
     if place and isinstance(value_at(content, place[:-1]), dict):
         parent = {name: part for name, part in value_at(content, place[:-1]).items() if name != place[-1]}
-        yield f"{place}: left out", replaced(content, place[:-1], parent)
+        yield f"{place}: left out", (place[:-1], parent)
+
+
+def mutations(content: Any, place: Place) -> Iterator[tuple[str, Any]]:
+    """The content with each of these changes."""
+    for name, change in changes(content, place):
+        yield name, replaced(content, *change)
 
 
 def some_mutations(content: Any, seed: int, count: int) -> list[tuple[str, Any]]:
@@ -89,6 +95,6 @@ def some_mutations(content: Any, seed: int, count: int) -> list[tuple[str, Any]]
     shapes, found = list(kinds.values()), list[tuple[str, Any]]()
     while len(found) < count:
         place = chance.choice(chance.choice(shapes))
-        made = list(mutations(content, place))
-        found.append(chance.choice(made))
+        name, change = chance.choice(list(changes(content, place)))
+        found.append((name, replaced(content, *change)))
     return found

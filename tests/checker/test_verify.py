@@ -43,6 +43,14 @@ def test_other_groups_labels_sizes_and_promises_are_refused(original, passing):
     assert passing(forgeries.renamed(original)) == []
 
 
+def test_a_plan_that_everything_but_the_weights_was_made_to_fit_is_refused(original, passing):
+    assert passing(forgeries.refitted(original)) == []
+
+
+def test_numbers_that_add_up_but_do_not_follow_from_the_draws_are_refused(original, passing):
+    assert passing(forgeries.balanced_cells(original)) == []
+
+
 # --- passports ----------------------------------------------------------------------------------------------
 
 

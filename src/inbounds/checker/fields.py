@@ -119,9 +119,10 @@ def read_flag(value: Any) -> bool:
 
 
 def read_exact(value: Any) -> Fraction:
-    if _EXACT.fullmatch(read_text(value)) is None:
+    """In lowest terms: a number has one spelling, so that texts which must be equal can be compared."""
+    if _EXACT.fullmatch(read_text(value)) is None or str(found := Fraction(value)) != value:
         raise ValueError
-    return Fraction(value)
+    return found
 
 
 def read_digest(value: Any) -> str:

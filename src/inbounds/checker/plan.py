@@ -1,7 +1,6 @@
 """What a release record states about its plan, read field by field and held to be a plan that can be carried out."""
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,12 +20,14 @@ from inbounds.checker.fields import (
     read_texts,
     read_wholes,
 )
+from inbounds.checker.keys import KeyMatching
 
 CHANGE = "change one record"
 ADD_OR_REMOVE = "add or remove one record"
 PERSON = "add or remove one person"
 RELATIONS = {("public", CHANGE), ("maximum", CHANGE), ("maximum", ADD_OR_REMOVE), ("maximum", PERSON)}
 
+SOURCES = {"csv", "parquet", "duckdb", "sqlite", "postgresql", "postgres", "spark", "frame"}
 CROSS = " × "
 MOST_SHARE_PARTS = 10**6
 
@@ -158,10 +159,14 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
     for name in ("name", "table", "engine", "decimal"):
         source.optional_text(name)
     source.end()
+    insist(kind in SOURCES, "the source must be of a known kind")
     sizes, neighbours = fields.text("sizes"), fields.text("neighbours")
     insist((sizes, neighbours) in RELATIONS, "the plan has a relation that no release has")
     by, count = fields.texts("by"), fields.whole("groups")
-    keys, people = _read_groups(groups, by, count, fields.digest("keys_sha256"))
+    not_stated = fields.optional_text("not_stated")
+    period = fields.optional("period", lambda value: {k: read_text(v) for k, v in read_object(value).items()}, "texts")
+    matching = KeyMatching(by, not_stated, period or {})
+    keys, people = _read_groups(groups, matching, count, fields.digest("keys_sha256"))
     interval = fields.take("interval", lambda value: None if value is None else read_exact(value), "text or null")
     plan = StatedPlan(
         source=kind,
@@ -177,9 +182,8 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
         keys=keys,
         sizes=people,
     )
-    for name in ("people", "edition", "not_stated"):
+    for name in ("people", "edition"):
         fields.optional_text(name)
-    fields.optional("period", lambda value: [read_text(one) for one in read_object(value).values()], "texts by column")
     fields.take("wishes", read_object, "an object")
     insist(not (fields.optional_text("where") and plan.public), "a plan with a condition has no public sizes")
     fields.end()
@@ -188,29 +192,23 @@ def read_plan(values: Any, groups: Any) -> StatedPlan:
 
 
 def _read_groups(
-    values: Any, by: tuple[str, ...], count: int, digest: str
+    values: Any, matching: KeyMatching, count: int, digest: str
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
     """Keys and sizes in order; their digest is that of the plan."""
-    fields = Fields(values, "the groups")
+    fields, by = Fields(values, "the groups"), matching.by
     columns = fields.take("keys", lambda value: {k: read_texts(v) for k, v in read_object(value).items()}, "texts")
+    types = fields.take("types", lambda value: {k: read_text(v) for k, v in read_object(value).items()}, "texts")
     sizes = fields.take("sizes", read_line, "whole numbers")
     fields.end()
     insist(len(set(by)) == len(by) and set(columns) == set(by), "the groups must have a key for each column of `by`")
     insist(len(sizes) == count and all(1 <= size < LARGEST for size in sizes), "every group must have a size")
     insist(all(len(column) == count for column in columns.values()), "every group must have a key")
     keys = tuple(zip(*(columns[name] for name in by), strict=True)) if by else ((),) * count
-    told_apart = {tuple(map(_matched_text, key)) for key in keys}
+    told_apart = matching.matched(keys, types)
     insist(len(told_apart) == count, "no two groups may have the same key, or keys that match the same records")
     own = sha256(json.dumps([keys, sizes]).encode()).hexdigest()
     insist(own == digest, "the keys and sizes of the groups do not have the digest that the plan states")
     return keys, sizes
-
-
-def _matched_text(key: str) -> str:
-    """The text that a key stands for in columns of text: true in any case, and a whole number with or without .0."""
-    if key.lower() in ("true", "false"):
-        return key.lower()
-    return key[:-2] if re.fullmatch(r"-?[0-9]+[.]0", key, re.ASCII) else key
 
 
 def _read_column(values: Any) -> StatedColumn:

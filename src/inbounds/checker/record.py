@@ -12,7 +12,7 @@ from inbounds.checker.lines import StatedLine, check_lines, required_lines
 from inbounds.checker.plan import StatedPlan, read_plan
 from inbounds.checker.statement import short, statement_of
 from inbounds.checker.tree import GroupTree, group_tree
-from inbounds.errors import UnknownVersion
+from inbounds.errors import UnknownVersion, one_line
 
 FORMAT, VERSION = "inbounds release", 3
 
@@ -65,9 +65,10 @@ def _checked(content: Any) -> CheckedRecord:
     rest = {name: value for name, value in content.items() if name != "sha256"}
     own = fields.digest("sha256") == _digest(rest)
     insist(own, "the record was changed: it does not have its own digest")
-    for name in ("format", "version", "ledger"):
-        if fields.has(name):
-            fields.anything(name)
+    for name in ("format", "version"):
+        fields.anything(name)
+    if fields.has("ledger"):
+        _read_entry(fields.anything("ledger"))
     for name in ("id", "time"):
         fields.text(name)
     for name in ("values", "composition", "no_better_than_a_constant"):
@@ -97,6 +98,20 @@ def _checked(content: Any) -> CheckedRecord:
     return found
 
 
+def _read_entry(values: Any) -> None:
+    """The entry of a ledger, or null. It is read for its form alone: what it says is for the ledger to prove."""
+    if values is None:
+        return
+    fields = Fields(values, "the entry of the ledger")
+    fields.whole("entry")
+    fields.digest("sha256")
+    for name in ("id", "key", "people", "rule", "unit", "spent"):
+        fields.text(name)
+    for name in ("budget", "left"):
+        fields.take(name, lambda value: None if value is None else read_text(value), "text or null")
+    fields.end()
+
+
 def _digest(value: Any) -> str:
     try:
         return sha256_of_json(value)
@@ -116,6 +131,7 @@ def _read_table(values: Any) -> StatedTable:
 def _sentences(
     statement: str, plan: StatedPlan, costs: list[StatedCost], spent: Fraction, lines: int
 ) -> tuple[str, ...]:
+    statement = one_line(statement)
     parts = " + ".join(short(cost.spent) for cost in costs)
     total = f"{parts} = {short(spent)}" if len(costs) > 1 else parts
     drawn = f"each of {lines} mechanisms" if lines > 1 else "the mechanism"

@@ -23,6 +23,7 @@ _TOML_STRING = re.compile(
 )
 _DOTTED = re.compile(rf"(?:\.[^.=\[\]{{}},\n]*){{{DEEPEST}}}")
 
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _NUL = re.compile(r"\x00|\\u0{4}|\\U0{8}")
 
 Pairs = Callable[[list[tuple[str, Any]]], Any]
@@ -40,10 +41,13 @@ def text_of(path: str | PathLike[str], encoding: str = "utf-8") -> str:
 
 
 def from_json(text: str, pairs: Pairs | None = None) -> Any:
-    """The values of JSON text; a `ValueError` when it is none, or nested more than DEEPEST deep."""
+    """The values of JSON text; a `ValueError` when it is none, holds half a character, or is nested too deep."""
     if _depth(_JSON_STRING.sub("", text)) > DEEPEST:
         raise ValueError(f"JSON text must be nested at most {DEEPEST} deep")
-    return json.loads(text, object_pairs_hook=pairs)
+    found = json.loads(text, object_pairs_hook=pairs)
+    if _HALF_CHARACTER.search(text):
+        json.dumps(found, ensure_ascii=False).encode()  # half a character has no bytes, so that nothing could print it
+    return found
 
 
 def from_toml(text: str) -> dict[str, Any]:

@@ -325,16 +325,18 @@ def drawn(
             check()  # a passport may have taken the table's name
             by = drawing(ready.designed)
             charged = booking.charge() if charge is None else charge
+            types = source.key_types
             progress("aggregating", 0, 1)
             truths = source.aggregate()
             progress("aggregating", 1, 1)
-        own = DrawnRows.of(by, by.draw(truths, progress)).written()
+        own = DrawnRows.of(by, by.draw(truths, progress), types).written()
         kept = booking.keep_draw(charged, own)
     else:
         ready = settled()
         by = drawing(ready.designed)
-    found = by.answers(DrawnRows.read(kept, by).rows)
-    record = recorded(ready.designed, ready.idle, found)
+    stored = DrawnRows.read(kept, by)
+    found = by.answers(stored.rows)
+    record = recorded(ready.designed, ready.idle, found, stored.key_types)
     return Drawn(booking.keep(charged, arrow(found.columns), record, drawn=kept == own), ready)
 
 
@@ -350,7 +352,8 @@ def preview(
 ) -> Preview:
     """A dry run: design everything, say what would be released and how well; read nothing but the schema."""
     wanted = as_plan(plan, frame, person)
-    open_source(wanted).close()
+    with closing(open_source(wanted)) as source:
+        types = source.key_types
     designed = _designed(wanted, cache, mechanisms, progress)
     asked = designed.asked
     names = [statistic.name for statistic in wanted.statistics]
@@ -360,7 +363,7 @@ def preview(
     }
     lines = tuple(composition(wanted, asked.entries))
     idle = no_better(designed, _folder(cache)) if designed.idle else ()
-    found, record = mechanisms_of(designed), recorded(designed, idle)
+    found, record = mechanisms_of(designed), recorded(designed, idle, key_types=types)
     return Preview(wanted, statement(wanted), lines, asked.sizes, errors, record, found, constants, idle)
 
 

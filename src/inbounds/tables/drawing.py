@@ -5,7 +5,7 @@ each, whatever they are, so that neither a full disk nor anything that fails lat
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -112,18 +112,26 @@ def _reported_from_records(made: QuantileMechanism, truths: ValueCounts, members
 
 @dataclass(frozen=True, eq=False)
 class DrawnRows:
-    """What was drawn. drawn_by: the digest of all mechanisms, without which nobody could read it."""
+    """What was drawn. drawn_by: the digest of all mechanisms, without which nobody could read it. key_types: of the
+    columns that name a group, as the schema had them; a record states them, and may be written when no data is open."""
 
     drawn_by: str
     rows: tuple[Ints, ...] = field(repr=False)
+    key_types: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def of(drawing: Drawing, rows: Sequence[Ints]) -> "DrawnRows":
-        return DrawnRows(_digest(drawing), tuple(rows))
+    def of(drawing: Drawing, rows: Sequence[Ints], key_types: Mapping[str, str]) -> "DrawnRows":
+        return DrawnRows(_digest(drawing), tuple(rows), key_types)
 
     def written(self) -> bytes:
         """A line of public facts, and the outputs; as many bytes for every draw of a plan."""
-        facts = {"format": FORMAT, "version": VERSION, "drawn_by": self.drawn_by, "lengths": list(map(len, self.rows))}
+        facts = {
+            "format": FORMAT,
+            "version": VERSION,
+            "drawn_by": self.drawn_by,
+            "lengths": list(map(len, self.rows)),
+            "key_types": dict(self.key_types),
+        }
         return canonical(facts).encode() + b"\n" + b"".join(row.astype("<i8").tobytes() for row in self.rows)
 
     @staticmethod
@@ -140,7 +148,7 @@ class DrawnRows:
             )
         ends = np.cumsum(facts["lengths"])
         rows = np.split(np.frombuffer(outputs, "<i8").astype(np.int64), ends[:-1])
-        return DrawnRows(facts["drawn_by"], tuple(rows))
+        return DrawnRows(facts["drawn_by"], tuple(rows), facts.get("key_types", {}))
 
 
 def _digest(drawing: Drawing) -> str:

@@ -22,7 +22,7 @@ from inbounds.tables.errors import AggregationFailed, SourceError
 from inbounds.tables.evaluation import TRUE, RecordWriter
 from inbounds.tables.persons import GROUP, NOWHERE, bound_contributions, check_person
 from inbounds.tables.plan import Plan, Statistic
-from inbounds.tables.schema import check_schema, read_columns, used_columns
+from inbounds.tables.schema import check_schema, key_types, read_columns, used_columns
 from inbounds.tables.sources import csvfile
 from inbounds.tables.sources.engines import DuckDB, Engine, engine_of
 from inbounds.tables.sources.records import (
@@ -96,6 +96,12 @@ class Opened:
     plan: Plan
     table: Any = field(repr=False)
     records: CanonicalRecords | None = field(default=None, repr=False)
+
+    @property
+    def key_types(self) -> dict[str, str]:
+        """The types of the columns that name a group, in words; from the schema, no data."""
+        with quiet():
+            return key_types(self.plan, dict(self.table.schema().items()))
 
     def close(self) -> None:
         """Let go of the file or server; a table of Ibis that was given, and Spark, stay open."""

@@ -129,9 +129,13 @@ class MechanismForm(TypedDict):
 
 
 class GroupsForm(TypedDict):
-    """The declared groups in order: the values of every column that names them, and their sizes in one line."""
+    """The declared groups in order: the values of every column that names them, and their sizes in one line.
+
+    types: of the same columns, as the schema has them: text, number, boolean, date or time.
+    """
 
     keys: dict[str, list[str]]
+    types: dict[str, str]
     sizes: str
 
 

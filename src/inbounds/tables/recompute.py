@@ -22,6 +22,7 @@ from inbounds.files import content_of
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.spelling import read_fraction
 from inbounds.numbers import Ints
+from inbounds.query import Quantile
 from inbounds.tables.answer import Answers, Asked, Designed, DesignMemory, arrow
 from inbounds.tables.columns import Column, Protected
 from inbounds.tables.designs import AnyMechanism, Design, Request, cache_folder
@@ -40,6 +41,10 @@ from inbounds.tables.totals import Total, totals
 
 PATIENCE = 60.0
 """Seconds that designing mechanisms again may take, for a record that comes without passports."""
+
+MOST_DESIGNED_AGAIN = 1 << 20
+"""Answers of a mechanism, or records of a quantile's group, for which it is designed again: the time for one mechanism
+grows with them, and nobody can interrupt it. Larger ones need their passports."""
 
 TEXTS = ("statement", "values", "account", "composition", "mechanisms", "reports", "levels", "groups", "draws")
 """Fields of a record that are written anew and compared."""
@@ -66,7 +71,7 @@ def check_release(path: str | PathLike[str], mechanisms: Mapping[str, AnyMechani
         designed = _designed(content, plan, given, checked)
         drawing = _drawing(content, designed)
         answered = drawing.answers(list(_rows(content, designed)))
-        _compare_texts(content, recorded(designed, (), answered))
+        _compare_texts(content, recorded(designed, (), answered, content["groups"]["types"]))
         _compare_cells(content, table, answered)
     return [*checked.sentences, *_sentences(checked, table, len(cells.recomputed), given)]
 
@@ -188,6 +193,11 @@ def _designed(record: RecordForm, plan: Plan, given: Mapping[str, AnyMechanism],
     for request, sha256 in wanted:
         if sha256 in given:
             memory.made[request] = Design(given[sha256], sha256)
+        elif _extent(request) > MOST_DESIGNED_AGAIN:
+            raise PassportError(
+                f"a mechanism with more than {MOST_DESIGNED_AGAIN} answers is not designed again; give the passports "
+                "along with the record (inbounds release --mechanisms FOLDER writes them)"
+            )
     start = time.monotonic()
 
     def watch(doing: str, done: int, total: int) -> None:
@@ -205,6 +215,12 @@ def _designed(record: RecordForm, plan: Plan, given: Mapping[str, AnyMechanism],
                 "the digest that the record states; give its passport (inbounds release --mechanisms FOLDER)"
             )
     return designed
+
+
+def _extent(request: Request) -> int:
+    """How much there is to design."""
+    query = request.query
+    return query.size if isinstance(query, Quantile) else len(query.answers)
 
 
 def _wanted(record: RecordForm, asked: Asked) -> Iterator[tuple[Request, str]]:

@@ -3,7 +3,7 @@
 import math
 import platform
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
@@ -37,11 +37,17 @@ FORMAT, VERSION = RELEASE, 3
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 
 
-def record(designed: Designed, idle: Sequence[NoBetter] = (), answered: Answers | None = None) -> RecordForm:
+def record(
+    designed: Designed,
+    idle: Sequence[NoBetter] = (),
+    answered: Answers | None = None,
+    key_types: Mapping[str, str] | None = None,
+) -> RecordForm:
     """Everything but the table's own digest, which `write` adds. Built from plan, mechanisms and draw alone.
 
     idle: the statistics that are no better than a constant. answered: the table and the draws that it follows from;
-    a dry run has none. A draw is the output of a certified mechanism, never its noise.
+    a dry run has none. A draw is the output of a certified mechanism, never its noise. key_types: of the columns that
+    name a group, as the schema has them.
     """
     asked, plan = designed.asked, designed.asked.plan
     found: RecordForm = {
@@ -59,7 +65,7 @@ def record(designed: Designed, idle: Sequence[NoBetter] = (), answered: Answers 
         "mechanisms": mechanisms(designed),
         "no_better_than_a_constant": [str(one) for one in idle],
         "versions": versions(),
-        "groups": _groups(plan),
+        "groups": _groups(plan, key_types or {}),
     }
     if answered is None:
         return found
@@ -73,10 +79,10 @@ def record(designed: Designed, idle: Sequence[NoBetter] = (), answered: Answers 
     return found
 
 
-def _groups(plan: Plan) -> GroupsForm:
+def _groups(plan: Plan, types: Mapping[str, str]) -> GroupsForm:
     groups = plan.groups
     keys = {name: [key[k] for key in groups.keys] for k, name in enumerate(groups.by)}
-    return {"keys": keys, "sizes": numbers_text(groups.sizes.tolist())}
+    return {"keys": keys, "types": dict(types), "sizes": numbers_text(groups.sizes.tolist())}
 
 
 def _account(entry: AccountLine) -> AccountForm:

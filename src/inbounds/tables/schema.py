@@ -99,6 +99,19 @@ def _check_keys(plan: Plan, schema: dict[str, Any]) -> None:
         raise SourceError("must be different values of their columns", KEYS)
 
 
+def key_types(plan: Plan, schema: dict[str, Any]) -> dict[str, str]:
+    """How the values of every key column are told apart, in a word: 01 and 1 are one number and two texts."""
+    return {name: _key_type(schema[name]) for name in plan.groups.by}
+
+
+def _key_type(kind: Any) -> str:
+    if kind.is_string():
+        return "text"
+    if kind.is_boolean():
+        return "boolean"
+    return "number" if kind.is_integer() else "date" if kind.is_date() else "time"
+
+
 def _is_key(kind: Any) -> bool:
     zoned = kind.is_timestamp() and kind.timezone is not None
     return bool(_is_textual(kind) or (kind.is_timestamp() and not zoned))

@@ -19,10 +19,50 @@ function readRelease(content) {
 
 // --- groups -----------------------------------------------------------------------------------------------------
 
-/** The text that a key stands for in columns of text: true in any case, and a whole number with or without .0. */
-function matchedText(key) {
-  if (/^(true|false)$/i.test(key)) return key.toLowerCase();
-  return /^-?[0-9]+[.]0$/.test(key) ? key.slice(0, -2) : key;
+/** The value that a key stands for, by the type of its column; keys of one value match the same records. */
+const KEY_VALUES = {
+  text: (key) => (/^(true|false)$/i.test(key) ? key.toLowerCase() : /^-?[0-9]+[.]0$/.test(key) ? key.slice(0, -2) : key),
+  number: (key) => {
+    insist(/^-?[0-9]{1,19}$/.test(key.trim()), "a key of a column of numbers must be a whole number");
+    const value = BigInt(key.trim());
+    insist(sizeOf(value) < 1n << 63n, "a key of a column of numbers must have at most 64 bits");
+    return String(value);
+  },
+  boolean: (key) => {
+    insist(/^(true|false)$/i.test(key.trim()), "a key of a column of booleans must be true or false");
+    return key.trim().toLowerCase();
+  },
+  date: (key) => dayOf(key),
+  time: (key) => dayOf(key),
+};
+const PERIOD_FORMS = { day: /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/, month: /^[0-9]{4}-(0[1-9]|1[0-2])$/, quarter: /^[0-9]{4}-Q[1-4]$/, year: /^[0-9]{4}$/ };
+
+function dayOf(key) {
+  const found = /^([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]00:00(?::00(?:[.]0+)?)?)?$/.exec(key.trim());
+  const [year, month, day] = (found ?? []).slice(1).map(Number);
+  const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  const days = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+  const exists = found !== null && year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1];
+  insist(exists, "a key of a column of dates must be a date such as 2024-01-31");
+  return `${found[1]}-${found[2]}-${found[3]}`;
+}
+
+/** What a group's key stands for, column by column. */
+function keyValues(plan, types) {
+  const [by, notStated, periods] = [plan.get("by"), optional(plan, "not_stated", ""), optional(plan, "period", new Map())];
+  insist(types.size === by.length && by.every((name) => types.has(name)), "the groups must state the type of each column of `by`");
+  insist([...types.values()].every((type) => Object.hasOwn(KEY_VALUES, type)), "the column of a key must be text, number, boolean, date or time");
+  for (const [name, period] of periods) {
+    const dated = by.includes(name) && Object.hasOwn(PERIOD_FORMS, period) && ["text", "date", "time"].includes(types.get(name));
+    insist(dated, "a period must be a day, month, quarter or year of dates, times or texts");
+  }
+  return (part, k) => {
+    if (notStated !== "" && part === notStated) return part;
+    const period = periods.get(by[k]);
+    if (period === undefined) return KEY_VALUES[types.get(by[k])](part);
+    insist(PERIOD_FORMS[period].test(part) && (period !== "day" || dayOf(part) === part), `a key must be a ${period}`);
+    return part;
+  };
 }
 
 /** Keys, one list for each group, and sizes; they have the digest that the plan states. */
@@ -35,7 +75,8 @@ function readGroups(content, plan) {
     columns.every((column) => column.length === sizes.length) && sizes.every((size) => size >= 1n && size < MOST_ANSWERS);
   insist(whole, "the groups must have a key for every column, and a size");
   const keys = sizes.map((_, k) => columns.map((column) => column[k]));
-  const toldApart = new Set(keys.map((key) => canonical(key.map(matchedText))));
+  const valueOf = keyValues(plan, stated.get("types"));
+  const toldApart = new Set(keys.map((key) => canonical(key.map(valueOf))));
   insist(toldApart.size === keys.length, "no two groups may have the same key, or keys that match the same records");
   const digest = sha256(inBytes(canonical([keys, sizes], SPACED)));
   insist(digest === plan.get("keys_sha256"), "the keys and sizes of the groups do not have the digest that the plan states");

@@ -7,6 +7,7 @@ const SPACES = /[ \t\n\r]*/y;
 const PLAIN_CHARACTERS = /[^"\\\u0000-\u001f]*/y;
 const NUMBER = /(-?(?:0|[1-9][0-9]*))(\.[0-9]+)?([eE][-+]?[0-9]+)?/y;
 const WORD = /true|false|null|NaN|-?Infinity/y;
+const HALF_CHARACTER = /\p{Surrogate}/u;
 const WORDS = { true: true, false: false, null: null };
 const ESCAPES = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
 const NOT_JSON = `this is not JSON text, or not nested at most ${DEEPEST} deep`;
@@ -92,7 +93,10 @@ class JsonReader {
       found += this.taken(PLAIN_CHARACTERS)[0];
       const character = this.text[this.place];
       this.place += 1;
-      if (character === '"') return found;
+      if (character === '"') {
+        insist(!HALF_CHARACTER.test(found), NOT_JSON);
+        return found;
+      }
       insist(character === "\\", NOT_JSON);
       found += this.escaped();
     }

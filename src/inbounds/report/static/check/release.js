@@ -18,6 +18,9 @@ const STATISTICS = new Map([
 // --- the form ---------------------------------------------------------------------------------------------------
 
 const isText = (value) => typeof value === "string";
+const isExact = (value) => isText(value) && Fraction.read(value).toString() === value;
+const isDigest = (value) => isText(value) && /^[0-9a-f]{64}$/.test(value);
+const isSource = (value) => ["csv", "parquet", "duckdb", "sqlite", "postgresql", "postgres", "spark", "frame"].includes(value);
 const isInteger = (value) => typeof value === "bigint";
 const isNumber = (value) => isInteger(value) || value instanceof Float;
 const isObject = (value) => value instanceof Map;
@@ -40,26 +43,26 @@ const fields = (form) => {
 };
 
 const isPlan = fields({
-  source: fields({ kind: isText, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText }),
+  source: fields({ kind: isSource, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText }),
   by: listOf(isText), groups: isInteger, keys_sha256: isText, sizes: isText,
   columns: named(fields({
-    type: isText, step: isText, "low?": isText, "high?": isText, "missing?": isText, "labels?": listOf(isText),
+    type: isText, step: isExact, "low?": isExact, "high?": isExact, "missing?": isExact, "labels?": listOf(isText),
     "other?": isText,
   })),
   statistics: listOf(fields({
-    kind: isText, of: isText, name: isText, "epsilon?": isText, "share?": isText, "consistent?": isBoolean,
-    "margins?": listOf(isText), "wishes?": isObject, "at?": isText,
+    kind: isText, of: isText, name: isText, "epsilon?": isExact, "share?": isExact, "consistent?": isBoolean,
+    "margins?": listOf(isText), "wishes?": isObject, "at?": isExact,
   })),
-  epsilon: isText, neighbours: isText, wishes: isObject, interval: orNull(isText), "people?": isText, "edition?": isText,
+  epsilon: isExact, neighbours: isText, wishes: isObject, interval: orNull(isExact), "people?": isText, "edition?": isText,
   "person?": fields({ id: isText, max_records: isInteger, max_groups: isInteger }), "not_stated?": isText,
   "period?": named(isText), "where?": isText,
   "hierarchy?": fields({
-    levels: listOf(isText), weights: listOf(isText), "shares?": listOf(isText), nodes: listOf(isInteger),
+    levels: listOf(isText), weights: listOf(isExact), "shares?": listOf(isExact), nodes: listOf(isInteger),
   }),
 });
 
 const isMechanism = fields({
-  statistic: isText, size: either(isInteger, isText), groups: isInteger, sha256: isText, epsilon: isText, answers: isText,
+  statistic: isText, size: either(isInteger, isText), groups: isInteger, sha256: isText, epsilon: isExact, answers: isText,
   neighbours: isText, origin: isText, "query?": isObject, "law?": isText, "quantile?": isObject, expected_error: isNumber,
   "constant_error?": isNumber, "parts?": listOf(isText), "layer?": isText,
 });
@@ -74,13 +77,18 @@ const isReports = fields({
   })),
 });
 
+const isEntry = fields({
+  id: isText, entry: (value) => isInteger(value) && value >= 1n, sha256: isDigest, key: isText, people: isText, rule: isText,
+  unit: isText, budget: orNull(isText), spent: isText, left: orNull(isText),
+});
+
 const isRecord = fields({
   format: isText, version: isInteger, id: isText, time: isText, plan_sha256: isText, plan: isPlan, statement: isText,
-  values: listOf(isText), epsilon: fields({ total: isText, spent: isText }),
-  account: listOf(fields({ statistic: isText, spent: isText, drawn_at: isText, reason: isText, "layers?": named(isText) })),
+  values: listOf(isText), epsilon: fields({ total: isExact, spent: isExact }),
+  account: listOf(fields({ statistic: isText, spent: isExact, drawn_at: isExact, reason: isText, "layers?": named(isExact) })),
   composition: listOf(isText), mechanisms: listOf(isMechanism), no_better_than_a_constant: listOf(isText),
-  versions: named(isText), groups: fields({ keys: named(listOf(isText)), sizes: isText }), draws: named(isText),
-  "reports?": isReports, "ledger?": () => true,
+  versions: named(isText), groups: fields({ keys: named(listOf(isText)), types: named(isText), sizes: isText }), draws: named(isText),
+  "reports?": isReports, "ledger?": orNull(isEntry),
   "table?": fields({ file: isText, rows: isInteger, sha256: isText }), sha256: isText,
 });
 

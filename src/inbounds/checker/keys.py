@@ -1,0 +1,98 @@
+"""Keys that match the same records: two texts may be one value of their column, and a record is in one group only.
+
+A column of text tells texts apart, but for true in any case and a whole number with or without .0; one of whole numbers
+takes 01 for 1; one of dates takes a midnight for its day. The key of records without a value, and the names of days,
+months, quarters and years, are compared as they are.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+
+from inbounds.checker.fields import insist
+
+Key = tuple[str, ...]
+
+TRUTHS = ("true", "false")
+_DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})([ T]00:00(:00([.]0+)?)?)?")
+_PERIODS = {
+    "day": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    "month": re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])"),
+    "quarter": re.compile(r"[0-9]{4}-Q[1-4]"),
+    "year": re.compile(r"[0-9]{4}"),
+}
+
+
+def _text(key: str) -> str:
+    if key.lower() in TRUTHS:
+        return key.lower()
+    return key[:-2] if re.fullmatch(r"-?[0-9]+[.]0", key) else key
+
+
+def _number(key: str) -> str:
+    insist(
+        re.fullmatch(r"-?[0-9]{1,19}", key.strip()) is not None, "a key of a column of numbers must be a whole number"
+    )
+    insist(abs(int(key)) < 1 << 63, "a key of a column of numbers must have at most 64 bits")
+    return str(int(key))
+
+
+def _boolean(key: str) -> str:
+    insist(key.strip().lower() in TRUTHS, "a key of a column of booleans must be true or false")
+    return key.strip().lower()
+
+
+def _day(key: str) -> str:
+    found = _DAY.fullmatch(key.strip())
+    try:
+        return "" if found is None else date.fromisoformat(found[1]).isoformat()
+    except ValueError:
+        return ""
+
+
+def _date(key: str) -> str:
+    found = _day(key)
+    insist(bool(found), "a key of a column of dates must be a date such as 2024-01-31")
+    return found
+
+
+TYPES: dict[str, Callable[[str], str]] = {
+    "text": _text,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+    "time": _date,
+}
+"""The value that a key stands for, by the type of its column."""
+
+
+@dataclass(frozen=True)
+class KeyMatching:
+    """The columns that name a group, the key of records without a value, and the period by which dates name a group."""
+
+    by: tuple[str, ...]
+    not_stated: str
+    period: dict[str, str]
+
+    def matched(self, keys: Iterable[Key], types: dict[str, str]) -> set[Key]:
+        """What the keys stand for; those that match the same records are one."""
+        insist(set(types) == set(self.by), "the groups must state the type of each column of `by`")
+        insist(set(types.values()) <= TYPES.keys(), "the column of a key must be text, number, boolean, date or time")
+        insist(set(self.period) <= set(self.by), "a period must be of a column of `by`")
+        for name, period in self.period.items():
+            dated = period in _PERIODS and types[name] in ("text", "date", "time")
+            insist(dated, "a period must be a day, month, quarter or year of dates, times or texts")
+        return {
+            tuple(self._value(name, types[name], part) for name, part in zip(self.by, key, strict=True)) for key in keys
+        }
+
+    def _value(self, name: str, kind: str, part: str) -> str:
+        if self.not_stated and part == self.not_stated:
+            return part
+        if name not in self.period:
+            return TYPES[kind](part)
+        period = self.period[name]
+        named = _PERIODS[period].fullmatch(part) is not None and (period != "day" or _day(part) == part)
+        insist(named, f"a key must be a {period}")
+        return part
