@@ -1,6 +1,6 @@
 """The passport of a quantile's mechanism: a JSON file with the quantile, epsilon, the law, and a digest of them.
 
-Integers are decimal text. Fields may be added, never redefined. Reading (`reading`) believes nothing.
+Integers are decimal text. A field that is added needs a new version: readers refuse those that they do not know. Reading (`reading`) believes nothing.
 """
 
 import os
