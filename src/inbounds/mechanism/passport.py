@@ -1,7 +1,8 @@
 """The mechanism passport: a JSON file that carries a mechanism, its claims and a digest of both.
 
 Reading (`reading`) believes nothing. Integers are written as decimal text, because JSON
-readers elsewhere round numbers beyond 2**53. A field that is added needs a new version: readers refuse those that they do not know. Version 1 is what 0.1 wrote;
+readers elsewhere round numbers beyond 2**53. Readers refuse unknown fields, so a new field needs a new version.
+Version 1 is what 0.1 wrote;
 version 2 says that the query has an allowance for the arithmetic behind real answers, which a reader must know;
 version 3 that the law is two weights; version 4 that the answers lie on a graph; version 5 that the law is noise on a
 map.

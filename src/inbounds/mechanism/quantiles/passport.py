@@ -1,6 +1,7 @@
 """The passport of a quantile's mechanism: a JSON file with the quantile, epsilon, the law, and a digest of them.
 
-Integers are decimal text. A field that is added needs a new version: readers refuse those that they do not know. Reading (`reading`) believes nothing.
+Integers are decimal text. Readers refuse unknown fields, so a new field needs a new version.
+Reading (`reading`) believes nothing.
 """
 
 import os
