@@ -162,3 +162,14 @@ def test_an_exact_number_has_one_spelling(published):
         with pytest.raises(PassportError):
             check_record(sign(lie))
     assert Fraction(record["epsilon"]["spent"]) == Fraction(1, 3)
+
+
+def test_a_quantile_whose_values_need_more_than_64_bits_is_sampled(tmp_path):
+    """A passport may declare any unit; its values are then Python's whole numbers."""
+    ib.sided_scores(ib.quantile(1, 0, 3, size=4), 1).save(tmp_path / "m.json")
+    content = json.loads((tmp_path / "m.json").read_text())
+    content["quantile"]["values"]["unit"] = str(1 << 62)
+    content["sha256"] = digest(content)
+    (tmp_path / "m.json").write_text(json.dumps(content))
+    loaded = ib.load_quantile(tmp_path / "m.json")
+    assert loaded.sample([0, 1 << 62]) % (1 << 62) == 0

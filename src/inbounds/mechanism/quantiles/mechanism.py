@@ -66,7 +66,7 @@ class QuantileMechanism:
 
         values: numbers, as a list, an array or a column; see `Quantile.histogram` for those out of range.
         """
-        return self.sample_histograms(self.query.histogram(values)[None, :])[0].tolist()
+        return self.sample_histograms(self.query.histogram(values)[None, :]).tolist()[0]
 
     @used_like("mechanism.sample_histograms(histograms)")
     def sample_histograms(self, histograms: Any) -> Any:
