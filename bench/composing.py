@@ -70,14 +70,14 @@ def composed(task: str, who: str, run: Callable[[], float], delta: str, note: st
 
 
 def others() -> list[Row]:
-    from inbounds import attack
+    from inbounds import accounting, attack
     from inbounds.sideinfo import sensitivity, smooth
 
     geometric = ib.catalog.truncated_geometric(ib.count(20), 0.5)
     data = np.random.default_rng(0).integers(0, 10_000, 10_000)
     levels = [2, 1, 0.5, 0.1]
     promised = ", ".join(map(str, levels))
-    chain = lambda: attack.multilevel(ib.count(100), levels)  # noqa: E731
+    chain = lambda: accounting.multilevel(ib.count(100), levels)  # noqa: E731
     release = lambda: smooth.smooth_release(0, 100, 1, "0.3")  # noqa: E731
     return [
         timed("1..100 answers, 0..20", OURS, lambda: attack.learned(geometric, range(1, 101)), note="1000 runs"),

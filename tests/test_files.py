@@ -104,7 +104,7 @@ def test_at_every_moment_of_saving_a_file_is_the_old_one_or_the_new_one(tmp_path
     """Passports, records of several answers, multi-level releases and collections: never gone, never in parts."""
     old, new = (ib.catalog.truncated_geometric(ib.count(n), 1) for n in (3, 5))
     chains = [ib.multilevel(ib.count(n), [1, "1/2"]) for n in (3, 5)]
-    records = [ib.attack.Record.of(ib.compose(m, 2), "1e-6") for m in (old, new)]
+    records = [ib.accounting.Record.of(ib.compose(m, 2), "1e-6") for m in (old, new)]
     collections = [ib.Collector(old).add(reports) for reports in ([0, 3], [1, 2, 2])]
     for k, (first, then) in enumerate(((old, new), chains, records, collections)):
         path = tmp_path / f"{k}.json"

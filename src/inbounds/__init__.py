@@ -8,7 +8,6 @@ One convention everywhere: P[output, answer] = Pr[output | answer]; columns sum 
 from typing import TYPE_CHECKING, Any
 
 from inbounds import catalog, priors
-from inbounds._moved import keep_old_paths
 from inbounds.errors import (
     InboundsError,
     Infeasible,
@@ -206,5 +205,3 @@ __all__ = [
     "unbiased_sum",
     "verify",
 ]
-
-keep_old_paths(__name__)

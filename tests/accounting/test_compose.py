@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import inbounds as ib
 from inbounds import files
+from inbounds.accounting import Composition, Record, answers_allowed, compose, enumerated, load_record
 from inbounds.accounting.pairs import neighbours
 from inbounds.accounting.record import read as read_record
 from inbounds.accounting.record import up
-from inbounds.attack import Composition, Record, answers_allowed, compose, enumerated, load_record
 from inbounds.errors import PassportError, TooLarge, UnknownVersion
 from inbounds.mechanism import passport as passports
 from inbounds.mechanism.law import Matrix

@@ -18,7 +18,7 @@ from inbounds.ledger.importing import import_release
 from inbounds.ledger.migrations import SQLITE
 from inbounds.ledger.sqlite import Sqlite
 from inbounds.report.html import save
-from inbounds.tables import AggregationFailed, StoredTable, UnfinishedRelease, release
+from inbounds.tables import AggregationFailed, StoredTable, UnfinishedRelease, read_plan, release
 from inbounds.tables.booking import BESIDE, question, read, written
 from inbounds.tables.engine import Opened
 from inbounds.tables.plan.reading import as_plan
@@ -487,7 +487,7 @@ def test_a_plan_says_whom_it_is_about_in_words_that_are_checked(folder, line, wo
     text = TOML.replace('name = "pupils"', line)
     (folder / "plan.toml").write_text(text)
     with pytest.raises(ValueError, match=words):
-        ib.release.read_plan("plan.toml")
+        read_plan("plan.toml")
 
 
 # --- on the command line ----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import inbounds as ib
 from inbounds.errors import PassportError
 from inbounds.files import digest
 from inbounds.query import Reach
-from inbounds.tables import PlanError, as_plan, drawing, open_source, preview, recomputed, release, totals
+from inbounds.tables import PlanError, as_plan, drawing, mechanism, open_source, preview, recomputed, release, totals
 from inbounds.tables import answer as answering
 from inbounds.tables.adding import adjusted as adjusting
 from inbounds.tables.adding.form import KNOWN, LEAST_SQUARES, POSTERIOR
@@ -427,11 +427,11 @@ def test_a_record_that_tells_another_way_of_adding_up_is_found_out(written):
 
 def test_the_mechanisms_of_layers_are_found_by_their_digest(written):
     path, done = written
-    made = ib.release.mechanism(path, "s0", 15, layer="r")
+    made = mechanism(path, "s0", 15, layer="r")
     assert made.sha256 == next(m["sha256"] for m in done.record["mechanisms"] if m.get("layer") == "r")
-    assert ib.release.mechanism(path, "s0", 5).query == ib.count(5)
+    assert mechanism(path, "s0", 5).query == ib.count(5)
     with pytest.raises(ValueError, match="layer must be one of s, r"):
-        ib.release.mechanism(path, "s0", 5, layer="x")
+        mechanism(path, "s0", 5, layer="x")
 
 
 def test_totals_are_right_on_average_whatever_the_truth(tmp_path):

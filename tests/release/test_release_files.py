@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import inbounds as ib
-from inbounds.tables import read_plan, release
+from inbounds.tables import groups, read_plan, release
 
 DATA = "school,answer\nNorth,yes\nNorth,no\nSouth,yes\n"
 PLAN = """
@@ -204,7 +204,7 @@ def test_the_source_that_a_frame_replaces_is_spared(folder):
 
 def test_a_register_is_spared_however_the_plan_was_made(folder):
     (folder / "schools.csv").write_text("school\nNorth\n")
-    keys = ib.release.groups("school", str(folder / "schools.csv"), size=3)
+    keys = groups("school", str(folder / "schools.csv"), size=3)
     plan = replace(read_plan(folder / "plan.toml"), groups=keys, reads=())
     with pytest.raises(ValueError, match="must not be a file that the release reads"):
         release(plan, output=folder / "schools.csv", overwrite=True)

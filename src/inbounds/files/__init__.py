@@ -3,9 +3,6 @@
 What is inside belongs to the rooms above: a passport to the mechanism, a release record to the tables.
 """
 
-from typing import Any
-
-from inbounds._moved import old_name
 from inbounds.files.envelope import (
     RELEASE,
     Json,
@@ -51,8 +48,3 @@ __all__ = [
     "write_text",
     "write_whole",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """What this was in version 0.1, when passports lived here."""
-    return old_name(__name__, name)

@@ -2,7 +2,4 @@
 
 from inbounds.sideinfo.rough import REFERENCE, ROUNDS, PreRounding, PreRoundingComparison, compare, preround
 
-Comparison = PreRoundingComparison
-"""The name it had in version 0.1."""
-
-__all__ = ["REFERENCE", "ROUNDS", "Comparison", "PreRounding", "PreRoundingComparison", "compare", "preround"]
+__all__ = ["REFERENCE", "ROUNDS", "PreRounding", "PreRoundingComparison", "compare", "preround"]

@@ -384,7 +384,3 @@ def _designed(
 
 def _folder(cache: str | PathLike[str] | None) -> Path:
     return Path(cache) if cache is not None else cache_folder()
-
-
-for _name in set(__all__) - {"release"}:  # `ib.release.preview(…)`: the function has this package's names, as in 0.1
-    setattr(release, _name, globals()[_name])

@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from inbounds import __version__
-from inbounds._moved import old_name
 from inbounds.files import RELEASE
 from inbounds.mechanism.quantiles import QuantileMechanism
 from inbounds.mechanism.quantiles.passport import quantile_json
@@ -312,8 +311,3 @@ def composition(plan: Plan, entries: list[AccountLine] | tuple[AccountLine, ...]
         f"{groups}: {apart}; statistics of the same group add up: {number(plan.spent)} of {number(plan.epsilon)} spent"
     )
     return lines
-
-
-def __getattr__(name: str) -> Any:
-    """What this was in version 0.1, when records were also read here."""
-    return old_name(__name__, name)
