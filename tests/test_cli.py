@@ -77,7 +77,7 @@ def test_holes_are_ranges_that_cannot_occur(inbounds, tmp_path):
         "1",
         "--holes",
     ]
-    done = inbounds(*words, "8..10, 20..24", "--save", str(tmp_path / "m.json"))
+    done = inbounds(*words, "8..10, 20..24", "--out", str(tmp_path / "m.json"))
     assert done.returncode == 0
     made = ib.load(tmp_path / "m.json")
     assert made.query == ib.interval(0, 24, 3, 24, holes=[(8, 10), (20, 24)])
@@ -118,7 +118,7 @@ def test_sample_never_repeats_a_bad_true_answer(inbounds, passport, answer):
 
 def test_design_saves_a_mechanism_that_verifies(started, tmp_path):
     path = tmp_path / "m.json"
-    request = "design count --size 6 --epsilon 0.5 --require fair,column-monotone --save"
+    request = "design count --size 6 --epsilon 0.5 --require fair,column-monotone --out"
     done = started(*request.split(), str(path))
     assert done.returncode == 0, done.stderr
     mechanism = ib.load(path)

@@ -334,7 +334,7 @@ def test_compare_reads_files_and_writes_a_report(tmp_path):
     a, b, page = tmp_path / "a.json", tmp_path / "b.json", tmp_path / "c.html"
     ib.catalog.uniform(QUERY, 1).save(a)
     ib.catalog.explicit_fair(QUERY, 1).save(b)
-    shown = run("compare", "--file", str(a), "--file", str(b), "--html", str(page), "--sort", "truth", "--json")
+    shown = run("compare", "--file", str(a), "--file", str(b), "--out", str(page), "--sort", "truth", "--json")
     assert [m["mechanism"] for m in json.loads(shown.output)["mechanisms"]] == ["b", "a"]
     assert "Mechanisms compared" in page.read_text("utf-8")
 

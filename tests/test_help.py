@@ -99,32 +99,6 @@ def test_files_are_written_where_out_says(words):
     assert ("--overwrite" in found) == ("--out" in found)
 
 
-@pytest.mark.parametrize(
-    ("words", "former"),
-    [
-        ("design count --size 2 --epsilon 1", "--save"),
-        ("recommend count --size 2 --epsilon 1", "--save"),
-        ("epsilon count --size 2 --within 1", "--save"),
-        ("compare count --size 2 --epsilon 1", "--report"),
-        ("compare count --size 2 --epsilon 1", "--html"),
-        ("report m.json", "--to"),
-        ("release survey.csv", "--output"),
-        ("init survey.csv", "--output"),
-        ("attack m.json", "--figure"),
-        ("compose m.json", "--save"),
-        ("local plan --low 0 --high 3 --reports 20", "--save"),
-    ],
-)
-def test_the_words_that_were_are_understood_and_not_shown(words, former):
-    given = words.split()
-    name = tuple(given[: 2 if given[0] == "local" else 1])
-    command = COMMANDS[name]
-    assert former not in options(command)
-    for typed in ([former, "x"], [f"{former}=x"]):
-        found = command.make_context("inbounds", [*given[len(name) :], *typed]).params
-        assert Path("x") in found.values()
-
-
 def test_the_first_page_says_what_exit_codes_mean():
     assert "Exit codes: 0" in get_command(app).epilog
 

@@ -329,7 +329,7 @@ def run(*words, code=0):
 
 def test_plan_randomize_and_reconstruct_follow_each_other_on_the_command_line(people, tmp_path):
     passport, reports, ages = tmp_path / "m.json", tmp_path / "reports.csv", tmp_path / "ages.csv"
-    planned = run("plan", "--low", 0, "--high", 100, "--ratio", 2, "--radius", 10, "--reports", 300, "--save", passport)
+    planned = run("plan", "--low", 0, "--high", 100, "--ratio", 2, "--radius", 10, "--reports", 300, "--out", passport)
     assert "geometric" in planned
     assert "epsilon·d privacy" in " ".join(planned.split())
     assert "wrote 300 reports" in run("randomize", people, "--column", "age", "-m", passport, "--out", reports)
@@ -508,13 +508,13 @@ def test_parquet_files_are_read_and_written_in_batches(people, tmp_path, monkeyp
         (("--column", "wage"), "column must be one that people.csv has, got 'wage'; does the file begin with a header"),
         (("--column", "name"), "true answers must be numbers"),
         (("--column", "age", "--keep", "height"), "got 'height'"),
-        (("--column", "age", "--to", "reports.txt"), "file must end in .csv or .parquet, got 'reports.txt'"),
+        (("--column", "age", "--out", "reports.txt"), "file must end in .csv or .parquet, got 'reports.txt'"),
     ],
 )
 def test_a_refused_file_leaves_nothing_behind(people, tmp_path, words, message):
     AGES.save(tmp_path / "m.json")
-    target = "reports.txt" if "--to" in words else "reports.csv"
-    kept = [word for word in words if word not in ("--to", "reports.txt")]
+    target = "reports.txt" if "--out" in words else "reports.csv"
+    kept = [word for word in words if word not in ("--out", "reports.txt")]
     said = run("randomize", people, *kept, "-m", tmp_path / "m.json", "--out", tmp_path / target, code=1)
     assert message in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.json", "people.csv"]

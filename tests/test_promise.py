@@ -223,7 +223,7 @@ def run(line, *words):
 def test_the_command_finds_the_epsilon_and_saves_the_mechanism(tmp_path):
     """What it saves is certified for what it prints."""
     file = tmp_path / "m.json"
-    shown = run("count --size 12 --within 2 --probability 0.9 --family truncated_geometric --json --save", str(file))
+    shown = run("count --size 12 --within 2 --probability 0.9 --family truncated_geometric --json --out", str(file))
     found = json.loads(shown.output)
     mechanism = ib.load(file)
     assert mechanism.epsilon == Fraction(found["epsilon"])

@@ -451,7 +451,7 @@ def test_read_says_what_a_published_value_means(saved):
 def test_report_writes_the_page(saved, tmp_path):
     """The same as from Python."""
     to = tmp_path / "r.html"
-    assert json.loads(run("report", saved, "--to", to, "--json").output) == {"report": str(to)}
+    assert json.loads(run("report", saved, "--out", to, "--json").output) == {"report": str(to)}
     assert to.read_text("utf-8") == html.page(ib.load(saved))
 
 

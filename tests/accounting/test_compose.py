@@ -337,7 +337,7 @@ def test_compose_prints_saves_and_draws(started, inbounds, tmp_path):
     SMALL["geometric"].save(first)
     ib.catalog.exponential(ib.count(6), "0.3").save(second)
     words = ["compose", str(first), str(second), "--times", "2", "--delta", "1e-6"]
-    done = started(*words, "--save", str(tmp_path / "r.json"), "--figure", str(tmp_path / "c.png"))
+    done = started(*words, "--out", str(tmp_path / "r.json"), "--figure", str(tmp_path / "c.png"))
     assert done.returncode == 0, done.stderr
     assert "4 answers about the same people are together 1.6-private" in " ".join(done.stdout.split())
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")

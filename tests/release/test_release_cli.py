@@ -117,7 +117,7 @@ def test_init_drafts_a_plan_that_runs_once_the_keys_are_filled_in(folder, inboun
 def test_init_takes_types_from_the_schema_of_a_file_that_has_one(folder, inbounds):
     table = pa.table({"town": ["x"], "n": [1], "real": [0.5], "yes": [True], "odd name": ["y"]})
     pyarrow.parquet.write_table(table, folder / "t.parquet")
-    assert inbounds(folder, "init", "t.parquet", "--output", "p.toml", "--json").returncode == 0
+    assert inbounds(folder, "init", "t.parquet", "--out", "p.toml", "--json").returncode == 0
     content = tomllib.loads((folder / "p.toml").read_text())
     assert content["groups"]["by"] == ["town"]
     types = {name: column["type"] for name, column in content["columns"].items()}
@@ -231,7 +231,7 @@ def test_labels_are_never_applied_to_a_second_column(folder, inbounds, words):
         ([*ONE_LINE, *COUNT, "--size", "-5"], "groups.size must be a whole number of at least 1"),
         ([*ONE_LINE, *COUNT, "--size", "99999999"], "100000000 possible answers, over 67108864; declare smaller"),
         ([*ONE_LINE, *COUNT, "--keys", "head.txt"], "looks like a header line"),
-        ([*ONE_LINE, *COUNT, "--output", "head.csv"], "--overwrite"),
+        ([*ONE_LINE, *COUNT, "--out", "head.csv"], "--overwrite"),
     ],
 )
 def test_errors_name_the_way_out(folder, inbounds, words, said):

@@ -69,7 +69,7 @@ def test_a_report_never_replaces_what_the_release_reads_or_writes(command, folde
 
 @pytest.mark.parametrize("name", ["plan.toml", "schools.txt", "survey.csv", f"{RELEASED}.release.json"])
 def test_a_report_of_a_plan_file_replaces_neither_the_plan_nor_its_keys(command, folder, name):
-    words = ["release", "plan.toml", "--output", RELEASED, "--report", name, "--overwrite"]
+    words = ["release", "plan.toml", "--out", RELEASED, "--report", name, "--overwrite"]
     refused(command, folder, words, "must not be a file that the release reads or writes itself")
 
 
@@ -91,15 +91,15 @@ def test_a_table_never_replaces_its_source(command, tmp_path, folder, name, over
     os.remove(place / "hard.csv")
     os.link(place / "survey.csv", place / "hard.csv")
     said = f"must not be a file that the release reads, got {name}; give another name"
-    refused(command, place, [*ONE_LINE, "--output", name, *overwrite], said)
+    refused(command, place, [*ONE_LINE, "--out", name, *overwrite], said)
 
 
 def test_a_table_never_replaces_the_keys(command, folder):
     (folder / "keys.csv").write_text("school,n\nNorth,3\nSouth,2\n")
-    words = [*ONE_LINE, "--keys", "keys.csv", "--output", "keys.csv", "--overwrite"]
+    words = [*ONE_LINE, "--keys", "keys.csv", "--out", "keys.csv", "--overwrite"]
     refused(command, folder, words, "must not be a file that the release reads")
     (folder / "plan.toml").write_text(PLAN.replace("schools.txt", "keys.csv"))
-    words = ["release", "plan.toml", "--output", "keys.csv", "--overwrite"]
+    words = ["release", "plan.toml", "--out", "keys.csv", "--overwrite"]
     refused(command, folder, words, "must not be a file that the release reads")
 
 
@@ -127,7 +127,7 @@ def test_python_never_replaces_what_the_plan_reads(folder, monkeypatch, name):
 
 
 def test_only_a_second_release_is_said_to_spend_its_epsilon(command, folder):
-    done = command(folder, *ONE_LINE, "--output", "other.csv")
+    done = command(folder, *ONE_LINE, "--out", "other.csv")
     assert "must not exist yet, got other.csv; give another name, or replace it with --overwrite" in done.said
     assert "epsilon" not in done.said
     assert command(folder, *ONE_LINE).returncode == 0
@@ -156,22 +156,22 @@ def test_init_never_replaces_the_data(command, folder, name):
 @pytest.mark.parametrize(
     "words",
     [
-        ["design", "count", "--size", "2", "--epsilon", "1", "--save"],
-        ["recommend", "count", "--size", "2", "--epsilon", "1", "--save"],
-        ["epsilon", "count", "--size", "2", "--mean-error", "0.5", "--save"],
-        ["local", "plan", "--low", "0", "--high", "3", "--epsilon", "1", "--reports", "20", "--save"],
-        ["compose", "m.json", "--save"],
-        ["compare", "count", "--size", "2", "--epsilon", "1", "--report"],
+        ["design", "count", "--size", "2", "--epsilon", "1", "--out"],
+        ["recommend", "count", "--size", "2", "--epsilon", "1", "--out"],
+        ["epsilon", "count", "--size", "2", "--mean-error", "0.5", "--out"],
+        ["local", "plan", "--low", "0", "--high", "3", "--epsilon", "1", "--reports", "20", "--out"],
+        ["compose", "m.json", "--out"],
+        ["compare", "count", "--size", "2", "--epsilon", "1", "--out"],
         ["report", "m.json", "--out"],
-        ["attack", "m.json", "--repeat", "1,2", "--figure"],
+        ["attack", "m.json", "--repeat", "1,2", "--out"],
         ["compose", "m.json", "--figure"],
     ],
 )
 def test_passports_records_and_pages_replace_only_their_own_kind(command, folder, words):
     ib.catalog.uniform(ib.count(2), 1).save(folder / "m.json")
     assert command(folder, *ONE_LINE).returncode == 0
-    passports = "--save" in words and words[0] != "compose"
-    own = "m.json" if passports else "new.png" if "--figure" in words else "new"
+    passports = words[0] in ("design", "recommend", "epsilon", "local")
+    own = "m.json" if passports else "new.png" if words[0] == "attack" or "--figure" in words else "new"
     for name in {"survey.csv", "other.csv", f"{RELEASED}.release.json", "m.json"} - {own}:
         before = contents(folder)
         for overwrite in ([], ["--overwrite"]):

@@ -305,7 +305,7 @@ def test_compose_says_what_does_not_add_up_with_releases(command, tmp_path):
     ib.catalog.uniform(ib.count(2), 1).save(tmp_path / "m.json")
     assert "not both" in command(tmp_path, "compose", first, "m.json").said
     assert "leave out --delta" in command(tmp_path, "compose", first, "--delta", "1e-6").said
-    assert "leave out --times, --out" in command(tmp_path, "compose", first, "--times", "2", "--save", "r.json").said
+    assert "leave out --times, --out" in command(tmp_path, "compose", first, "--times", "2", "--out", "r.json").said
     changed = json.loads((tmp_path / first).read_text())
     changed["epsilon"]["spent"] = "1/100"
     (tmp_path / first).write_text(json.dumps(changed))

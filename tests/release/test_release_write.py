@@ -208,12 +208,12 @@ def test_a_release_killed_at_random_moments_leaves_no_table_without_its_record(t
     words += ["--cache", "cache", "--count", "c = 'p'"]
     command = [sys.executable, "-m", "inbounds", *words]
     start = time.perf_counter()
-    subprocess.run([*command, "--output", "first.csv"], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run([*command, "--out", "first.csv"], cwd=tmp_path, check=True, capture_output=True)
     whole, rng, finished = time.perf_counter() - start, random.Random(1), 0
     for k in range(40):
         target = tmp_path / f"{k}.csv"
         process = subprocess.Popen(
-            [*command, "--output", target.name], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [*command, "--out", target.name], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         time.sleep(rng.uniform(0.3, 1.1) * whole)
         process.kill()

@@ -2,9 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
-from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 from unicodedata import category
 
@@ -22,21 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _OptionWords:
-    """--help names what people type after an option, FILE or NUMBER, and nothing after a flag.
-
-    former: options by the names they had in version 0.1, which are understood for ever and no longer shown.
-    """
-
-    former: Mapping[str, str] = MappingProxyType({})
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        own = args.index("--") if "--" in args else len(args)
-        words: list[str] = super().parse_args(ctx, [*map(self._current, args[:own]), *args[own:]])  # type: ignore[misc]
-        return words
-
-    def _current(self, word: str) -> str:
-        name, equals, value = word.partition("=")
-        return f"{self.former.get(name, name)}{equals}{value}"
+    """--help names what people type after an option, FILE or NUMBER, and nothing after a flag."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
@@ -88,10 +73,8 @@ class Commands(typer.Typer):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"cls": _Group, "no_args_is_help": True, "rich_markup_mode": "rich", **settings})
 
-    def command(
-        self, name: str | None = None, former: Mapping[str, str] = MappingProxyType({}), **settings: Any
-    ) -> Callable[[F], F]:
-        return super().command(name, cls=type("_Command", (_Command,), {"former": former}), **settings)
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
+        return super().command(name, cls=_Command, **settings)
 
 
 app = Commands(

@@ -34,7 +34,7 @@ Runs = Annotated[int, typer.Option(help="Simulated runs for each true answer, wh
 Seed = Annotated[int, typer.Option(help="Seed of the simulation.")]
 
 
-@app.command(rich_help_panel=MORE, former={"--figure": "--out"})
+@app.command(rich_help_panel=MORE)
 def attack(
     file: MechanismFile,
     repeat: Repeat = "1..100",

@@ -10,7 +10,6 @@ import typer
 from inbounds.cli import completing
 from inbounds.cli.app import MECHANISMS, NUMBER, AsJson, Epsilon, app, out
 from inbounds.cli.design import (
-    FORMER,
     Aim,
     LossName,
     PriorFile,
@@ -53,7 +52,7 @@ Losses = Annotated[
 SortBy = Annotated[str | None, typer.Option("--sort", help="Sort by this column, the best first.")]
 
 
-@app.command(rich_help_panel=MECHANISMS, former={"--report": "--out", "--html": "--out"})
+@app.command(rich_help_panel=MECHANISMS)
 @takes_query
 def compare(
     query: Query | None = None,
@@ -154,7 +153,7 @@ def _print_comparison(found: Comparison, report: Path | None, as_json: bool) -> 
         out.print(f"report: [bold]{report}[/]")
 
 
-@app.command(rich_help_panel=MECHANISMS, former=FORMER)
+@app.command(rich_help_panel=MECHANISMS)
 @takes_query
 def recommend(
     query: Query,
@@ -189,7 +188,7 @@ def recommend(
     print_saved(to)
 
 
-@app.command("epsilon", rich_help_panel=MECHANISMS, former=FORMER)
+@app.command("epsilon", rich_help_panel=MECHANISMS)
 @takes_query
 def choose_epsilon(
     query: Query,

@@ -43,7 +43,7 @@ Budget = Annotated[
 RecordOut = Annotated[Path | None, out_option("Write the record of all answers here: composition.json.")]
 
 
-@app.command(rich_help_panel=MORE, former={"--save": "--out"})
+@app.command(rich_help_panel=MORE)
 def compose(
     files: MechanismFiles,
     times: Times = "1",

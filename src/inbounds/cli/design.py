@@ -53,10 +53,7 @@ PriorFile = Annotated[Path | None, typer.Option("--prior", help="A file with one
 Seconds = Annotated[float, typer.Option("--max-seconds", help="Stop then with the best found and its gap.")]
 
 
-FORMER = {"--save": "--out"}
-
-
-@app.command(rich_help_panel=MECHANISMS, former=FORMER)
+@app.command(rich_help_panel=MECHANISMS)
 @takes_query
 def design(
     query: Query,

@@ -33,7 +33,7 @@ SHOWN = 25
 """Lines on the terminal; more answers are put together in ranges, --json and --out have every one."""
 
 
-@local.command(former={"--save": "--out"})
+@local.command()
 def plan(
     reports: Annotated[int, typer.Option(help="How many people will report.")],
     low: Annotated[int | None, typer.Option(help="Smallest value of one person.")] = None,

@@ -92,7 +92,7 @@ def read(
         out.print(f"[dim]{len(listed)} of {len(rows)} published values; --all shows them all[/]")
 
 
-@app.command(rich_help_panel=MECHANISMS, former={"--to": "--out"})
+@app.command(rich_help_panel=MECHANISMS)
 def report(
     file: MechanismOrRecord,
     to: Annotated[Path, out_option("The HTML file to write.")] = Path("report.html"),

@@ -101,7 +101,7 @@ Cache = Annotated[
 ]
 
 
-@app.command(rich_help_panel=TABLES, former={"--output": "--out"})
+@app.command(rich_help_panel=TABLES)
 def release(
     source: DataOrPlan,
     count: Count = None,
@@ -209,7 +209,7 @@ def _stem(source: str) -> str:
     return "table" if "://" in source else Path(source).stem
 
 
-@app.command(rich_help_panel=TABLES, former={"--output": "--out"})
+@app.command(rich_help_panel=TABLES)
 def init(
     source: Annotated[
         str, typer.Argument(help="Data: a file (.csv, .parquet, .duckdb, .sqlite) or postgresql:// URL.")
