@@ -1,6 +1,5 @@
 """The curator: what it answers again, whom it charges, what it refuses."""
 
-from contextlib import closing
 from fractions import Fraction
 
 import pytest
@@ -15,13 +14,10 @@ from inbounds.curator import (
     OverRows,
     Unavailable,
     continuity,
-    database,
 )
 from inbounds.curator.answering import Answering
-from inbounds.curator.migrations import APPLICATION, SQLITE
 from inbounds.errors import LedgerError, OverBudget
 from inbounds.ledger import Ledger
-from inbounds.ledger.sqlite import Sqlite
 from inbounds.tables.errors import PlanError
 
 LIKES = {"count": "likes = 'yes'", "by": ["school"], "epsilon": "0.5"}
@@ -191,19 +187,6 @@ def test_an_account_holds_no_more_rows_than_it_may_and_what_it_has_it_keeps(open
     for key in ("1", None):
         assert curator.ask(ana, "pupils", LIKES, key=key).id == first.id
     assert curator.ask(bob, "pupils", {**LIKES, "count": "age > 12"}, key="2").how == "new"
-
-
-def test_what_was_held_before_rows_were_counted_counts_one_each(folder):
-    old = Sqlite(folder / "curator.db", create=True, steps=SQLITE[:2], application=APPLICATION)
-    with closing(old), old.writing() as run:
-        run("INSERT INTO accounts VALUES ('ana', 'analyst', 'digest', '2026-11-16', NULL)")
-        run("INSERT INTO questions VALUES ('q', 'pupils', 'b', 'f', '1', '{}', '2026-11-16')")
-        for k in range(3):
-            run(f"INSERT INTO given VALUES ('{k}', 'ana', 'pupils', 'q', '{{}}', 'new', NULL, NULL, 1, '2026')")
-        run("INSERT INTO requests VALUES ('ana', 'key', 'digest', '0')")
-    with closing(database.opened(folder / "curator.db")) as store, store.reading() as run:
-        assert run("SELECT held FROM accounts") == [(4,)]
-        assert run("SELECT sum(rows) FROM given") == [(3,)]
 
 
 def test_other_datasets_and_answers_are_not_there(curator, ana):

@@ -5,7 +5,6 @@ import re
 import threading
 import time as clock
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from fractions import Fraction
 
 import pytest
@@ -17,11 +16,9 @@ from curator.test_curator import LIKES, spent
 from inbounds.cli import app as commands
 from inbounds.curator import Closed, Curator, NotAllowed, NotAnswered, NotFound, Unavailable, continuity, evaluations
 from inbounds.curator.curator import OWNER
-from inbounds.curator.migrations import APPLICATION, SQLITE
 from inbounds.curator.timing import Deadline, Slots, Time
 from inbounds.errors import LedgerError
 from inbounds.ledger import Ledger
-from inbounds.ledger.sqlite import Sqlite
 from inbounds.tables.drawing import NumberByNumber
 from inbounds.tables.engine import Opened
 from inbounds.tables.errors import PlanError, SourceError
@@ -399,21 +396,6 @@ def test_a_process_that_dies_between_charge_and_draw_leaves_a_closed_dataset(ope
         again.ask(ana, "pupils", LIKES)
     with Ledger.open(folder / "budget.db") as ledger:
         assert (ledger.verify().charges, ledger.verify().answers) == (1, 0)
-
-
-def test_what_died_before_evaluations_were_noted_is_not_read_again_either(opened, fails, monkeypatch, folder):
-    """A database of an older version has no evaluations; what was asked then counts as read."""
-    with opened() as curator:
-        ana = account(curator, "ana")
-        fails(curator, ana)
-    store = Sqlite(folder / "curator.db", create=False, steps=SQLITE, application=APPLICATION)
-    with closing(store), store.writing() as run:
-        run("DROP TABLE evaluations")
-        run("DELETE FROM steps WHERE number = 5")
-    monkeypatch.setattr(Opened, "aggregate", lambda _: pytest.fail("the data was read again"))
-    again = opened()
-    with pytest.raises(NotAnswered):
-        again.ask(ana, "pupils", LIKES)
 
 
 def test_what_was_charged_and_never_noted_was_never_read_and_is_read_once(curator, ana, monkeypatch):

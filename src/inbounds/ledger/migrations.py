@@ -50,11 +50,18 @@ def migrate(run: Run, steps: Sequence[Step], place: str, exists: Callable[[Run],
     return missing
 
 
-def _tables(whole: str, content: str, strict: str) -> Step:
-    """Version 1: people, entries, answers."""
-    return Step(
-        (
-            f"""CREATE TABLE people (
+NEVER = {
+    "entries": "entries of a ledger never change",
+    "answers": "answers of a ledger never change",
+    "draws": "draws of a ledger never change",
+    "steps": "steps of a ledger never change",
+}
+
+
+def _tables(whole: str, content: str, strict: str) -> tuple[str, ...]:
+    """People, entries, answers, and what was drawn under a charge before anything is computed from it."""
+    return (
+        f"""CREATE TABLE people (
   name TEXT NOT NULL PRIMARY KEY,
   rule TEXT NOT NULL CHECK (rule IN ('sum', 'zcdp')),
   epsilon TEXT,
@@ -63,7 +70,7 @@ def _tables(whole: str, content: str, strict: str) -> Step:
   spent {whole} NOT NULL DEFAULT 0 CHECK (spent >= 0),
   CHECK (spent <= budget)
 ){strict}""",
-            f"""CREATE TABLE entries (
+        f"""CREATE TABLE entries (
   number {whole} NOT NULL PRIMARY KEY,
   time TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('ledger', 'people', 'budget', 'charge', 'answer')),
@@ -75,30 +82,15 @@ def _tables(whole: str, content: str, strict: str) -> Step:
   previous TEXT NOT NULL,
   sha256 TEXT NOT NULL
 ){strict}""",
-            "CREATE UNIQUE INDEX entries_key ON entries (key, kind)",
-            f"""CREATE TABLE answers (
+        "CREATE UNIQUE INDEX entries_key ON entries (key, kind)",
+        f"""CREATE TABLE answers (
   entry {whole} NOT NULL PRIMARY KEY REFERENCES entries (number),
   content {content} NOT NULL
 ){strict}""",
-        )
-    )
-
-
-NEVER = {
-    "entries": "entries of a ledger never change",
-    "answers": "answers of a ledger never change",
-    "steps": "steps of a ledger never change",
-}
-
-DRAWS = "draws of a ledger never change"
-"""What its third step says to whoever would change a draw."""
-
-
-def _draws_table(whole: str, content: str, strict: str) -> str:
-    """Version 3: what was drawn under a charge (the number of its entry), before anything is computed from it."""
-    return (
-        f"CREATE TABLE draws (entry {whole} NOT NULL PRIMARY KEY REFERENCES entries (number), "
-        f"content {content} NOT NULL){strict}"
+        f"""CREATE TABLE draws (
+  entry {whole} NOT NULL PRIMARY KEY REFERENCES entries (number),
+  content {content} NOT NULL
+){strict}""",
     )
 
 
@@ -118,9 +110,10 @@ def _sqlite_trigger(name: str, when: str, words: str) -> str:
 
 
 SQLITE = (
-    Step((f"PRAGMA application_id = {APPLICATION}", *_tables("INTEGER", "BLOB", " STRICT").statements)),
     Step(
         (
+            f"PRAGMA application_id = {APPLICATION}",
+            *_tables("INTEGER", "BLOB", " STRICT"),
             *(
                 _sqlite_trigger(f"{table}_{event.lower()}", f"BEFORE {event} ON {table}", words)
                 for table, words in NEVER.items()
@@ -130,6 +123,11 @@ SQLITE = (
                 "entries_order",
                 f"BEFORE INSERT ON entries WHEN {OUT_OF_ORDER}",
                 "an entry must be the next of the chain",
+            ),
+            _sqlite_trigger(
+                "draws_once",
+                "BEFORE INSERT ON draws WHEN EXISTS (SELECT 1 FROM draws WHERE entry = NEW.entry)",
+                NEVER["draws"],
             ),
             _sqlite_trigger("people_delete", "BEFORE DELETE ON people", "people of a ledger never go"),
             _sqlite_trigger(
@@ -142,20 +140,8 @@ SQLITE = (
             ),
         )
     ),
-    Step(
-        (
-            _draws_table("INTEGER", "BLOB", " STRICT"),
-            *(
-                _sqlite_trigger(f"draws_{event.lower()}", f"BEFORE {event} ON draws", DRAWS)
-                for event in ("UPDATE", "DELETE")
-            ),
-            _sqlite_trigger(
-                "draws_once", "BEFORE INSERT ON draws WHEN EXISTS (SELECT 1 FROM draws WHERE entry = NEW.entry)", DRAWS
-            ),
-        )
-    ),
 )
-"""SQLite's steps: 1 the tables, 2 the guards, 3 the draws with theirs."""
+"""SQLite's steps: the first makes the tables and their guards."""
 
 
 def _postgres_trigger(name: str, when: str, guard: str) -> str:
@@ -170,9 +156,9 @@ def _postgres_guard(name: str, condition: str, words: str) -> str:
 
 
 POSTGRES = (
-    _tables("BIGINT", "BYTEA", ""),
     Step(
         (
+            *_tables("BIGINT", "BYTEA", ""),
             *(_postgres_guard(f"{table}_never", "true", words) for table, words in NEVER.items()),
             _postgres_guard("people_never", "true", "people of a ledger never go"),
             _postgres_guard("entries_order", OUT_OF_ORDER, "an entry must be the next of the chain"),
@@ -187,14 +173,6 @@ POSTGRES = (
             ),
             _postgres_trigger("entries_order", "BEFORE INSERT ON entries FOR EACH ROW", "entries_order"),
             _postgres_trigger("people_rise", "BEFORE UPDATE ON people FOR EACH ROW", "people_rise"),
-        )
-    ),
-    Step(
-        (
-            _draws_table("BIGINT", "BYTEA", ""),
-            _postgres_guard("draws_never", "true", DRAWS),
-            _postgres_trigger("draws_never", "BEFORE UPDATE OR DELETE ON draws FOR EACH ROW", "draws_never"),
-            _postgres_trigger("draws_kept", "BEFORE TRUNCATE ON draws FOR EACH STATEMENT", "draws_never"),
         )
     ),
 )
