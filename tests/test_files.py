@@ -15,11 +15,9 @@ from inbounds import files
 from inbounds.files.form import as_form
 from inbounds.mechanism import Mechanism, Optimality, Origin, reading
 from inbounds.mechanism import passport as passports
-from inbounds.mechanism.law import Matrix, Noise, geometric_noise
+from inbounds.mechanism.law import Noise, geometric_noise
 from inbounds.query import with_neighbours
 from inbounds.trusted.bounds import TOTAL
-
-FIXTURES = Path(__file__).parent / "fixtures"
 
 
 def tables():
@@ -139,17 +137,6 @@ def test_weights_are_written_as_text_so_that_no_reader_rounds_them():
     content = json.loads(json.dumps(passports.passport(ib.catalog.uniform(ib.count(2), 1))), parse_int=float)
     rows = [[int(word) for word in row.split(" ")] for row in content["law"]["matrix"]]
     assert [sum(column) for column in zip(*rows, strict=True)] == [TOTAL] * 3
-
-
-@pytest.mark.parametrize("name", ["passport_v1_matrix.json", "passport_v1_noise.json"])
-def test_files_of_version_one_are_read_for_ever(judge, name):
-    path = FIXTURES / name
-    made = ib.load(path)
-    assert judge.certifies(made)
-    content = json.loads(path.read_text("utf-8"))
-    assert content["version"] == 1
-    assert str(made.epsilon) == content["epsilon"]
-    assert type(made.law) is (Matrix if "matrix" in content["law"] else Noise)
 
 
 # --- accidents and vandals --------------------------------------------------------------------------------

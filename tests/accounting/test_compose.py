@@ -6,7 +6,6 @@ import subprocess
 import sys
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -320,13 +319,6 @@ def test_a_record_with_another_digest_or_version_is_refused(tmp_path):
 @given(st.floats(1e-6, 1e3))
 def test_printed_epsilons_are_rounded_up(value):
     assert value <= float(up(value)) <= value * (1 + 1.1e-5)
-
-
-@pytest.mark.parametrize("path", sorted((Path(__file__).parents[1] / "fixtures" / "records_v1").iterdir()), ids=str)
-def test_records_of_version_0_1_are_still_read(path):
-    """Written when slack was added to every delta: what they promise is still proved, a little tighter."""
-    record = load_record(path)
-    assert record.composition.epsilon(record.delta) <= record.epsilon
 
 
 # --- the command line -------------------------------------------------------------------------------------

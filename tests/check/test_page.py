@@ -15,8 +15,6 @@ from inbounds.cli import app
 from inbounds.report import check
 from proof import cases
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
-PASSPORT = FIXTURES / "v0_1" / "passports" / "optimal.json"
 in_browser = pytest.mark.browser
 
 
@@ -25,26 +23,33 @@ def released(tmp_path_factory):
     return publish(tmp_path_factory.mktemp("released"))
 
 
-def violating(path: Path = PASSPORT) -> bytes:
+@pytest.fixture(scope="module")
+def passport(tmp_path_factory) -> Path:
+    """The passport of a mechanism that was designed for epsilon 1/2."""
+    file = tmp_path_factory.mktemp("passport") / "optimal.json"
+    file.write_text(json.dumps(cases.honest_passports()[0]), "utf-8")
+    return file
+
+
+def violating() -> bytes:
     """A passport that was signed again after its epsilon was halved."""
-    content = json.loads(path.read_bytes())
-    content["epsilon"] = "1/4"
+    content = {**cases.honest_passports()[0], "epsilon": "1/4"}
     return json.dumps({**content, "sha256": cases.digest_of(content)}).encode()
 
 
 # --- what is written --------------------------------------------------------------------------------------
 
 
-def test_verify_writes_one_page_with_document_checker_and_verdict(tmp_path):
+def test_verify_writes_one_page_with_document_checker_and_verdict(tmp_path, passport):
     target = tmp_path / "check.html"
-    done = CliRunner().invoke(app, ["verify", str(PASSPORT), "--out", str(target)])
+    done = CliRunner().invoke(app, ["verify", str(passport), "--out", str(target)])
     assert done.exit_code == 0
     assert f"page: {target}" in done.stdout.replace("\n", "")
     text = target.read_text("utf-8")
-    assert base64.b64encode(PASSPORT.read_bytes()).decode() in text
+    assert base64.b64encode(passport.read_bytes()).decode() in text
     assert check.script() in text
     assert '"valid": true' in text
-    again = CliRunner().invoke(app, ["verify", str(PASSPORT), "--out", str(target)])
+    again = CliRunner().invoke(app, ["verify", str(passport), "--out", str(target)])
     assert isinstance(again.exception, ValueError)
 
 
@@ -56,9 +61,10 @@ def test_a_page_is_written_of_a_file_that_is_refused(tmp_path):
     assert '"valid": false' in target.read_text("utf-8")
 
 
-def test_several_files_or_a_database_are_not_put_into_a_page(tmp_path):
-    other = FIXTURES / "v0_1" / "passports" / "matrix.json"
-    two = CliRunner().invoke(app, ["verify", str(PASSPORT), str(other), "--out", str(tmp_path / "a.html")])
+def test_several_files_or_a_database_are_not_put_into_a_page(tmp_path, passport):
+    other = tmp_path / "other.json"
+    ib.catalog.uniform(ib.count(2), 1).save(other)
+    two = CliRunner().invoke(app, ["verify", str(passport), str(other), "--out", str(tmp_path / "a.html")])
     assert isinstance(two.exception, ValueError)
     with ib.Ledger.open(tmp_path / "budget.db") as ledger:
         ledger.create_people("pupils", epsilon=1)
@@ -75,8 +81,8 @@ def test_a_page_of_a_record_holds_its_table_and_the_passports_given(tmp_path, re
         assert base64.b64encode(file.read_bytes()).decode() in text
 
 
-def test_the_policy_names_script_and_style_by_their_digests_and_allows_nothing_else():
-    text = check.page(PASSPORT.read_bytes(), {"valid": True})
+def test_the_policy_names_script_and_style_by_their_digests_and_allows_nothing_else(passport):
+    text = check.page(passport.read_bytes(), {"valid": True})
     for tag in ("script", "style"):
         bodies = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
         digests = [base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() for body in bodies]
@@ -127,8 +133,8 @@ def judged(page) -> str:
 @in_browser
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_fits_every_screen_and_says_the_verdict_twice(opened, width, scheme):
-    text = check.page(PASSPORT.read_bytes(), ib.verify(PASSPORT).to_json(), name="m.json")
+def test_the_page_fits_every_screen_and_says_the_verdict_twice(opened, width, scheme, passport):
+    text = check.page(passport.read_bytes(), ib.verify(passport).to_json(), name="m.json")
     page = opened(text, width=width, scheme=scheme)
     assert judged(page) == "proved"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -156,25 +162,25 @@ def _luminance(colour: str) -> float:
 
 
 @in_browser
-def test_the_violating_cells_are_framed_and_named(opened):
+def test_the_violating_cells_are_framed_and_named(opened, passport):
     page = opened(check.page())
     page.set_input_files("#file", {"name": "lie.json", "mimeType": "application/json", "buffer": violating()})
     assert judged(page) == "refused"
     assert page.locator("rect.mark.broken").count() == 2
     assert "times likelier under answer" in page.inner_text("#result")
-    page.set_input_files("#file", {"name": "m.json", "mimeType": "application/json", "buffer": PASSPORT.read_bytes()})
+    page.set_input_files("#file", {"name": "m.json", "mimeType": "application/json", "buffer": passport.read_bytes()})
     page.wait_for_selector("body[data-verdict=proved]", state="attached")
     assert page.locator("rect.mark.broken").count() == 0
 
 
 @in_browser
-def test_a_text_is_pasted_and_checked_by_keyboard_alone(opened):
+def test_a_text_is_pasted_and_checked_by_keyboard_alone(opened, passport):
     page = opened(check.page())
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
-    page.keyboard.insert_text(PASSPORT.read_text("utf-8"))
+    page.keyboard.insert_text(passport.read_text("utf-8"))
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert judged(page) == "proved"
@@ -210,8 +216,8 @@ def test_a_page_of_a_record_with_everything_holds_by_itself(opened, released):
 
 
 @in_browser
-def test_markup_in_a_file_is_shown_and_not_obeyed(opened):
-    content = json.loads(PASSPORT.read_bytes())
+def test_markup_in_a_file_is_shown_and_not_obeyed(opened, passport):
+    content = json.loads(passport.read_bytes())
     content["origin"]["name"] = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     content["query"]["kind"] = "<b>kind</b>"
     lie = json.dumps({**content, "sha256": cases.digest_of(content)}).encode()
@@ -223,7 +229,7 @@ def test_markup_in_a_file_is_shown_and_not_obeyed(opened):
 
 
 @in_browser
-def test_a_server_that_gave_the_page_is_asked_for_its_verdict_of_the_same_bytes(browser):
+def test_a_server_that_gave_the_page_is_asked_for_its_verdict_of_the_same_bytes(browser, passport):
     page, asked = browser.new_page(), []
 
     def answer(route):
@@ -235,8 +241,8 @@ def test_a_server_that_gave_the_page_is_asked_for_its_verdict_of_the_same_bytes(
 
     page.route("**/*", answer)
     page.goto("http://studio.test/check")
-    page.set_input_files("#file", {"name": "m.json", "mimeType": "application/json", "buffer": PASSPORT.read_bytes()})
+    page.set_input_files("#file", {"name": "m.json", "mimeType": "application/json", "buffer": passport.read_bytes()})
     assert judged(page) == "proved"
-    assert asked == [PASSPORT.read_bytes()]
+    assert asked == [passport.read_bytes()]
     assert "the server's own words" in page.inner_text("#result")
     page.close()

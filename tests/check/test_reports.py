@@ -1,7 +1,5 @@
 """Reports in a real Chromium: every picture fits the screen, and is readable in both lights."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,13 +9,11 @@ from inbounds.report import html
 from inbounds.report.plots import curves
 from inbounds.report.results import distribution_page
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
-
 pytestmark = pytest.mark.browser
 
 NAMES = ["<b>", "a label that is much too long to be written out anywhere", *map(str, range(40))]
 REPORTS = {
-    "mechanism": lambda: html.page(ib.load(FIXTURES / "v0_1" / "passports" / "optimal.json")),
+    "mechanism": lambda: html.page(ib.optimal(ib.count(6), "1/2")),
     "comparison": lambda: html.page(ib.compare(ib.count(4), 1)),
     "distribution": lambda: distribution_page(NAMES, np.full(42, 1 / 42), "Shares", ["An estimate."]),
 }
@@ -45,7 +41,7 @@ def test_a_report_fits_the_screen_and_its_pictures_are_readable(browser, name, w
 def test_all_colours_of_curves_can_be_told_from_the_paper_in_both_lights(browser):
     x = np.array([1.0, 2.0])
     drawn = curves({f"curve {k}": (x, x * k) for k in range(1, 9)}, "across", "up")
-    whole = html.page(ib.load(FIXTURES / "v0_1" / "passports" / "matrix.json")).replace("</main>", f"{drawn}</main>")
+    whole = html.page(ib.catalog.truncated_geometric(ib.count(5), "1/3")).replace("</main>", f"{drawn}</main>")
     for scheme in ("light", "dark"):
         page = browser.new_page(color_scheme=scheme)
         page.set_content(whole)

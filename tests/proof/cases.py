@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from inbounds import files
 from inbounds.files import Json
 from inbounds.mechanism import Mechanism, Origin
 from inbounds.mechanism import passport as passports
-from inbounds.mechanism.law import Noise, geometric_noise
+from inbounds.mechanism.law import Matrix, Noise, geometric_noise
 from inbounds.mechanism.plane import plane_noise
+from inbounds.mechanism.quantiles import Oblivious, QuantileMechanism
+from inbounds.mechanism.quantiles import passport as quantile_passports_of
 from inbounds.mechanism.spelling import law_json, query_json
 from inbounds.numbers import Ints
 from inbounds.query import Query, Scale, with_neighbours
@@ -289,6 +292,33 @@ def hostile_texts(number: int, seed: int) -> Iterator[bytes]:
 
 def _small_honest() -> list[Mechanism]:
     return [made for made in honest_mechanisms() if made.query.shape[1] < 10**5]
+
+
+@cache
+def honest_passports() -> tuple[Json, ...]:
+    """Passports as they are written, of every kind of question that all checkers judge; the first was designed."""
+    optimal = ib.optimal(ib.count(6), "1/2", properties=["fair"])
+    noise = [geometric_noise(query, Fraction(1)) for query in (ib.count(300), ib.mean(3, 0, 2))]
+    coarse = Noise(noise[1].core, noise[1].floor, noise[1].end, noise[1].size, np.array([0, 0, 0, 0, 1, 1, 1]))
+    laws = ((ib.count(300), noise[0]), (ib.mean(3, 0, 2), noise[1]), (ib.mean(3, 0, 2, outputs=2), coarse))
+    made = [optimal, *(ib.catalog.exponential(query, "1/3") for query in queries())]
+    made += [Mechanism(query, Fraction(1), law, Origin("noise")) for query, law in laws]
+    return tuple(passports.passport(one) for one in made)
+
+
+@cache
+def honest_quantiles() -> tuple[Json, ...]:
+    """Passports of quantiles as they are written: narrow, of persons, wide, at an extreme, and of every law."""
+    persons = ib.quantile("1/10", -1, 4, maximum=9, step="1/2", missing=1, records=3)
+    small = ib.median(0, 2, size=5)
+    blind = Oblivious(Matrix(ib.catalog.exponential(small.answer, 1).weights))
+    made = [
+        ib.permute_and_flip(ib.median(1, 5, size=25), 1), ib.permute_and_flip(persons, "1/2"),
+        ib.permute_and_flip(ib.median(0, 5000, maximum=4), 2), ib.sided_scores(ib.quantile(1, 0, 100, size=30), 1),
+        ib.counted_scores(ib.median(0, 4, size=300), "1/5"), ib.central_records(small, 1),
+        QuantileMechanism(small, Fraction(1), blind, Origin("oblivious")),
+    ]  # fmt: skip
+    return tuple(quantile_passports_of.passport(one) for one in made)
 
 
 def beyond_other_checkers() -> Iterator[Json]:
