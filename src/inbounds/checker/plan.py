@@ -213,9 +213,9 @@ def _read_groups(
 
 def _read_column(values: Any) -> StatedColumn:
     fields = Fields(values, "a column")
-    kind, step = fields.text("type"), fields.exact("step")
+    kind = fields.text("type")
     if fields.has("low"):
-        low, high, missing = (fields.exact(name) for name in ("low", "high", "missing"))
+        low, high, step, missing = (fields.exact(name) for name in ("low", "high", "step", "missing"))
         fields.end()
         whole = kind == "number" and low < high and step > 0
         insist(whole and (high - low) % step == 0, "the steps of a column must fill its range")
@@ -226,7 +226,6 @@ def _read_column(values: Any) -> StatedColumn:
     fields.end()
     insist(len(set(labels)) == len(labels) != 1, "labels must be at least two, all different")
     insist(other is None or other in labels, "`other` must be one of the labels")
-    insist(step == 1, "a column without bounds has no steps")
     insist(kind == "text" if labels else kind in ("number", "text", "boolean"), "a column must have a known type")
     return StatedColumn(labels=labels, other=other)
 

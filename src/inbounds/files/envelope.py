@@ -1,7 +1,7 @@
 """The envelope of our JSON files: what kind a file is of, which version, its content, and a digest of all of that.
 
 A digest is the sha256 of the canonical JSON of every field but itself. Fields may be added to a kind, never
-redefined; a change of meaning is a new version, and every version is read for ever.
+redefined; a change of meaning is a new version.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ class Kind:
     versions: tuple[int, ...] = (1,)
 
     def sealed(self, content: Json, version: int | None = None) -> Json:
-        """The content in its envelope, of the newest version unless an older one says all of it."""
+        """The content in its envelope, of the latest version unless another is given."""
         named = {"format": self.format, "version": version or self.versions[-1], **content}
         return {**named, "sha256": digest(named)}
 

@@ -1,11 +1,9 @@
 """The mechanism passport: a JSON file that carries a mechanism, its claims and a digest of both.
 
 Reading (`reading`) believes nothing. Integers are written as decimal text, because JSON
-readers elsewhere round numbers beyond 2**53. Readers refuse unknown fields, so a new field needs a new version.
-Version 1 is what 0.1 wrote;
-version 2 says that the query has an allowance for the arithmetic behind real answers, which a reader must know;
-version 3 that the law is two weights; version 4 that the answers lie on a graph; version 5 that the law is noise on a
-map.
+readers elsewhere round numbers beyond 2**53. Readers refuse unknown fields. The version says
+what a reader must know: 2 that the query has an allowance for the arithmetic behind real answers, 3 that the law is two weights, 4
+that the answers lie on a graph, 5 that the law is noise on a map; 1 is of all others.
 """
 
 import os
@@ -67,7 +65,7 @@ OPTIMALITY_IN_SHORT = ("objective", "value", "bound")
 
 
 def version_of(mechanism: "Mechanism") -> int:
-    """The oldest version that can say all of it, so that old readers read what they can and refuse the rest."""
+    """The version that says what a reader must know."""
     if isinstance(mechanism.law, Plane):
         return 5
     if isinstance(mechanism.query.neighbours, Graph):
@@ -91,7 +89,7 @@ def claims(mechanism: "Mechanism") -> Json:
 
 
 def _stated_epsilon(mechanism: "Mechanism") -> float:
-    """Format 1 states the tight epsilon of a matrix, and of a noise table what it was made for; `verify` says both."""
+    """The tight epsilon of a matrix; of a noise table what it was made for. `verify` says both."""
     return float(mechanism.epsilon) if isinstance(mechanism.law, Noise) else mechanism.effective_epsilon()
 
 

@@ -114,8 +114,7 @@ def _refusing() -> AbstractContextManager[None]:
 def _says_its_loss(mechanism: Mechanism) -> bool:
     """Whether loss table and prior are there where the words of the objective mean one.
 
-    A law without a matrix may be too large for a table; its value is then claimed. So is one under a prior that is not
-    there, as in passports of version 0.1.
+    A law without a matrix may be too large for a table or a prior; its value is then claimed.
     """
     best = mechanism.optimality
     if best is None:

@@ -80,7 +80,7 @@ def _rounded_promise(mechanism: Mechanism) -> str:
 
 
 def _arithmetic(query: Query) -> str:
-    """What a reader must know where real answers are rounded without an allowance, as all were in version 0.1."""
+    """What a reader must know where real answers are rounded without an allowance."""
     if not query.rounds or query.allowance or isinstance(query.neighbours, Everyone):
         return ""
     return (

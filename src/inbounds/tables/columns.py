@@ -92,7 +92,7 @@ class Category:
         return -1 if self.other is None else self.labels.index(self.other)
 
     def summary(self) -> ColumnForm:
-        found: ColumnForm = {"type": self.type, "step": UNUSED_STEP, "labels": list(self.labels)}
+        found: ColumnForm = {"type": self.type, "labels": list(self.labels)}
         return found if self.other is None else {**found, "other": self.other}
 
 
@@ -107,13 +107,10 @@ class Plain:
             raise PlanError(f"must be number, text or boolean, got {self.type!r}", ("type",))
 
     def summary(self) -> ColumnForm:
-        return {"type": self.type, "step": UNUSED_STEP}
+        return {"type": self.type}
 
 
 Declared = Number | Category | Plain
-
-UNUSED_STEP = "1"
-"""Every column of a record has a step, also those that are no numbers: plans have kept this digest since version 1."""
 
 
 def number(

@@ -226,7 +226,7 @@ def _check_width(query: Query, most: int) -> None:
 
 
 def designed_before(query: Query, epsilon: Fraction, wishes: Wishes) -> Mechanism:
-    """The same as version 0.1 kept it: counts as matrices too. Its records name those."""
+    """Optimal where the answers are few, else geometric noise with the best report; counts as matrices too."""
     plain = not (wishes.properties or wishes.at_most)
     if len(query.answers) > DESIGNED_UP_TO and isinstance(query.neighbours, Reach) and plain:
         return wide(query, epsilon, wishes)

@@ -22,9 +22,9 @@ class ColumnForm(TypedDict):
     """A declared column: bounds of a number, labels of a category."""
 
     type: str
-    step: str
     low: NotRequired[str]
     high: NotRequired[str]
+    step: NotRequired[str]
     missing: NotRequired[str]
     labels: NotRequired[list[str]]
     other: NotRequired[str]

@@ -31,7 +31,6 @@ from inbounds.tables.texts import is_date, number
 from inbounds.tables.worth import NoBetter
 
 FORMAT, VERSION = RELEASE, 3
-"""Since version 3 a record holds the draws that its table follows from."""
 
 TOLD = ("ibis-framework", "duckdb", "psycopg", "pyspark", "pyarrow", "numpy", "scipy", "highspy")
 

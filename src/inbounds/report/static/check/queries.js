@@ -8,7 +8,7 @@ function columnOf(plan, name) {
   const column = field(plan.get("columns"), name);
   if (!column.has("low")) {
     const [labels, other] = [optional(column, "labels", []), column.get("other")];
-    insist(column.get("step") === "1" && !column.has("high") && !column.has("missing"), WRONG_PLAN);
+    insist(["high", "step", "missing"].every((part) => !column.has(part)), WRONG_PLAN);
     insist(labels.length !== 1 && new Set(labels).size === labels.length && (other === undefined || labels.includes(other)), WRONG_PLAN);
     insist((labels.length > 0 ? ["text"] : ["number", "text", "boolean"]).includes(column.get("type")), WRONG_PLAN);
     return labels.length > 0 ? { labels, other } : {};

@@ -46,7 +46,7 @@ const isPlan = fields({
   source: fields({ kind: isSource, "name?": isText, "table?": isText, "engine?": isText, "decimal?": isText }),
   by: listOf(isText), groups: isInteger, keys_sha256: isText, sizes: isText,
   columns: named(fields({
-    type: isText, step: isExact, "low?": isExact, "high?": isExact, "missing?": isExact, "labels?": listOf(isText),
+    type: isText, "low?": isExact, "high?": isExact, "step?": isExact, "missing?": isExact, "labels?": listOf(isText),
     "other?": isText,
   })),
   statistics: listOf(fields({
