@@ -12,10 +12,12 @@
     └── PassportError         a mechanism file that cannot be trusted
         └── UnknownVersion    … because it was written by a later version
 
-Misuse of an argument is a plain `ValueError` or `TypeError`; `arguments` has the words for those that do not fit.
+Misuse of an argument is a plain `ValueError` or `TypeError`.
 No message ever contains a true answer.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from fractions import Fraction
 
 from inbounds.numbers import all_digits
@@ -24,6 +26,25 @@ from inbounds.numbers import all_digits
 def one_line(text: str) -> str:
     """The text with whatever is not printable, such as line breaks and terminal controls, written as its escape."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def suggest_name(name: object, known: Iterable[str]) -> str:
+    """Return a question to end a message with where a known name is close to an unknown one, else an empty text.
+
+    >>> suggest_name("fiar", ["fair", "symmetric"]), suggest_name("blue", ["fair", "symmetric"])
+    ("; did you mean 'fair'?", '')
+    """
+    close = get_close_matches(str(name).lower(), list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def check_kind(value: object, kind: type | tuple[type, ...], name: str, words: str) -> None:
+    """Raise a `TypeError` unless an argument is of a kind. The value, which may be data, is not repeated.
+
+    name: of the argument. words: what it must be.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {words}, got {type(value).__name__}")
 
 
 class InboundsError(Exception):

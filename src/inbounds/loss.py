@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.arguments import A_LIST, meant, used_like
+from inbounds.errors import suggest_name
 from inbounds.numbers import Floats, Number, decimal, exact
 from inbounds.query import Graph, Query, Scale
 from inbounds.trusted.scale import refuse_beyond_list
@@ -132,7 +132,6 @@ ON_GRAPHS = {loss.name: loss for loss in (distance, euclidean)}
 """Losses between two answers on a graph."""
 
 
-@used_like("ib.off_by_more_than(2)")
 def off_by_more_than(distance: Number) -> ErrorLoss:
     """One when the report misses by more than `distance`, else zero (003's L0,d)."""
     d = exact(distance, "distance")
@@ -142,7 +141,6 @@ def off_by_more_than(distance: Number) -> ErrorLoss:
     return ErrorLoss(f"off by more than {d}", lambda e: (e > float(d) + slack).astype(np.float64))
 
 
-@used_like("ib.power(3)")
 def power(p: Number) -> ErrorLoss:
     """|error|**p; p = 1 is absolute, p = 2 squared."""
     exponent = exact(p, "p")
@@ -174,7 +172,7 @@ def loss_named(name: str) -> Loss:
         known = f"{', '.join(map(repr, NAMED))}, ib.off_by_more_than(d), ib.power(p)"
         raise ValueError(
             f"loss must be one of {known}, in words 'off-by-more-than-D' and 'power-P', a table or a function, "
-            f"on a graph {' or '.join(map(repr, ON_GRAPHS))}, got {name!r}{meant(name, LOSS_NAMES)}"
+            f"on a graph {' or '.join(map(repr, ON_GRAPHS))}, got {name!r}{suggest_name(name, LOSS_NAMES)}"
         )
     return NAMED[name]
 
@@ -222,7 +220,6 @@ class FixedPoint:
         return "reports distributed as the answers, under the given distribution"
 
 
-@used_like("ib.fixed_point([0.2, 0.3, 0.5])", prior=A_LIST)
 def fixed_point(prior: "Prior") -> FixedPoint:
     """A wish for `ib.optimal(…, subject_to=[…])`: a distribution of the answers is that of the reports too.
 
@@ -239,7 +236,6 @@ def fixed_point(prior: "Prior") -> FixedPoint:
 Restriction = AtMost | FixedPoint
 
 
-@used_like("ib.at_most('absolute', 2)")
 def at_most(loss: LossLike, bound: Number, aim: Literal["worst", "average"] = "worst") -> AtMost:
     """A wish for `ib.optimal(…, subject_to=[…])`: this loss is at most `bound`, whatever the true answer is.
 

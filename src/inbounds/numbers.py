@@ -10,8 +10,6 @@ from typing import Any, SupportsFloat
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.arguments import used_like
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Wholes = NDArray[Any]
@@ -154,7 +152,6 @@ def as_epsilon(value: Number) -> Fraction:
     return epsilon
 
 
-@used_like("ib.alpha('10/11')")
 def alpha(value: Number) -> Fraction:
     """The epsilon of the papers' alpha = exp(-epsilon), rounded down by less than 10^-40.
 

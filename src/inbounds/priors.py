@@ -9,32 +9,31 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.numbers import Floats, Number, exact
-from inbounds.query import A_QUERY, Query
+from inbounds.query import Query, check_query
 
 
-@used_like("ib.priors.uniform(ib.count(20))", query=A_QUERY)
 def uniform(query: Query) -> Floats:
     """Every answer equally likely."""
+    check_query(query)
     return np.full(len(query.answers), 1 / len(query.answers))
 
 
-@used_like("ib.priors.normal(ib.count(20), 10, 3)", query=A_QUERY)
 def normal(query: Query, mean: Number, deviation: Number) -> Floats:
     """A normal density cut to the range: weight exp(-(a - mean)² / (2·deviation²)) at answer a."""
+    check_query(query)
     sigma = float(exact(deviation, "deviation"))
     if not sigma > 0:
         raise ValueError(f"deviation must be positive, got {deviation}")
     return _scaled(-0.5 * ((_numbers(query) - float(exact(mean, "mean"))) / sigma) ** 2)
 
 
-@used_like("ib.priors.beta(ib.count(20), 2, 2)", query=A_QUERY)
 def beta(query: Query, a: Number, b: Number) -> Floats:
     """A beta density over the range, x^(a-1)·(1-x)^(b-1) at the middle of each answer's share of 0..1.
 
     The maximum of n uniform values is beta(n, 1), the minimum beta(1, n), the median of 2k+1 values beta(k+1, k+1).
     """
+    check_query(query)
     first, second = float(exact(a, "a")), float(exact(b, "b"))
     if not (first > 0 and second > 0):
         raise ValueError(f"a and b must be positive, got {a} and {b}")
@@ -43,9 +42,9 @@ def beta(query: Query, a: Number, b: Number) -> Floats:
     return _scaled((first - 1) * np.log(x) + (second - 1) * np.log1p(-x))
 
 
-@used_like("ib.priors.binomial(ib.count(20), 0.3)", query=A_QUERY)
 def binomial(query: Query, p: Number) -> Floats:
     """Independent people who each say yes with probability p: the prior of a count."""
+    check_query(query)
     chance = float(exact(p, "p"))
     if not 0 < chance < 1:
         raise ValueError(f"p must be between 0 and 1, got {p}")
@@ -55,9 +54,9 @@ def binomial(query: Query, p: Number) -> Floats:
     return _scaled(-factorials - factorials[::-1] + k * math.log(chance) + (n - k) * math.log1p(-chance))
 
 
-@used_like("ib.priors.empirical(ib.count(20), [3, 5, 4])", query=A_QUERY)
 def empirical(query: Query, values: Sequence[Any], pseudocount: Number = 0) -> Floats:
     """How often each answer occurred in earlier, public values, plus `pseudocount` for every answer."""
+    check_query(query)
     extra = float(exact(pseudocount, "pseudocount"))
     if not extra >= 0:
         raise ValueError(f"pseudocount must not be negative, got {pseudocount}")

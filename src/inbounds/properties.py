@@ -27,7 +27,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.arguments import meant
+from inbounds.errors import suggest_name
 
 Ints = NDArray[np.int64]
 
@@ -196,7 +196,7 @@ def canonical(name: str | ColumnRatio, *, ordered: bool = True) -> str:
         text = str(column_ratio(ratio[1]))
     elif text not in _DEMANDS:
         known = ", ".join(NAMES)
-        raise ValueError(f"property must be one of {known}, column_ratio(r), got {name!r}{meant(text, NAMES)}")
+        raise ValueError(f"property must be one of {known}, column_ratio(r), got {name!r}{suggest_name(text, NAMES)}")
     if not ordered and text.split("(")[0] in _NEEDS_ORDER:
         raise ValueError(
             f"property must be one of {', '.join(meaningful(ordered=False))} "

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from inbounds.arguments import A_PATH, used_like
 from inbounds.checker import check_record, connect, proved_bound
 from inbounds.errors import LedgerError, PassportError
 from inbounds.files import RELEASE, Json, content_of, format_of
@@ -116,7 +115,6 @@ def _subject(mechanism: Mechanism | QuantileMechanism | LabelMechanism) -> str:
     return subject(mechanism.query)
 
 
-@used_like("ib.verify('m.json')", path=A_PATH)
 def verify(
     path: str | os.PathLike[str],
     *,

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from inbounds.accounting.multilevel import MULTILEVEL, MultiLevel
-from inbounds.arguments import A_PATH, used_like
 from inbounds.files import content_of, refusing
 from inbounds.mechanism import reading
 from inbounds.mechanism.spelling import whole_numbers
 from inbounds.numbers import Ints, as_epsilon
 
 
-@used_like("ib.accounting.load_multilevel('levels.json')", path=A_PATH)
 def load(path: str | os.PathLike[str]) -> MultiLevel:
     """Read and re-certify a multi-level release; any doubt is a `PassportError` that says what is wrong."""
     return read(content_of(path, "multi-level release"))

@@ -15,8 +15,7 @@ import numpy as np
 
 from inbounds.accounting.pairs import any_question, same_question
 from inbounds.accounting.tilted import LONGEST, TiltedPlan
-from inbounds.arguments import used_like
-from inbounds.mechanism import A_MECHANISM, MECHANISMS, Mechanism
+from inbounds.mechanism import Mechanism, check_mechanism
 from inbounds.numbers import Floats, Number, exact, printed_above, whole
 from inbounds.query import Graph, Metric, Query
 
@@ -44,8 +43,7 @@ class Composition:
 
     def __post_init__(self) -> None:
         for each in self.mechanisms:
-            if not isinstance(each, Mechanism):
-                raise A_MECHANISM.refusal("each of the mechanisms", each, {})
+            check_mechanism(each, "each of the mechanisms")
         if not self.mechanisms or len(self.mechanisms) != len(self.times):
             raise ValueError("a composition must have at least one mechanism, and one number of times for each")
         object.__setattr__(self, "times", tuple(whole(t, "times", 1) for t in self.times))
@@ -61,7 +59,6 @@ class Composition:
         """The sum of the epsilons: pure privacy, delta 0 (Dwork et al. 2006)."""
         return sum((t * m.epsilon for t, m in zip(self.times, self.mechanisms, strict=True)), Fraction(0))
 
-    @used_like("composition.delta(1)")
     def delta(self, epsilon: Number) -> float:
         """A delta for which all answers together are (epsilon, delta)-private; 0 from the basic epsilon on."""
         e = exact(epsilon, "epsilon")
@@ -73,7 +70,6 @@ class Composition:
             return printed_above(self._enumeration.delta(e))
         return printed_above(max(plan.delta(e) for plan in self._plans))
 
-    @used_like("composition.epsilon(1e-6)")
     def epsilon(self, delta: Number) -> float:
         """The least epsilon found for which the answers are (epsilon, delta)-private; never above `basic`."""
         target = as_delta(delta)
@@ -94,7 +90,6 @@ class Composition:
                 found = max(found, plan.epsilon(delta, longest))
         return min(found, self.basic)
 
-    @used_like("composition.curve(50)")
     def curve(self, points: int = 50) -> tuple[Floats, Floats]:
         """(epsilons, deltas): what can be promised, from epsilon 0 to the basic epsilon."""
         epsilons = np.linspace(0.0, float(self.basic), whole(points, "points", 2))
@@ -124,7 +119,6 @@ class Composition:
         return affordable(self)
 
 
-@used_like("ib.compose(mechanism, times=10)", mechanisms=MECHANISMS)
 def compose(
     mechanisms: Mechanism | Sequence[Mechanism], times: int | Sequence[int] = 1, *, same_question: bool = False
 ) -> Composition:
@@ -144,7 +138,6 @@ def compose(
     return Composition(group, counts, same_question)
 
 
-@used_like("ib.accounting.answers_allowed(mechanism, 1, 1e-6)", mechanism=A_MECHANISM)
 def answers_allowed(
     mechanism: Mechanism, epsilon: Number, delta: Number | None = None, *, same_question: bool = False
 ) -> int:
@@ -157,6 +150,7 @@ def answers_allowed(
     >>> answers_allowed(m, 1), answers_allowed(m, 1, 1e-3)
     (10, 16)
     """
+    check_mechanism(mechanism)
     budget = exact(epsilon, "epsilon")
     if not budget > 0:
         raise ValueError(f"epsilon must be positive, got {epsilon}")

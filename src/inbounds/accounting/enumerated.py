@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from inbounds.accounting.directed import exp_below, log_above
 from inbounds.accounting.dominating import Curve, dominating, unlike
 from inbounds.accounting.pairs import Pair, choices, columns, curve, neighbours
-from inbounds.arguments import used_like
 from inbounds.errors import TooLarge
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Ints, Number, exact, printed_above
@@ -76,7 +75,6 @@ class Enumeration:
         return max(crossing, Fraction(1))
 
 
-@used_like("ib.accounting.enumerated(ib.compose(mechanism, times=3))")
 def enumerated(composition: "Composition") -> Enumeration:
     """The exact counterpart of a composition of few answers; `TooLarge` beyond a million combined outcomes.
 

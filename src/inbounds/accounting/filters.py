@@ -14,7 +14,6 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 from inbounds.accounting.directed import as_decimal, log_above, log_below
-from inbounds.arguments import used_like
 from inbounds.numbers import EXPONENT_CAP
 from inbounds.trusted.bounds import EXP_BITS, exp_below
 
@@ -29,7 +28,6 @@ LARGEST_DELTA = 1 - Fraction(1, 10**30)
 """Forty digits tell larger ones from 1 no more."""
 
 
-@used_like("ib.accounting.rho_above(Fraction(1, 2))")
 def rho_above(epsilon: Fraction) -> int:
     """The charge of one epsilon-private answer: epsilon·tanh(epsilon/2) in units of 10^-15, rounded up.
 
@@ -49,7 +47,6 @@ def rho_above(epsilon: Fraction) -> int:
     return _units_above(rho, RHO_UNIT)
 
 
-@used_like("ib.accounting.epsilon_of_rho(units, Fraction(1, 10**6))")
 def epsilon_of_rho(units: int, delta: Fraction) -> Fraction:
     """The epsilon that `units` of 10^-15 give at delta, never below the truth, and above by a share below 10^-30.
 
@@ -68,7 +65,6 @@ def epsilon_of_rho(units: int, delta: Fraction) -> Fraction:
     return _units_above(max(found, Fraction(0)), EPSILON_UNIT) * EPSILON_UNIT
 
 
-@used_like("ib.accounting.rho_cap(Fraction(1), Fraction(1, 10**6))")
 def rho_cap(epsilon: Fraction, delta: Fraction) -> int:
     """The largest whole number of units of 10^-15 that converts to at most (epsilon, delta).
 

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.arguments import A_GENERATOR, A_LIST, A_PATH, used_like
 from inbounds.catalog.geometric import truncated_geometric
 from inbounds.catalog.grid import decay, square
 from inbounds.errors import NotADistribution, PrivacyViolation, TooLarge
@@ -33,7 +32,7 @@ from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.law import sealed
 from inbounds.mechanism.passport import passport
 from inbounds.numbers import Floats, Ints, Number, Wholes, as_epsilon
-from inbounds.query import A_QUERY, Query
+from inbounds.query import Query, check_query
 from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.certify import check_distributions, check_product
 from inbounds.trusted.sample import Draws, MatrixSampler, entropy, report, simulated
@@ -100,7 +99,6 @@ class MultiLevel:
             chain.append(remap.astype(object).dot(chain[-1]))
         return tuple(chain)
 
-    @used_like("levels.level(0)")
     def level(self, position: int) -> Mechanism:
         """One level by itself as a certified mechanism: for losses, properties, passports and comparisons.
 
@@ -113,7 +111,6 @@ class MultiLevel:
         origin = Origin("multilevel", {"level": str(position + 1), "of": str(len(self))}, REFERENCE)
         return certified(matrix, self.first.query, self.epsilons[position], origin)
 
-    @used_like("levels.joint([0, 1])")
     def joint(self, members: Sequence[int]) -> Wholes:
         """The exact joint law of a coalition: axes are the members' reports, then the answer.
 
@@ -133,7 +130,6 @@ class MultiLevel:
             law = np.moveaxis(step, 0, 1).reshape((1,) * (law.ndim - 2) + (outputs, outputs, 1)) * law[..., None, :]
         return law
 
-    @used_like("levels.certify_coalition([0, 1])")
     def certify_coalition(self, members: Sequence[int]) -> Fraction:
         """Check the joint law of a coalition by enumeration, in integers; the epsilon it is private at.
 
@@ -144,7 +140,6 @@ class MultiLevel:
         check_private(law.reshape(-1, law.shape[-1]), self.first.query, epsilon)
         return epsilon
 
-    @used_like("levels.bayes_loss([0, 1])")
     def bayes_loss(self, members: Sequence[int], loss: LossLike = "absolute", prior: Prior = None) -> float:
         """Expected loss of a coalition that guesses best from all its reports; its finest member does as well."""
         query, law = self.first.query, self.joint(members)
@@ -154,12 +149,10 @@ class MultiLevel:
 
     # --- reports ------------------------------------------------------------------------------------------
 
-    @used_like("levels.sample(7)")
     def sample(self, answers: Any) -> tuple[Any, ...]:
         """For true answers the reports of every level, from one chain, with operating-system entropy."""
         return self._report(answers, entropy)
 
-    @used_like("levels.simulate(7, rng)", rng=A_GENERATOR)
     def simulate(self, answers: Any, rng: np.random.Generator) -> tuple[Any, ...]:
         """As `sample`, from a seeded generator: for studies and tests, never for a release."""
         return self._report(answers, simulated(rng))
@@ -173,7 +166,6 @@ class MultiLevel:
         values = [query.reported[level] for level in chain]
         return tuple(v.item() for v in values) if indices.ndim == 0 else tuple(values)
 
-    @used_like("levels.save('levels.json')", path=A_PATH)
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the release with everything needed to check and use it; `accounting.load_multilevel` reads it."""
         write(self.content(), path)
@@ -193,7 +185,6 @@ class MultiLevel:
         return tuple(MatrixSampler.of(remap) for remap in self.remaps)
 
 
-@used_like("ib.multilevel(ib.count(20), [1, '0.5'])", query=A_QUERY, epsilons=A_LIST)
 def multilevel(query: Query, epsilons: Sequence[Number]) -> MultiLevel:
     """Answers for readers who are trusted differently: one report per epsilon, safe against any coalition.
 
@@ -205,6 +196,7 @@ def multilevel(query: Query, epsilons: Sequence[Number]) -> MultiLevel:
     >>> [round(release.level(i).loss("absolute"), 3) for i in range(3)]
     [0.223, 0.627, 1.147]
     """
+    check_query(query)
     square(query, "multilevel")
     if len(query.answers) > LARGEST:
         raise TooLarge(f"multilevel takes at most {LARGEST} answers, got {len(query.answers)}; use coarser answers")

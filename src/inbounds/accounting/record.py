@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 from inbounds.accounting.compose import Composition, as_delta
-from inbounds.arguments import A_PATH, used_like
 from inbounds.errors import PassportError
 from inbounds.files import Json, Kind, content_of, refusing, write
 from inbounds.mechanism import passport as passports
@@ -84,7 +83,6 @@ def up(epsilon: float) -> str:
         return f"{(+Decimal(repr(epsilon))).normalize():f}"
 
 
-@used_like("ib.accounting.load_record('record.json')", path=A_PATH)
 def load(path: str | os.PathLike[str]) -> Record:
     """Read a record, certify its mechanisms and compute the guarantee anew; any doubt is a `PassportError`."""
     return read(content_of(path, "release record"))

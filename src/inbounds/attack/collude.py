@@ -17,9 +17,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
-from inbounds.mechanism import A_MECHANISM, Mechanism
+from inbounds.mechanism import Mechanism, check_mechanism
 from inbounds.mechanism.bayes import answer_values
 from inbounds.mechanism.measures import output_index
 from inbounds.numbers import Floats, Ints
@@ -31,7 +30,6 @@ TIE = 1e-9
 """Log-likelihoods this close are equal: floats cannot tell them apart."""
 
 
-@used_like("ib.attack.posterior(mechanism, [2, 2, 3])", mechanism=A_MECHANISM)
 def posterior(mechanism: Mechanism, reports: Sequence[Any], prior: Prior = None) -> Floats:
     """Pr[answer | all reports]: prior[j] · prod_r P[i_r, j], scaled to one.
 
@@ -40,11 +38,11 @@ def posterior(mechanism: Mechanism, reports: Sequence[Any], prior: Prior = None)
     >>> posterior(m, [2, 2, 3]).round(2).tolist()
     [0.0, 0.03, 0.7, 0.26, 0.01]
     """
+    check_mechanism(mechanism)
     logs = log_likelihood(mechanism, _tally(mechanism, reports)[None, :])
     return np.asarray(posteriors(logs, as_prior(prior, mechanism.query))[0])
 
 
-@used_like("ib.attack.estimate(mechanism, [2, 2, 3])", mechanism=A_MECHANISM)
 def estimate(
     mechanism: Mechanism,
     reports: Sequence[Any],
@@ -54,6 +52,7 @@ def estimate(
     loss: LossLike = "absolute",
 ) -> Any:
     """The best answer to k reports by one of the four ways; "mean" and "guess" use `prior`, "guess" also `loss`."""
+    check_mechanism(mechanism)
     reader = Reader.of(mechanism, by, as_loss(loss), prior)
     value = reader.values(_tally(mechanism, reports)[None, :])[0]
     return value.item() if hasattr(value, "item") else value

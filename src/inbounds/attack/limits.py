@@ -12,18 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.attack.collude import Estimator
 from inbounds.catalog.registry import REGISTRY, UnboundedNoise
 from inbounds.loss import ErrorLoss, Loss, LossLike, Prior, as_loss, as_prior
-from inbounds.mechanism import A_MECHANISM, Mechanism
+from inbounds.mechanism import Mechanism, check_mechanism
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, exact, whole
 
 SAME = 1e-12
 """Columns closer than this in total variation count as equal: it takes some 10^12 answers to tell them apart."""
 
 
-@used_like("ib.attack.approximation('laplace', 1, answers=10)")
 def approximation(family: UnboundedNoise, epsilon: Number, answers: int, scale: Number = 1) -> float:
     """Expected |error| of the median of k answers with unbounded noise, for large k: 004 (16)-(18).
 
@@ -50,9 +48,9 @@ def approximation(family: UnboundedNoise, epsilon: Number, answers: int, scale: 
     return float(exact(scale, "scale")) * math.sqrt(2 / (math.pi * k)) * half_width
 
 
-@used_like("ib.attack.approximation_for(mechanism, 10)", mechanism=A_MECHANISM)
 def approximation_for(mechanism: Mechanism, answers: int) -> float | None:
     """The approximation that belongs to a mechanism's name, in units of its answers; None where there is none."""
+    check_mechanism(mechanism)
     named = REGISTRY.get(mechanism.origin.name)
     if named is None or named.noise is None:
         return None
@@ -82,7 +80,6 @@ class Limit:
         return {"floor": self.floor, "different_columns": self.groups, "rate": rate}
 
 
-@used_like("ib.attack.limit(mechanism)", mechanism=A_MECHANISM)
 def limit(mechanism: Mechanism, loss: LossLike = "absolute", prior: Prior = None) -> Limit:
     """The end of all asking: what a mechanism keeps back however often it answers.
 
@@ -95,6 +92,7 @@ def limit(mechanism: Mechanism, loss: LossLike = "absolute", prior: Prior = None
     >>> found.floor["guess"], round(found.rate, 3)
     (0.0, 0.12)
     """
+    check_mechanism(mechanism)
     weights, chosen = as_prior(prior, mechanism.query), as_loss(loss)
     group = _groups(mechanism.matrix)
     floor = _floors(chosen.guesses(mechanism.query), group, weights)

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.attack.collude import ESTIMATORS, Estimator, Reader, log_likelihood, log_matrix, posteriors
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
-from inbounds.mechanism import A_MECHANISM, Mechanism
+from inbounds.mechanism import Mechanism, check_mechanism
 from inbounds.numbers import Floats, Ints, whole
 from inbounds.trusted.bounds import TOTAL_BITS
 from inbounds.trusted.sample import Draws, report, simulated
@@ -47,7 +46,6 @@ class Learned:
         return self.error[by] == 0.0
 
 
-@used_like("ib.attack.learned(mechanism, [1, 2, 4])", mechanism=A_MECHANISM)
 def learned(
     mechanism: Mechanism,
     repeats: int | Iterable[int],
@@ -70,6 +68,7 @@ def learned(
     >>> [round(row.loss["guess"], 3) for row in rows]
     [0.584, 0.484, 0.297]
     """
+    check_mechanism(mechanism)
     asked = sorted({whole(k, "repeats", 1) for k in ([repeats] if isinstance(repeats, int) else repeats)})
     if not asked:
         raise ValueError("repeats must name at least one number of answers")

@@ -1,37 +1,36 @@
 """Named mechanisms that are found by optimization: the papers' Variant 1 and 2, and the weakly honest mechanism."""
 
-from inbounds.arguments import used_like
 from inbounds.loss import LossLike
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number
-from inbounds.query import A_QUERY, Query
+from inbounds.query import Query, check_query
 
 VARIANT_2 = ("row_monotone", "column_monotone", "symmetric", "fair")
 
 
-@used_like("ib.catalog.variant_1(ib.count(20), 1)", query=A_QUERY)
 def variant_1(query: Query, epsilon: Number, loss: LossLike = "absolute") -> Mechanism:
     """The least average loss over uniform answers, without further properties (000 §3.4)."""
+    check_query(query)
     from inbounds.design.optimal import optimal
 
     return optimal(query, epsilon, loss)
 
 
-@used_like("ib.catalog.variant_2(ib.count(20), 1)", query=A_QUERY)
 def variant_2(query: Query, epsilon: Number, loss: LossLike = "absolute") -> Mechanism:
     """As `variant_1`, row and column monotone, symmetric and fair (000 §3.4)."""
+    check_query(query)
     from inbounds.design.optimal import optimal
 
     return optimal(query, epsilon, loss, properties=VARIANT_2)
 
 
-@used_like("ib.catalog.weakly_honest(ib.count(20), 1)", query=A_QUERY)
 def weakly_honest(query: Query, epsilon: Number, *, column_monotone: bool = True) -> Mechanism:
     """The most truthful mechanism that beats guessing for every answer (WM, 003 §IV-D).
 
     Weakly honest, row and column monotone, least zero-one loss. `column_monotone=False` is what 003's Figure 9
     shows: only then does it meet the geometric mechanism at n = 2a/(1-a), a = exp(-epsilon).
     """
+    check_query(query)
     from inbounds.design.optimal import optimal
 
     columns = ("column_monotone",) if column_monotone else ()

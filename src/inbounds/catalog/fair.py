@@ -1,14 +1,12 @@
 """The explicit fair mechanism."""
 
-from inbounds.arguments import used_like
 from inbounds.catalog.grid import decay, square
 from inbounds.design.closed.fair import fair_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import A_QUERY, Query
+from inbounds.query import Query, check_query
 
 
-@used_like("ib.catalog.explicit_fair(ib.count(20), 1)", query=A_QUERY)
 def explicit_fair(query: Query, epsilon: Number) -> Mechanism:
     """The same probability of the truth for every answer, as large as fairness allows (EM, 003 (16)).
 
@@ -22,6 +20,7 @@ def explicit_fair(query: Query, epsilon: Number) -> Mechanism:
     >>> round(float(explicit_fair(count(4), alpha("10/11")).truth_probability()[0]), 4)
     0.2237
     """
+    check_query(query)
     square(query, "explicit_fair")
     matrix = fair_matrix(len(query.answers), decay(query, as_epsilon(epsilon)))
     reference = "Cormode, Kulkarni, Srivastava, Constrained private mechanisms for count data, (16)"

@@ -5,19 +5,17 @@ from itertools import pairwise
 
 import numpy as np
 
-from inbounds.arguments import A_LIST, used_like
 from inbounds.catalog.grid import boundary_ticks, decay, dense, numeric, square
 from inbounds.design.closed.geometric import folded_matrix, snapped_geometric
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.law import geometric_noise
 from inbounds.mechanism.limits import MATRIX_LIMIT
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import A_QUERY, Metric, Query, with_outputs
+from inbounds.query import Metric, Query, check_query, with_outputs
 
 GHOSH = "Ghosh, Roughgarden, Sundararajan, Universally utility-maximizing privacy mechanisms, 2009"
 
 
-@used_like("ib.catalog.truncated_geometric(ib.count(20), 1)", query=A_QUERY)
 def truncated_geometric(query: Query, epsilon: Number) -> Mechanism:
     """Two-sided geometric noise on the grid, snapped to the nearest output (GM).
 
@@ -30,6 +28,7 @@ def truncated_geometric(query: Query, epsilon: Number) -> Mechanism:
     >>> truncated_geometric(count(4), 1).truth_probability().round(3).tolist()
     [0.731, 0.462, 0.462, 0.462, 0.731]
     """
+    check_query(query)
     numeric(query, "truncated_geometric")
     bound = as_epsilon(epsilon)
     origin = Origin("truncated_geometric", {}, GHOSH)
@@ -40,7 +39,6 @@ def truncated_geometric(query: Query, epsilon: Number) -> Mechanism:
     return certified(snapped_geometric(edges, decay(query, bound)), query, bound, origin)
 
 
-@used_like("ib.catalog.folded_geometric(ib.count(20), 1)", query=A_QUERY)
 def folded_geometric(query: Query, epsilon: Number) -> Mechanism:
     """Two-sided geometric noise reflected at the ends of the range instead of piled up there.
 
@@ -48,12 +46,12 @@ def folded_geometric(query: Query, epsilon: Number) -> Mechanism:
     over all images x of the output at distance |x|: (b^x + b^(2N-x)) / (1 - b^(2N)). Reflection is
     post-processing, so privacy is that of the noise.
     """
+    check_query(query)
     square(query, "folded_geometric")
     rate = decay(query, as_epsilon(epsilon))
     return certified(folded_matrix(len(query.answers), rate), query, epsilon, Origin("folded_geometric", {}, GHOSH))
 
 
-@used_like("ib.catalog.prerounded_geometric(ib.count(20), 1, edges=[0, 10, 20])", query=A_QUERY, edges=A_LIST)
 def prerounded_geometric(
     query: Query, epsilon: Number, edges: Sequence[Number], values: Sequence[Number] | None = None
 ) -> Mechanism:
@@ -64,6 +62,7 @@ def prerounded_geometric(
     next, so the noise moves by whole cells with b = exp(-epsilon) (004 §5.2.2). The result reports in these
     cells.
     """
+    check_query(query)
     numeric(query, "prerounded_geometric")
     if isinstance(query.neighbours, Metric):
         raise ValueError("prerounded_geometric cannot keep metric privacy: close answers may fall into two cells")

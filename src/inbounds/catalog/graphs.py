@@ -4,17 +4,15 @@ import math
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.design.closed.metric import geometric_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.limits import too_large
 from inbounds.mechanism.plane import LEAST, WIDEST, large_map, plane_noise
 from inbounds.numbers import Floats, Ints, Number, as_epsilon
-from inbounds.query import A_QUERY, Graph, Query
+from inbounds.query import Graph, Query, check_query
 from inbounds.query.places import map_axes
 
 
-@used_like("ib.catalog.metric_geometric(ib.grid(5, 5), 1)", query=A_QUERY)
 def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
     """Pr[i | j] = w_i · exp(-epsilon·d(i, j)), d the shortest path, w from the condition that columns sum to one.
 
@@ -25,6 +23,7 @@ def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
     On a map too large for a matrix: cell + noise with Pr[noise] proportional to exp(-epsilon·d) over all cells of the
     plane, beyond the map's edge moved to the nearest cell of it (with steps along streets, the same mechanism).
     """
+    check_query(query)
     bound, network = as_epsilon(epsilon), _graph(query, "metric_geometric")
     reference = "Chatzikokolakis, Andrés, Bordenabe, Palamidessi, Broadening the scope of differential privacy, 2013"
     origin = Origin("metric_geometric", {}, reference)
@@ -35,7 +34,6 @@ def metric_geometric(query: Query, epsilon: Number) -> Mechanism:
     return certified(geometric_matrix(far, *_edges(query, float(bound))), query, bound, origin)
 
 
-@used_like("ib.catalog.planar_laplace(ib.grid(5, 5), 1)", query=A_QUERY)
 def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
     """Two-dimensional Laplace noise on the cells of a map, beyond its edge moved to the nearest cell of it.
 
@@ -43,6 +41,7 @@ def planar_laplace(query: Query, epsilon: Number) -> Mechanism:
     cell, so the ratio between two is at most exp(c · straight-line distance). c is the largest rate that every edge of
     the map allows: epsilon for ib.grid, epsilon over the stretch where there is one.
     """
+    check_query(query)
     bound = as_epsilon(epsilon)
     _graph(query, "planar_laplace")
     reference = "Andrés, Bordenabe, Chatzikokolakis, Palamidessi, Geo-indistinguishability, 2013"

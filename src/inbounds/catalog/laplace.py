@@ -6,19 +6,17 @@ from typing import Literal
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.catalog.grid import boundaries, dense, numeric, seen_from_answers
 from inbounds.design.closed.noise import between, laplace_tail, snapped
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.audit import worst_ratio
 from inbounds.numbers import Floats, Number, as_epsilon
-from inbounds.query import A_QUERY, Query
+from inbounds.query import Query, check_query
 
 RANGE = "Croft, Sack, Shi, The impact of range constraints on utility, 2020"
 NORMALIZED = "Croft, Sack, Shi, Differential privacy via a truncated and normalized Laplace mechanism, 2022"
 
 
-@used_like("ib.catalog.snapped_laplace(ib.count(20), 1)", query=A_QUERY)
 def snapped_laplace(query: Query, epsilon: Number) -> Mechanism:
     """Laplace noise of scale sensitivity/epsilon, reported as the nearest output (000 (16), (19)).
 
@@ -28,6 +26,7 @@ def snapped_laplace(query: Query, epsilon: Number) -> Mechanism:
     >>> snapped_laplace(extreme(1, 5), 1).matrix[0].round(3).tolist()
     [0.559, 0.441, 0.344, 0.268, 0.208]
     """
+    check_query(query)
     dense(numeric(query, "snapped_laplace"))
     bound = as_epsilon(epsilon)
     edges = seen_from_answers(query, np.array([float(edge) for edge in boundaries(query)]))
@@ -35,7 +34,6 @@ def snapped_laplace(query: Query, epsilon: Number) -> Mechanism:
     return certified(matrix, query, bound, Origin("snapped_laplace", {}, RANGE))
 
 
-@used_like("ib.catalog.normalized_laplace(ib.count(20), 1)", query=A_QUERY)
 def normalized_laplace(
     query: Query,
     epsilon: Number,
@@ -53,6 +51,7 @@ def normalized_laplace(
     With "both" the constraints are holes only (002 §4.2): the declared range is where true answers lie, and what the
     end cells take of the tails beyond it, at most exp(-d/s)/2 on either side of an answer d inside, is no constraint.
     """
+    check_query(query)
     dense(numeric(query, "normalized_laplace"))
     if notion not in ("plain", "metric"):
         raise ValueError(f"notion must be 'plain' or 'metric', got {notion!r}")
@@ -140,7 +139,6 @@ def _normalized(query: Query, scale: float, unbounded: str | None) -> Floats:
         return np.asarray(mass / mass.sum(axis=0))
 
 
-@used_like("ib.catalog.refuted_half_line(ib.count(20), 1)", query=A_QUERY)
 def refuted_half_line(query: Query, epsilon: Number) -> Floats:
     """The matrix of 002 Theorem 1, which is not private: every answer has a scale of its own.
 
@@ -149,6 +147,7 @@ def refuted_half_line(query: Query, epsilon: Number) -> Floats:
     `audit` shows a loss that grows with the range, whatever epsilon. Floats, since no mechanism can be made
     of them.
     """
+    check_query(query)
     from scipy.special import lambertw
 
     dense(numeric(query, "refuted_half_line"))

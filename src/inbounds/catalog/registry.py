@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from inbounds.arguments import meant
 from inbounds.catalog.designed import variant_1, variant_2, weakly_honest
 from inbounds.catalog.fair import explicit_fair
 from inbounds.catalog.geometric import folded_geometric, prerounded_geometric, truncated_geometric
@@ -12,6 +11,7 @@ from inbounds.catalog.graphs import metric_geometric, planar_laplace
 from inbounds.catalog.laplace import normalized_laplace, snapped_laplace
 from inbounds.catalog.response import exponential, randomized_response, uniform
 from inbounds.catalog.staircase import snapped_staircase
+from inbounds.errors import suggest_name
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number
 from inbounds.query import Query
@@ -93,5 +93,5 @@ def family_named(name: str) -> Family:
     """A family of the catalog."""
     known = families()
     if name not in known:
-        raise ValueError(f"family must be one of {', '.join(known)}, got {name!r}{meant(name, known)}")
+        raise ValueError(f"family must be one of {', '.join(known)}, got {name!r}{suggest_name(name, known)}")
     return known[name]

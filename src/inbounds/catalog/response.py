@@ -4,25 +4,23 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.catalog.grid import decay, dense
 from inbounds.design.closed.response import response_matrix
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.mechanism.limits import too_large
 from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import A_QUERY, Graph, Metric, Query
+from inbounds.query import Graph, Metric, Query, check_query
 
 
-@used_like("ib.catalog.uniform(ib.count(20), 1)", query=A_QUERY)
 def uniform(query: Query, epsilon: Number) -> Mechanism:
     """Every output equally likely, whatever the truth (UM, 003 Definition 5): the trivial baseline."""
+    check_query(query)
     outputs, _ = dense(query).shape
     reference = "Cormode, Kulkarni, Srivastava, Constrained private mechanisms for count data, Definition 5"
     return certified(np.full(query.shape, 1 / outputs), query, epsilon, Origin("uniform", {}, reference))
 
 
-@used_like("ib.catalog.randomized_response(ib.category(['no', 'yes']), 1)", query=A_QUERY)
 def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     """The truth with probability e^eps / (m - 1 + e^eps), each of the other m - 1 outputs equally else (001 (3)).
 
@@ -30,6 +28,7 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     that of the closest two answers, on a graph that of the shortest edge. Tight. Where the matrix would be too large,
     its two weights stand for it.
     """
+    check_query(query)
     bound = as_epsilon(epsilon)
     reference = "Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, 2016"
     origin = Origin("randomized_response", {}, reference)
@@ -44,13 +43,13 @@ def randomized_response(query: Query, epsilon: Number) -> Mechanism:
     return certified(matrix, query, bound, origin)
 
 
-@used_like("ib.catalog.exponential(ib.count(20), 1)", query=A_QUERY)
 def exponential(query: Query, epsilon: Number) -> Mechanism:
     """The exponential mechanism with quality -|error|: Pr[i | j] proportional to exp(-eps·|v_i - a_j| / (2·sens)).
 
     For labels the quality is 0 for the truth and -1 for anything else, on a graph minus the length of the shortest path
     (one-way edges count both ways). (003 (2).)
     """
+    check_query(query)
     bound = as_epsilon(epsilon)
     dense(query)
     if isinstance(query.neighbours, Graph):

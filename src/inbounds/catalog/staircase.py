@@ -4,15 +4,13 @@ import math
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.catalog.grid import boundaries, dense, numeric, seen_from_answers
 from inbounds.design.closed.noise import snapped, staircase_tail
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.numbers import Number, as_epsilon, exact
-from inbounds.query import A_QUERY, Metric, Query
+from inbounds.query import Metric, Query, check_query
 
 
-@used_like("ib.catalog.snapped_staircase(ib.count(20), 1)", query=A_QUERY)
 def snapped_staircase(query: Query, epsilon: Number, gamma: Number | None = None) -> Mechanism:
     """Staircase-shaped noise, reported as the nearest output (000 (16), (20)-(21); 004 (8)-(9)).
 
@@ -20,6 +18,7 @@ def snapped_staircase(query: Query, epsilon: Number, gamma: Number | None = None
     y·a^(k+1) up to k + 1. gamma in 0..1 is the width of the upper step; by default the one with the least
     expected error, sqrt(a) / (1 + sqrt(a)).
     """
+    check_query(query)
     dense(numeric(query, "snapped_staircase"))
     if isinstance(query.neighbours, Metric) and (query.answers.unit / query.neighbours.unit).denominator != 1:
         raise ValueError("snapped_staircase keeps metric privacy only between answers whole units apart")

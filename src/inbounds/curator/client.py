@@ -12,7 +12,6 @@ from numbers import Number
 from types import TracebackType
 from typing import Any
 
-from inbounds.arguments import used_like
 from inbounds.curator.answers import AnswerCost, GivenAnswer
 from inbounds.curator.errors import (
     Busy,
@@ -63,7 +62,6 @@ KINDS: dict[str, Callable[[str], Exception]] = {
 """The error that each problem is raised as."""
 
 
-@used_like("ib.connect('http://127.0.0.1:8400', token)")
 def connect(url: str, token: str, *, seconds: float = 60.0, transport: Any = None) -> "Client":
     """A curator's client. url: where `inbounds serve` answers. token: of an account. seconds: to wait for one try.
 
@@ -107,19 +105,16 @@ class Client:
         with _understood(self.url):
             return [str(one["name"]) for one in found["datasets"]]
 
-    @used_like("client.describe('adult')")
     def describe(self, name: str) -> dict[str, Any]:
         """The public facts about a dataset: its columns with their bounds, its groups, edition and levels."""
         return self._get(f"/v1/datasets/{_part(name)}")
 
-    @used_like("client.preview('adult', mean='age', epsilon='0.5')")
     def preview(self, name: str, **question: Any) -> AskedPreview:
         """What a question would cost and be worth; free, and reads no data. question: as of `ask`."""
         said = self._post(f"/v1/datasets/{_part(name)}/preview", question, {})
         with _understood(self.url):
             return AskedPreview(**{**said, "no_better": tuple(said["no_better"]), "account": tuple(said["account"])})
 
-    @used_like("client.ask('adult', mean='age', epsilon='0.5')")
     def ask(self, name: str, *, key: str | None = None, **question: Any) -> GivenAnswer:
         """The answer to a question about a dataset.
 
@@ -139,7 +134,6 @@ class Client:
         with _understood(self.url):
             return list(said["answers"])
 
-    @used_like("client.answer(id)")
     def answer(self, id: str) -> GivenAnswer:  # noqa: A002 - as the service calls it
         """An answer that this account was given, by its id."""
         said = self._get(f"/v1/answers/{_part(id)}")
@@ -150,7 +144,6 @@ class Client:
         """This account: what it may ask, its caps and what is left of them."""
         return {name: value for name, value in self._get("/v1/account").items() if name != "answers"}
 
-    @used_like("client.mechanism(sha256)")
     def mechanism(self, sha256: str) -> Mechanism | QuantileMechanism:
         """What drew an answer of this account, by the digest that the answer names; certified again here."""
         response = self._send("GET", f"/v1/mechanisms/{_part(sha256)}")
@@ -162,12 +155,10 @@ class Client:
         """For the owner: what was spent on whom, the head to keep elsewhere, and which datasets are closed."""
         return self._get("/v1/ledger")
 
-    @used_like("client.reopen('adult')")
     def reopen(self, name: str) -> dict[str, Any]:
         """For the owner: open a dataset that was closed because an evaluation failed; its status."""
         return _read(self._send("POST", f"/v1/datasets/{_part(name)}/reopen"))
 
-    @used_like("client.exposure('adult')")
     def exposure(self, name: str) -> dict[str, Any]:
         """For the owner: what accounts that compare notes could know by now."""
         return self._get(f"/v1/datasets/{_part(name)}/exposure")

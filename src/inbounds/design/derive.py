@@ -5,10 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.design.closed.geometric import truncated_matrix
 from inbounds.errors import NotConverged
-from inbounds.mechanism import A_MECHANISM, PROPERTY_UNITS, Mechanism
+from inbounds.mechanism import PROPERTY_UNITS, Mechanism, check_mechanism
 from inbounds.numbers import Floats
 from inbounds.query import Reach
 from inbounds.trusted.bounds import TOTAL
@@ -45,7 +44,6 @@ class Refinement:
         return self.distance <= NEGLIGIBLE
 
 
-@used_like("ib.derivable(mechanism)", mechanism=A_MECHANISM)
 def derivable(mechanism: Mechanism) -> Refinement:
     """Is the mechanism the geometric one with its output remapped? (Gupte, Sundararajan 2010, Theorem 2.)
 
@@ -54,6 +52,7 @@ def derivable(mechanism: Mechanism) -> Refinement:
     exactly when no entry is negative. When some are, the remap returned is the candidate with negative entries
     removed, and `distance` says how far off it is. O(outputs · answers).
     """
+    check_mechanism(mechanism)
     query = mechanism.query
     if query.neighbours != Reach(1) or not query.answers.regular:
         raise ValueError("derivable must be asked of a count: answers one step apart are neighbours")
@@ -70,7 +69,6 @@ def derivable(mechanism: Mechanism) -> Refinement:
     return Refinement(remap, _distance(remap @ finer, P))
 
 
-@used_like("ib.refines(mechanism, another)", finer=A_MECHANISM, coarser=A_MECHANISM)
 def refines(finer: Mechanism, coarser: Mechanism) -> Refinement:
     """Is `finer` at least as good as `coarser` for every loss and every prior? With a certificate, or a refutation.
 
@@ -79,6 +77,8 @@ def refines(finer: Mechanism, coarser: Mechanism) -> Refinement:
     program's multipliers Y, which are between -1 and 1, are the refutation: under a uniform prior and the loss
     (1 - Y) / 2 the coarser mechanism as it is loses less than the finer one however it is read. Outputs² variables.
     """
+    check_mechanism(finer, "finer")
+    check_mechanism(coarser, "coarser")
     if finer.query.answers != coarser.query.answers or finer.query.labels != coarser.query.labels:
         raise ValueError("refines needs two mechanisms for the same true answers")
     remap, multipliers = _closest_remap(finer.matrix, coarser.matrix)
@@ -137,7 +137,6 @@ class Closeness:
         return self.answer is None
 
 
-@used_like("ib.closer(mechanism, another)", first=A_MECHANISM, second=A_MECHANISM)
 def closer(first: Mechanism, second: Mechanism) -> Closeness:
     """Is `first` smaller than `second` in the order of 000, Definition 7: can the reports of `second` be moved towards
     the truth to become those of `first`, whatever the truth is?
@@ -147,6 +146,8 @@ def closer(first: Mechanism, second: Mechanism) -> Closeness:
     optimal for one such loss is minimal in this order (Corollary 1). In whole weights, up to 2^-40 of probability:
     what rounding may add. O(outputs · answers).
     """
+    check_mechanism(first, "first")
+    check_mechanism(second, "second")
     if first.query.answers != second.query.answers or not first.query.ordered or not second.query.ordered:
         raise ValueError("closer needs two mechanisms for the same true answers, and answers with distances")
     for j, answer in enumerate(first.query.answers):

@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 
-from inbounds.arguments import meant, used_like
 from inbounds.design.graphs import maps
 from inbounds.design.graphs import route as on_graphs
 from inbounds.design.limits import breach_of, checked, propose_within, reached, tables_of, within
@@ -18,7 +17,7 @@ from inbounds.design.problem import Edges, Problem, Proposal
 from inbounds.design.rounding import rounded
 from inbounds.design.routes import fallback, fill, flowchart, geometric, grids, program, rays
 from inbounds.design.solver.threads import one_thread
-from inbounds.errors import TooLarge
+from inbounds.errors import TooLarge, suggest_name
 from inbounds.loss import (
     ON_GRAPHS,
     ErrorLoss,
@@ -39,7 +38,7 @@ from inbounds.mechanism.origin import NO_GAP
 from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Floats, Number, as_epsilon
 from inbounds.properties import ColumnRatio, listed
-from inbounds.query import A_QUERY, Everyone, Graph, Query, Reach
+from inbounds.query import Everyone, Graph, Query, Reach, check_query
 from inbounds.trusted.extent import MOST_RECOMPUTED
 
 Aim = Literal["average", "worst"]
@@ -72,7 +71,6 @@ LARGEST = 1e150
 """Losses up to this size can be multiplied and summed."""
 
 
-@used_like("ib.optimal(ib.count(20), epsilon=0.5)", query=A_QUERY)
 def optimal(
     query: Query,
     epsilon: Number,
@@ -106,11 +104,12 @@ def optimal(
     >>> round(optimal(count(4), 0.5).optimality.value, 6)
     0.94078
     """
+    check_query(query)
     bound, aims = as_epsilon(epsilon), [as_loss(each) for each in (loss, *then)]
     asked = frozenset(listed(properties, ordered=query.ordered))
     limits = checked(subject_to)
     if aim not in ("average", "worst"):
-        raise ValueError(f"aim must be 'average' or 'worst', got {aim!r}{meant(aim, ('average', 'worst'))}")
+        raise ValueError(f"aim must be 'average' or 'worst', got {aim!r}{suggest_name(aim, ('average', 'worst'))}")
     if not max_seconds > 0:
         raise ValueError(f"max_seconds must be positive, got {max_seconds}")
     if query.shape[0] * query.shape[1] > MATRIX_LIMIT:

@@ -103,7 +103,7 @@ def refusing(malformed: str, refused: str = "") -> Iterator[None]:
 def content_of(path: str | os.PathLike[str], what: str) -> Any:
     """The JSON values of a file, none of them named twice; `what` names the kind of file in the error."""
     try:
-        return from_json(text_of(path), _no_repeats)
+        return from_json(text_of(os.fspath(path)), _no_repeats)
     except ValueError as reason:
         why = f"it is not JSON text, or not nested at most {DEEPEST} deep"
         raise PassportError(f"{path} is not a {what}: {why}") from reason

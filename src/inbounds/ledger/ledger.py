@@ -25,7 +25,6 @@ from time import time
 from types import TracebackType
 from typing import Any
 
-from inbounds.arguments import MustBe, used_like
 from inbounds.errors import LedgerError, OverBudget
 from inbounds.extras import pandas_frame, polars_frame
 from inbounds.files import canonical, format_of, sha256
@@ -52,9 +51,6 @@ def fresh_id() -> str:
     return secrets.token_hex(16)
 
 
-A_PLACE = MustBe((str, PathLike), "a path or a postgresql:// URL")
-
-
 class Ledger:
     """A ledger in a store; `Ledger.open` for a file or a PostgreSQL database. clock, ids: for tests.
 
@@ -66,7 +62,6 @@ class Ledger:
     pupils: epsilon 0.5 of 2 spent, 1.5 left
     """
 
-    @used_like("ib.Ledger.open('budget.db')")
     def __init__(self, store: Store, *, clock: Callable[[], float] = time, ids: Callable[[], str] = fresh_id) -> None:
         if not hasattr(store, "look"):
             raise TypeError(f"store must be an open store, got {type(store).__name__}; ib.Ledger.open opens a file")
@@ -74,7 +69,6 @@ class Ledger:
         self.id = rows.first_key(store.look) or self._begin()
 
     @staticmethod
-    @used_like("ib.Ledger.open('budget.db')", place=A_PLACE)
     def open(place: str | PathLike[str], *, create: bool = True) -> "Ledger":
         """The ledger in a file, or behind a postgresql:// URL; made where there is none, unless not `create`."""
         return Ledger(stored(place, create=create))
@@ -135,7 +129,6 @@ class Ledger:
 
     # --- people -------------------------------------------------------------------------------------------
 
-    @used_like("ledger.create_people('pupils', 2)")
     def create_people(
         self, name: str, epsilon: Number | None = None, rule: Rule = "sum", delta: Number | None = None
     ) -> People:
@@ -155,7 +148,6 @@ class Ledger:
             self._append(run, rows.last_entry(run), "people", name, made.budget_units, facts=canonical(said))
         return made
 
-    @used_like("ledger.raise_budget('pupils', 3)")
     def raise_budget(self, people: str, epsilon: Number, *, purpose: str = "") -> People:
         """Raise the budget of people to `epsilon` in all, under their rule; an entry says so. It never falls."""
         there = self.about(people)
@@ -179,14 +171,12 @@ class Ledger:
         """Everybody in the ledger, in the order of their names."""
         return rows.everybody(self._store.look)
 
-    @used_like("ledger.about('pupils')")
     def about(self, name: str) -> People:
         """The people of this name; a `LedgerError` if there are none."""
         return rows.known(self._store.look, name, self.place)
 
     # --- charges and answers ------------------------------------------------------------------------------
 
-    @used_like("ledger.charge('pupils', '0.5', key='term 1')")
     def charge(
         self,
         people: str,
@@ -209,18 +199,15 @@ class Ledger:
             before = rows.standing(run, people, request.key, self.place)
             return self._charge(run, request, before) if before.digest is None else self._again(run, request, before)
 
-    @used_like("ledger.find('term 1')")
     def find(self, key: str) -> Charge | None:
         """The charge under a key, with its answer if one is stored; nothing is charged."""
         kept = rows.kept_charge(self._store.look, key)
         return None if kept is None else _as_charge(key, kept)
 
-    @used_like("ledger.has('term 1')")
     def has(self, key: str) -> bool:
         """Whether something was charged under a key."""
         return bool(self._store.look("SELECT 1 FROM entries WHERE kind = 'charge' AND key = ?", key))
 
-    @used_like("ledger.store(charge, content)")
     def store(self, charge: Charge, content: bytes) -> bytes:
         """Keep the answer of a charge; durable when this returns. What is returned, and nothing else, may be given out.
 
@@ -259,7 +246,6 @@ class Ledger:
             raise LedgerError(f"{self.place} lost a charge that it had acknowledged; no answer is given out")
         return there
 
-    @used_like("ledger.answered('pupils', '0.5', draw, key='term 1')")
     def answered(
         self, people: str, epsilon: Number, draw: Callable[[Charge], bytes], *, key: str, **asked: Any
     ) -> Answer:
@@ -347,7 +333,6 @@ class Ledger:
             found, mark = Head(self.id, *rows.last_entry(run)), rows.digest_at(run, head.entries)
         compare(self.place, found, head, mark)
 
-    @used_like("ledger.verify()")
     def verify(self, head: Head | None = None) -> Verified:
         """Walk the chain, add everything up again, and compare; a `LedgerError` says what is wrong.
 

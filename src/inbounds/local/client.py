@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.arguments import used_like
 from inbounds.local.reports import LocalMechanism, as_local
 from inbounds.local.statement import Statement, privacy
 from inbounds.mechanism.labels import LabelMechanism
@@ -99,7 +98,6 @@ class Randomizer:
         return "i" if self._reported is None else self._reported.dtype.kind
 
 
-@used_like("ib.local.randomizer(mechanism)")
 def randomizer(mechanism: LocalMechanism, outside: Outside = "refuse") -> Randomizer:
     """A client for a mechanism: call it with one value, many, or a column of a table.
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.arguments import used_like
 from inbounds.errors import PassportError
 from inbounds.files import Json, Kind, refusing
 from inbounds.local.reports import LocalMechanism, as_local, reports_of
@@ -40,7 +39,6 @@ class Collector:
 
     __slots__ = ("_counts", "_shards", "mechanism", "shard")
 
-    @used_like("ib.Collector(mechanism)")
     def __init__(self, mechanism: LocalMechanism, shard: str | None = None) -> None:
         as_local(mechanism, "a collector is for the reports of")
         if shard is not None and not (isinstance(shard, str) and shard):
@@ -65,14 +63,12 @@ class Collector:
         """The names of the shards whose reports are counted here; none while nothing was added."""
         return self._shards
 
-    @used_like("collector.add(reports)")
     def add(self, reports: Any) -> "Collector":
         """Count a batch of reported values, one or an array of any shape; all of it or nothing. Returns itself."""
         self._counts += tally(reports, reports_of(self.mechanism))
         self._shards |= {self.shard}
         return self
 
-    @used_like("collector.add_counts(['no', 'yes'], [6000, 4000])")
     def add_counts(self, reports: Any, times: ArrayLike) -> "Collector":
         """Count each reported value so many times: what an engine's GROUP BY returns. Returns itself."""
         positions = output_positions(reports, reports_of(self.mechanism)).ravel()
@@ -83,7 +79,6 @@ class Collector:
         self._shards |= {self.shard}
         return self
 
-    @used_like("collector.merge(another)")
     def merge(self, other: "Collector") -> "Collector":
         """A new collector with the reports of both: of the same mechanism, and no shard in both."""
         if not isinstance(other, Collector):

@@ -6,13 +6,11 @@ A distribution is one non-negative weight per answer; weights are scaled to sum 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.arguments import used_like
 from inbounds.extras import library
 from inbounds.numbers import Floats
 from inbounds.query import Graph, Query
 
 
-@used_like("ib.distance.kantorovich([0.2, 0.8], [0.5, 0.5])")
 def kantorovich(p: ArrayLike, q: ArrayLike, at: Query | ArrayLike | None = None) -> float:
     """The least average distance that mass must move to turn p into q, on the real line (001 Definition 2).
 
@@ -33,7 +31,6 @@ def kantorovich(p: ArrayLike, q: ArrayLike, at: Query | ArrayLike | None = None)
     return float(np.abs(np.cumsum(first - second)[:-1]) @ between)
 
 
-@used_like("ib.distance.total_variation([0.2, 0.8], [0.5, 0.5])")
 def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     """The largest difference in the probability of any event: sum |p - q| / 2.
 
@@ -44,7 +41,6 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     return float(np.abs(first - second).sum() / 2)
 
 
-@used_like("ib.distance.kl([0.2, 0.8], [0.5, 0.5])")
 def kl(p: ArrayLike, q: ArrayLike) -> float:
     """Kullback-Leibler divergence of q from p in nats: sum p · log(p / q); infinite where q lacks mass that p has.
 
@@ -58,7 +54,6 @@ def kl(p: ArrayLike, q: ArrayLike) -> float:
     return max(0.0, float(first[held] @ np.log(first[held] / second[held])))
 
 
-@used_like("ib.distance.transport([0.2, 0.8], [0.5, 0.5], cost)")
 def transport(p: ArrayLike, q: ArrayLike, cost: ArrayLike) -> float:
     """The least cost of moving p to q when moving mass from answer j to k costs cost[j, k] (extra `transport`).
 

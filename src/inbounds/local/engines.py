@@ -11,14 +11,13 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.arguments import used_like
 from inbounds.extras import library
 from inbounds.local import coordinates
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import Collector
 from inbounds.local.coordinates import need_axes
 from inbounds.local.frames import replace_columns
-from inbounds.local.reports import A_LOCAL_MECHANISM, LocalMechanism
+from inbounds.local.reports import LocalMechanism, check_local_mechanism
 from inbounds.local.strata import Strata
 
 KNOWN = "an Arrow, Polars or pandas table, a DuckDB relation or a Spark DataFrame"
@@ -33,7 +32,6 @@ def engine_of(table: Any) -> str:
     raise TypeError(f"table must be {KNOWN}, got {type(table).__name__}")
 
 
-@used_like("ib.local.randomize(table, 'age', mechanism)", mechanism=A_LOCAL_MECHANISM)
 def randomize(
     table: Any,
     column: str | Sequence[str],
@@ -57,6 +55,7 @@ def randomize(
         private = ib.local.randomize(people, "age", mechanism, keep=["city"])
         private = ib.local.randomize(people, ["row", "column"], on_a_map)
     """
+    check_local_mechanism(mechanism)
     client, engine = Randomizer(mechanism, outside), engine_of(table)
     if isinstance(column, str):
         chosen = selected(table, engine, [column], keep)
@@ -85,7 +84,6 @@ def collect(
     shard: str | None = ...,
     asked: str = ...,
 ) -> Strata: ...
-@used_like("ib.local.collect(table, 'age', mechanism)", mechanism=A_LOCAL_MECHANISM)
 def collect(
     table: Any,
     column: str | Sequence[str],
@@ -105,6 +103,7 @@ def collect(
         ib.reconstruct(ib.local.collect(private, "age", mechanism)).distribution
         ib.local.collect(private, "age", mechanism, by="city")["Lyon"].total
     """
+    check_local_mechanism(mechanism)
     if asked not in ("all", "some"):
         raise ValueError(f"asked must be 'all' or 'some', got {asked!r}")
     names = [by] if isinstance(by, str) else list(by or ())

@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from inbounds.arguments import used_like
 from inbounds.catalog import randomized_response
 from inbounds.local.reports import LocalMechanism
 from inbounds.mechanism import Mechanism, Origin
@@ -16,7 +15,7 @@ from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.labels.law import LabelDesign, tight_blocks
 from inbounds.mechanism.response import tight_response
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import A_QUERY, Everyone, Query
+from inbounds.query import Everyone, Query, check_query
 from inbounds.trusted.designs import Affine, Planes, Subsets, is_prime
 from inbounds.trusted.extent import MOST_BLOCKS, MOST_SUBSETS
 
@@ -46,33 +45,32 @@ PROJECTIVE = Origin(
 )
 
 
-@used_like("ib.local.subset_selection(ib.category(30), 1)", query=A_QUERY)
 def subset_selection(query: Query, epsilon: Number) -> LabelMechanism:
     """A report names a set of labels of the best size: all subsets where they are few, else an affine family of them.
 
     Up to some 4,000 labels; its variance is the least that any law has, up to rounding the size. See `Subsets` and
     `Affine` in `inbounds.trusted.designs`.
     """
+    check_query(query)
     return _best(query, epsilon, _subsets, SUBSET_SELECTION)
 
 
-@used_like("ib.local.hadamard_response(ib.category(30), 1)", query=A_QUERY)
 def hadamard_response(query: Query, epsilon: Number) -> LabelMechanism:
     """A report names a row of a Hadamard matrix, the labels with a positive entry in it; for a small epsilon."""
+    check_query(query)
     return _best(query, epsilon, _halves, HADAMARD)
 
 
-@used_like("ib.local.projective_response(ib.category(30), 1)", query=A_QUERY)
 def projective_response(query: Query, epsilon: Number) -> LabelMechanism:
     """A report names a hyperplane of a projective space whose points are the labels: some e^epsilon + 1 to choose from.
 
     For any number of labels, with few more reports than labels; its variance is within 3.1 % of the least up to
     epsilon 5.
     """
+    check_query(query)
     return _best(query, epsilon, _planes, PROJECTIVE)
 
 
-@used_like("ib.local.label_mechanism(ib.category(30), 1)", query=A_QUERY)
 def label_mechanism(query: Query, epsilon: Number) -> LocalMechanism:
     """The law with which shares of labels are estimated best at this number of labels and epsilon.
 
@@ -80,6 +78,7 @@ def label_mechanism(query: Query, epsilon: Number) -> LocalMechanism:
     >>> label_mechanism(ib.category(5), 3).origin.name, label_mechanism(ib.category(1000), 1).origin.name
     ('randomized_response', 'subset_selection')
     """
+    check_query(query)
     return compare_labels(query, epsilon).best.mechanism
 
 
@@ -154,7 +153,6 @@ _REASONS = {
 }
 
 
-@used_like("ib.local.compare_labels(ib.category(30), 1)", query=A_QUERY)
 def compare_labels(query: Query, epsilon: Number) -> LabelComparison:
     """All laws for labels at one epsilon, judged by the variance that follows from their certified weights.
 
@@ -162,6 +160,7 @@ def compare_labels(query: Query, epsilon: Number) -> LabelComparison:
     >>> [law.name for law in compare_labels(ib.category(30), 1).laws][0]
     'subset_selection'
     """
+    check_query(query)
     bound, asked = as_epsilon(epsilon), _labels(query)
     found = [LabelLaw(_response(asked, bound))]
     for candidates, origin in ((_subsets, SUBSET_SELECTION), (_halves, HADAMARD), (_planes, PROJECTIVE)):

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.arguments import used_like
 from inbounds.errors import PassportError
 from inbounds.files import Kind
 from inbounds.files.locked import locked
@@ -190,7 +189,6 @@ class Permanent:
         return found[0] if single else {name: _column(found, name) for name in self.client.mechanisms}
 
 
-@used_like("ib.local.permanent(ib.local.randomizer(mechanism), 'reports.json')")
 def permanent(
     client: Randomizer | Survey, path: str | os.PathLike[str] | None = None, *, periods: int = 1
 ) -> Permanent:

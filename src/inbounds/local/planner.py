@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.arguments import MustBe, used_like
 from inbounds.local.expectations import Expected, PrivacyLevel, diameter, expectation, made, per_unit, promises
 from inbounds.local.labels import compare_labels
 from inbounds.local.reports import LocalMechanism
@@ -110,12 +109,6 @@ class CollectionPlan:
         return "\n".join([*lines, self.note, *([ROUNDED] if self.query.rounds else [])])
 
 
-A_DOMAIN = MustBe(
-    (Query, Sequence), "ib.ordinal(low, high), ib.category(labels) or a pair (low, high)", beside_data=True
-)
-
-
-@used_like("ib.local.plan((0, 100), ratio=2, radius=10, reports=10_000)", query=A_DOMAIN)
 def plan(
     query: Query | tuple[int, int] | range | Sequence[str],
     epsilon: Number | None = None,
@@ -165,7 +158,8 @@ def domain(query: Any) -> Query:
         return query
     if isinstance(query, Sequence) and not isinstance(query, str) and len(query) >= 2:
         return category(query) if isinstance(query[0], str) else ordinal(query[0], query[-1])
-    raise A_DOMAIN.refusal("query", query, {})
+    words = "ib.ordinal(low, high), ib.category(labels) or a pair (low, high)"
+    raise TypeError(f"query must be {words}, got {type(query).__name__}")
 
 
 def privacy_level(query: Query, epsilon: Number | None, radius: Number | None, ratio: Number | None) -> PrivacyLevel:

@@ -2,7 +2,7 @@
 
 import os
 
-from inbounds.arguments import A_PATH, MustBe, used_like
+from inbounds.errors import check_kind
 from inbounds.files import format_of
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
@@ -13,12 +13,11 @@ from inbounds.query import Query, category
 
 LocalMechanism = Mechanism | LabelMechanism
 
-A_LOCAL_MECHANISM = MustBe(
-    (Mechanism, LabelMechanism),
-    "a mechanism such as ib.catalog.truncated_geometric(ib.ordinal(0, 100), '0.07')",
-    {"str": "ib.local.load reads a passport"},
-    beside_data=True,
-)
+
+def check_local_mechanism(mechanism: object) -> None:
+    """Raise a `TypeError` unless this is a mechanism for single values."""
+    kinds = (Mechanism, LabelMechanism)
+    check_kind(mechanism, kinds, "mechanism", "a mechanism such as ib.catalog.uniform(ib.ordinal(0, 100), 1)")
 
 
 def reports_of(mechanism: LocalMechanism) -> Query:
@@ -33,7 +32,6 @@ def as_local(mechanism: object, what: str) -> LocalMechanism:
     return mechanism
 
 
-@used_like("ib.local.load('m.json')", path=A_PATH)
 def load(path: str | os.PathLike[str]) -> LocalMechanism:
     """Read and re-certify a passport of either kind; any doubt is a `PassportError` that says what is wrong."""
     return load_labels(path) if format_of(path) == LABEL_PASSPORT.format else load_mechanism(path)

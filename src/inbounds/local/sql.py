@@ -10,20 +10,18 @@ from collections.abc import Sequence
 from inspect import Parameter, Signature
 from typing import Any, Literal
 
-from inbounds.arguments import used_like
 from inbounds.extras import library
 from inbounds.local import coordinates
 from inbounds.local.client import Outside, Randomizer
 from inbounds.local.collector import fingerprint
 from inbounds.local.memory import Memory
-from inbounds.local.reports import A_LOCAL_MECHANISM, LocalMechanism
+from inbounds.local.reports import LocalMechanism, check_local_mechanism
 from inbounds.trusted.incoming import as_array
 
 IdType = Literal["BIGINT", "VARCHAR"]
 TYPES = {"i": "BIGINT", "f": "DOUBLE", "O": "VARCHAR"}
 
 
-@used_like("ib.local.register(connection, 'private_age', mechanism)", mechanism=A_LOCAL_MECHANISM)
 def register(
     connection: Any,
     name: str,
@@ -45,6 +43,7 @@ def register(
     ib.local.register(connection, "private_age", mechanism)
     connection.execute("create table reports as select id, private_age(id, age) as age from people")
     """
+    check_local_mechanism(mechanism)
     if id_type not in ("BIGINT", "VARCHAR"):
         raise ValueError(f"id_type must be 'BIGINT' or 'VARCHAR', got {id_type!r}")
     pyarrow, client = library("pyarrow", "local"), Randomizer(mechanism, outside)

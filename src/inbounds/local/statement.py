@@ -12,8 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.arguments import used_like
-from inbounds.local.reports import A_LOCAL_MECHANISM, LocalMechanism
+from inbounds.local.reports import LocalMechanism, check_local_mechanism
 from inbounds.mechanism import Mechanism
 from inbounds.mechanism.labels import LabelMechanism
 from inbounds.mechanism.limits import too_large
@@ -26,7 +25,6 @@ ROUNDING = 1e-9
 """Share by which the float length of a path may exceed its own; a pair more is looked at rather than one less."""
 
 
-@used_like("ib.local.epsilon(2, radius=10)")
 def epsilon(ratio: Number, radius: Number = 1) -> Fraction:
     """The epsilon of d-privacy that keeps every ratio within `radius` at most `ratio`: ln(ratio) / radius.
 
@@ -178,7 +176,6 @@ def spoken_ratio(log: float) -> str:
     return f"{math.exp(log):.4g}" if log < math.log(SPOKEN_RATIO) else f"e^{log:.4g}"
 
 
-@used_like("ib.local.privacy(mechanism)", mechanism=A_LOCAL_MECHANISM)
 def privacy(mechanism: LocalMechanism) -> Statement:
     """The privacy statement of a mechanism used on single values.
 
@@ -187,4 +184,5 @@ def privacy(mechanism: LocalMechanism) -> Statement:
     >>> round(found.ratio(10), 6), found.radius(2), round(found.worst_ratio())
     (2.0, Fraction(10, 1), 1024)
     """
+    check_local_mechanism(mechanism)
     return Statement(mechanism)

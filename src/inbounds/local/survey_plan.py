@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from inbounds.arguments import MustBe, used_like
+from inbounds.errors import check_kind
 from inbounds.local.planner import CollectionPlan, plan
 from inbounds.local.statement import epsilon as calibrated
 from inbounds.local.statement import spoken_ratio
@@ -71,12 +71,6 @@ class SurveyPlan:
         return "\n".join(lines)
 
 
-ATTRIBUTES = MustBe((Mapping,), "a dictionary of attributes, such as {'vote': ['a', 'b']}", beside_data=True)
-
-
-@used_like(
-    "ib.local.plan_survey({'vote': ['a', 'b'], 'drink': ['tea', 'coffee']}, 1, reports=10_000)", attributes=ATTRIBUTES
-)
 def plan_survey(
     attributes: Mapping[str, Any],
     epsilon: Number | None = None,
@@ -97,6 +91,7 @@ def plan_survey(
     >>> found.better, round(found.survey().privacy.ldp, 6)
     ('one', 1.0)
     """
+    check_kind(attributes, Mapping, "attributes", "a dictionary from attributes to their labels")
     if not attributes:
         raise ValueError("attributes must be at least one")
     if (epsilon is None) == (ratio is None):

@@ -1,8 +1,6 @@
 """Mechanism: probabilities that passed the checker, and what is measured on them."""
 
 from inbounds.mechanism.mechanism import (
-    A_MECHANISM,
-    MECHANISMS,
     PROPERTY_UNITS,
     SYMMETRY_SLACK,
     TOLERANCE,
@@ -10,13 +8,12 @@ from inbounds.mechanism.mechanism import (
     Mechanism,
     certified,
     certify,
+    check_mechanism,
     near,
 )
 from inbounds.mechanism.origin import Optimality, Origin
 
 __all__ = [
-    "A_MECHANISM",
-    "MECHANISMS",
     "PROPERTY_UNITS",
     "SYMMETRY_SLACK",
     "TOLERANCE",
@@ -26,5 +23,6 @@ __all__ = [
     "Origin",
     "certified",
     "certify",
+    "check_mechanism",
     "near",
 ]

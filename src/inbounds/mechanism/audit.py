@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inbounds.arguments import used_like
 from inbounds.errors import TooLarge
 from inbounds.mechanism.law import Law, Noise, noise_steps
 from inbounds.mechanism.plane import Plane
 from inbounds.mechanism.response import Response
 from inbounds.numbers import exact, float_above
-from inbounds.query import A_QUERY, Graph, Query
+from inbounds.query import Graph, Query, check_query
 from inbounds.trusted.bounds import Edge
 from inbounds.trusted.certify import PAIRS_AT_A_TIME, edges_by_length, neighbouring_weights
 
@@ -57,7 +56,6 @@ class Audit:
         )
 
 
-@used_like("ib.audit(matrix, ib.count(20))", query=A_QUERY)
 def audit(matrix: ArrayLike, query: Query) -> Audit:
     """The least epsilon for which P[output, answer] is private under the query's neighbourhood.
 
@@ -69,6 +67,7 @@ def audit(matrix: ArrayLike, query: Query) -> Audit:
     >>> audit([[0.75, 0.25], [0.25, 0.75]], count(1)).ratio
     3.0
     """
+    check_query(query)
     values = _numbers(matrix)
     if values.shape != query.shape:
         raise ValueError(f"matrix must have the shape {query.shape} (outputs, answers), got {values.shape}")

@@ -12,7 +12,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.arguments import used_like
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism.cells import best_cells, step_losses
 from inbounds.mechanism.limits import refuse_beyond_limit, too_large
@@ -50,7 +49,6 @@ LEVEL_SLACK = 1e-12
 # --- one output -------------------------------------------------------------------------------------------
 
 
-@used_like("mechanism.posterior(7)")
 def posterior(mechanism: Readable, output: Any, prior: Prior = None) -> Floats:
     """Pr[answer | output] for every answer: prior[j]·P[i, j] / sum_j of the same.
 
@@ -62,7 +60,6 @@ def posterior(mechanism: Readable, output: Any, prior: Prior = None) -> Floats:
     return np.asarray(joint / joint.sum())
 
 
-@used_like("mechanism.best_guess(7)")
 def best_guess(mechanism: Readable, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """The answer that loses least after seeing `output`; coordinates are answered by coordinates."""
     query, seen = mechanism.query, output_index(mechanism.query, output)
@@ -85,7 +82,6 @@ class CredibleSet:
         return f"{_span(self.answers)} with {percent(self.probability)}"
 
 
-@used_like("mechanism.credible_set(7, 0.9)")
 def credible_set(mechanism: Readable, output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
     """The fewest answers that hold the truth with probability `level` after seeing `output`.
 
@@ -100,13 +96,11 @@ def credible_set(mechanism: Readable, output: Any, level: float = 0.9, prior: Pr
 # --- every output -----------------------------------------------------------------------------------------
 
 
-@used_like("mechanism.remap('squared')")
 def remap(mechanism: Readable, loss: LossLike = "absolute", prior: Prior = None) -> Any:
     """The best guess for every output, in the order of the outputs; of several as good the lowest."""
     return answer_values(mechanism.query)[_guesses(mechanism, loss, prior)]
 
 
-@used_like("mechanism.bayes_loss('squared')")
 def bayes_loss(mechanism: Readable, loss: LossLike = "absolute", prior: Prior = None) -> float:
     """Expected loss of a user who replaces every output by the best guess: 000 (25)-(26), corrected.
 
@@ -140,7 +134,6 @@ class Reading:
         return f"published {self.output} → true answer {_span(self.answers)} with {percent(self.probability)}"
 
 
-@used_like("mechanism.readings(0.9)")
 def readings(
     mechanism: Readable,
     level: float = 0.9,
@@ -199,7 +192,6 @@ def _reading(
     return Reading(output, chance, guess, tuple(answer_values(query)[inside].tolist()), probability, at_least)
 
 
-@used_like("mechanism.coverage(0.9)")
 def coverage(mechanism: Readable, level: float = 0.9, prior: Prior = None) -> Floats:
     """For every true answer, how often the credible set of the output holds it.
 
@@ -216,7 +208,6 @@ def coverage(mechanism: Readable, level: float = 0.9, prior: Prior = None) -> Fl
     return held
 
 
-@used_like("mechanism.regret(assumed, actual)")
 def regret(mechanism: Readable, assumed: Prior, actual: Prior, loss: LossLike = "absolute") -> float:
     """What believing the prior `assumed` costs when `actual` is right: loss of its guesses minus the least loss."""
     costs = _guess_costs(mechanism, loss, actual)
@@ -227,7 +218,6 @@ def regret(mechanism: Readable, assumed: Prior, actual: Prior, loss: LossLike = 
 # --- information ------------------------------------------------------------------------------------------
 
 
-@used_like("mechanism.mutual_information()")
 def mutual_information(mechanism: Readable, prior: Prior = None) -> float:
     """Bits that a report tells about the answer: sum joint · log2(P[i, j] / Pr[i]). No remap can raise it."""
     weights = as_prior(prior, mechanism.query)
@@ -238,7 +228,6 @@ def mutual_information(mechanism: Readable, prior: Prior = None) -> float:
     return max(0.0, float((bits @ np.where(weights > 0, weights, 0.0)).sum()))
 
 
-@used_like("mechanism.posterior_entropy()")
 def posterior_entropy(mechanism: Readable, prior: Prior = None) -> float:
     """Bits of uncertainty left about the answer after a report: entropy of the prior minus the information."""
     weights = as_prior(prior, mechanism.query)
@@ -249,7 +238,6 @@ def posterior_entropy(mechanism: Readable, prior: Prior = None) -> float:
 # --- post-processing --------------------------------------------------------------------------------------
 
 
-@used_like("mechanism.worst_remap('squared')")
 def worst_remap(mechanism: Readable, loss: LossLike = "absolute") -> Floats:
     """The best randomized remap for a user who fears the worst answer: R[guess, output], columns sum to one.
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.loss import Loss, LossLike, as_loss
 from inbounds.numbers import Number, Wholes, exact
 from inbounds.query import Query, Scale
@@ -38,45 +37,37 @@ class Exactly:
 
     mechanism: "Mechanism"
 
-    @used_like("mechanism.exactly.loss('squared')")
     def loss(self, loss: LossLike = "absolute", prior: Sequence[Number] | None = None) -> Fraction:
         """Expected loss averaged over the answers."""
         weights = shares(prior, self.mechanism.query)
         return sum((q * x for q, x in zip(weights, self.loss_per_answer(loss), strict=True)), Fraction(0))
 
-    @used_like("mechanism.exactly.worst_loss('squared')")
     def worst_loss(self, loss: LossLike = "absolute") -> Fraction:
         """Expected loss under the answer for which it is largest."""
         return max(self.loss_per_answer(loss))
 
-    @used_like("mechanism.exactly.loss_per_answer('squared')")
     def loss_per_answer(self, loss: LossLike = "absolute") -> list[Fraction]:
         """Expected loss for every true answer."""
         return self._expected(lambda query: loss_rows(query, as_loss(loss)))
 
-    @used_like("mechanism.exactly.truth_probability()")
     def truth_probability(self) -> list[Fraction]:
         """Probability of reporting the cell that holds the answer."""
         weights = self.mechanism.weights
         return [Fraction(int(weights[i, j]), TOTAL) for j, i in enumerate(self.mechanism.query.home)]
 
-    @used_like("mechanism.exactly.end_probability()")
     def end_probability(self) -> list[Fraction]:
         """Probability of reporting the first or the last output."""
         ends = self.mechanism.weights[sorted({0, len(self.mechanism.weights) - 1})].astype(object)
         return [Fraction(int(units), TOTAL) for units in ends.sum(axis=0)]
 
-    @used_like("mechanism.exactly.bias()")
     def bias(self) -> list[Fraction]:
         """Expected report minus the true answer."""
         return self._expected(_errors)
 
-    @used_like("mechanism.exactly.variance()")
     def variance(self) -> list[Fraction]:
         """Variance of the report."""
         return [square - b * b for square, b in zip(self.loss_per_answer("squared"), self.bias(), strict=True)]
 
-    @used_like("mechanism.exactly.bayes_loss('squared')")
     def bayes_loss(self, loss: LossLike = "absolute", prior: Sequence[Number] | None = None) -> Fraction:
         """sum_i min_g sum_j prior[j] · P[i, j] · loss(g, j) (000 (25), (26), corrected)."""
         weights, prior_shares = self.mechanism.weights, shares(prior, self.mechanism.query)

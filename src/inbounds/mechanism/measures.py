@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.loss import LossLike, Prior, as_loss, as_prior
 from inbounds.numbers import Floats
 from inbounds.query import Query
@@ -18,31 +17,26 @@ if TYPE_CHECKING:
     from inbounds.mechanism import Mechanism
 
 
-@used_like("mechanism.loss('squared')")
 def loss(mechanism: "Mechanism", loss: LossLike = "absolute", prior: Prior = None) -> float:
     """Expected loss, averaged over the answers with weights `prior` (uniform by default; 000 (23), (24))."""
     return float(loss_per_answer(mechanism, loss) @ as_prior(prior, mechanism.query))
 
 
-@used_like("mechanism.worst_loss('squared')")
 def worst_loss(mechanism: "Mechanism", loss: LossLike = "absolute") -> float:
     """Expected loss under the answer for which it is largest."""
     return float(loss_per_answer(mechanism, loss).max())
 
 
-@used_like("mechanism.loss_per_answer('squared')")
 def loss_per_answer(mechanism: "Mechanism", loss: LossLike = "absolute") -> Floats:
     """sum_i P[i, j] · loss[i, j] for every answer j: the expected loss when j is true."""
     return mechanism.law.losses(mechanism.query, as_loss(loss))
 
 
-@used_like("mechanism.truth_probability()")
 def truth_probability(mechanism: "Mechanism") -> Floats:
     """For every true answer, the probability of reporting the cell that holds it."""
     return mechanism.law.truth(mechanism.query)
 
 
-@used_like("mechanism.end_probability()")
 def end_probability(mechanism: "Mechanism") -> Floats:
     """For every true answer, the probability of reporting the first or the last output, true or not.
 
@@ -52,13 +46,11 @@ def end_probability(mechanism: "Mechanism") -> Floats:
     return mechanism.law.ends(_numeric(mechanism.query, "an end of the range"))
 
 
-@used_like("mechanism.bias()")
 def bias(mechanism: "Mechanism") -> Floats:
     """Expected report minus the true answer, for every true answer."""
     return mechanism.law.bias(_numeric(mechanism.query, "bias"))
 
 
-@used_like("mechanism.variance()")
 def variance(mechanism: "Mechanism") -> Floats:
     """Variance of the report, for every true answer: around each column's own mean, so that nothing cancels.
 
@@ -67,7 +59,6 @@ def variance(mechanism: "Mechanism") -> Floats:
     return mechanism.law.variance(_numeric(mechanism.query, "variance"))
 
 
-@used_like("mechanism.rmse()")
 def rmse(mechanism: "Mechanism") -> Floats:
     """Root of the expected squared error, for every true answer: sqrt(variance + bias²)."""
     _numeric(mechanism.query, "an error")

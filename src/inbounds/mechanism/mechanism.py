@@ -1,7 +1,6 @@
 """Mechanism: probabilities that passed the checker. There is no other way to make one."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.arguments import A_GENERATOR, A_PATH, MustBe, used_like
-from inbounds.errors import PrivacyViolation
+from inbounds.errors import PrivacyViolation, check_kind
 from inbounds.extras import pandas_frame, polars_frame
 from inbounds.loss import LossLike
 from inbounds.mechanism import bayes, passport
@@ -26,7 +24,7 @@ from inbounds.mechanism.repair import mirrored_weights, weights_along, weights_n
 from inbounds.mechanism.response import Response
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, decimal, float_above
 from inbounds.properties import Layout, holding, meaningful, square
-from inbounds.query import A_QUERY, Graph, Query
+from inbounds.query import Graph, Query, check_query
 from inbounds.query.places import places_at
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.door import is_text
@@ -126,12 +124,10 @@ class Mechanism:
         """The weights as float probabilities P[output, answer]: a view to look at, not to release with."""
         return self.law.probabilities(self.query)
 
-    @used_like("mechanism.effective_epsilon()")
     def effective_epsilon(self) -> float:
         """The tight privacy loss of this very mechanism, at most `epsilon`; exact, and rounded up to a float."""
         return min(tight_epsilon(self.law, self.query), float_above(self.epsilon))
 
-    @used_like("mechanism.properties()")
     def properties(self) -> dict[str, Holding]:
         """Which structural properties hold, exactly or within how many units of 2**-62."""
         query, law = self.query, self.law
@@ -148,12 +144,10 @@ class Mechanism:
 
     # --- reports ------------------------------------------------------------------------------------------
 
-    @used_like("mechanism.sample(7)")
     def sample(self, answers: Any) -> Any:
         """Private reports for true answers, with operating-system entropy; a scalar gives a scalar."""
         return self._report(answers, entropy)
 
-    @used_like("mechanism.randomise(7)")
     def randomise(self, answer: Any) -> Any:
         """As `sample`, and never a refusal for being out of range: a number beyond it counts as its nearer end.
 
@@ -161,7 +155,6 @@ class Mechanism:
         """
         return self._report(answer, entropy, clip=True)
 
-    @used_like("mechanism.simulate(7, rng)", rng=A_GENERATOR)
     def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
         """As `sample`, from a seeded generator: for studies and tests, never for a release."""
         return self._report(answers, simulated(rng))
@@ -197,7 +190,6 @@ class Mechanism:
     posterior_entropy = bayes.posterior_entropy
     worst_remap = bayes.worst_remap
 
-    @used_like("mechanism.followed_by(mechanism.remap())")
     def followed_by(self, remap: ArrayLike) -> "Mechanism":
         """The mechanism whose report is passed through a remap: post-processing, certified again.
 
@@ -220,7 +212,6 @@ class Mechanism:
         """The measures as exact Fractions: `m.exactly.loss("absolute")`."""
         return Exactly(self)
 
-    @used_like("mechanism.exact_loss('squared')")
     def exact_loss(self, loss: LossLike = "absolute") -> Fraction:
         """Expected loss under the uniform prior as the exact fraction that the integers give."""
         return self.exactly.loss(loss)
@@ -256,7 +247,6 @@ class Mechanism:
 
     # --- files --------------------------------------------------------------------------------------------
 
-    @used_like("mechanism.save('m.json')", path=A_PATH)
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""
         passport.save(self, path)
@@ -267,16 +257,11 @@ class Mechanism:
         return str(passport.passport(self)["sha256"])
 
 
-A_MECHANISM = MustBe(
-    (Mechanism,),
-    "a mechanism such as ib.optimal(ib.count(20), 1)",
-    {"Query": "ib.optimal makes one of a question", "str": "ib.load reads a passport"},
-    beside_data=True,
-)
-MECHANISMS = MustBe((Mechanism, Iterable), "a mechanism or a list of them", A_MECHANISM.elsewhere, beside_data=True)
+def check_mechanism(mechanism: object, name: str = "mechanism") -> None:
+    """Raise a `TypeError` unless an argument of this name is a mechanism."""
+    check_kind(mechanism, Mechanism, name, "a mechanism such as ib.optimal(ib.count(20), 1)")
 
 
-@used_like("ib.certify(matrix, ib.count(20), epsilon=0.5)", query=A_QUERY)
 def certify(
     matrix: ArrayLike, query: Query, epsilon: Number, *, tolerance: float = TOLERANCE, origin: Origin | None = None
 ) -> Mechanism:
@@ -285,6 +270,7 @@ def certify(
     Rounds to integers over 2**62 and raises what a solver's rounding left too small. Refuses when that
     would move more than `tolerance` of the probability of any answer.
     """
+    check_query(query)
     return _rounded(_proposed(matrix, query), query, epsilon, origin or Origin("certified matrix"), tolerance)
 
 

@@ -4,7 +4,6 @@ import os
 from contextlib import AbstractContextManager
 from typing import Any
 
-from inbounds.arguments import A_PATH, used_like
 from inbounds.errors import PassportError
 from inbounds.files import Json, content_of, refusing
 from inbounds.mechanism.law import Matrix, Noise
@@ -47,7 +46,6 @@ PASSPORT_FIELDS = {
 """Every field of a passport; those of its query are compared with what a passport would say of it."""
 
 
-@used_like("ib.load('m.json')", path=A_PATH)
 def load(path: str | os.PathLike[str]) -> Mechanism:
     """Read and re-certify a passport; any doubt is a `PassportError` that says what is wrong."""
     return read(content_of(path, "mechanism passport"))

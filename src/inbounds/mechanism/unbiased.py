@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.arguments import A_LIST, used_like
 from inbounds.errors import TooLarge
-from inbounds.mechanism.mechanism import MECHANISMS, Mechanism
+from inbounds.mechanism.mechanism import Mechanism
 from inbounds.numbers import Floats, Ints
 
 RESIDUAL = 1e-9
@@ -44,7 +43,6 @@ class UnbiasedReading:
     variances: Floats
 
 
-@used_like("ib.unbiased_sum([0, 0, 3, 1], mechanism)", published=A_LIST, mechanism=MECHANISMS)
 def unbiased_sum(published: Iterable[Any], mechanism: Mechanism | Sequence[Mechanism]) -> UnbiasedSum:
     """The sum of the true answers behind published reports, unbiased whatever they are, and its standard error.
 

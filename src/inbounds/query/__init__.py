@@ -15,13 +15,11 @@ from inbounds.query.constructors import (
 )
 from inbounds.query.graphs import graph, grid, histogram_of, on_map, pair_of_counts, tree
 from inbounds.query.neighbours import Everyone, Graph, Metric, Neighbours, Reach
-from inbounds.query.quantile import A_QUANTILE, Quantile, median, quantile
-from inbounds.query.query import A_QUERY, Query
+from inbounds.query.quantile import Quantile, check_quantile, median, quantile
+from inbounds.query.query import Query, check_query
 from inbounds.trusted.scale import Scale
 
 __all__ = [
-    "A_QUANTILE",
-    "A_QUERY",
     "Cells",
     "Everyone",
     "Graph",
@@ -35,6 +33,8 @@ __all__ = [
     "bounds",
     "category",
     "cells",
+    "check_quantile",
+    "check_query",
     "count",
     "extreme",
     "graph",

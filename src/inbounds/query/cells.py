@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, overload
 
-from inbounds.arguments import used_like
 from inbounds.numbers import Number, exact, whole
 from inbounds.trusted.scale import Scale
 
@@ -84,7 +83,6 @@ def wholes(*scales: Scale) -> list[list[int]]:
     return [[start + unit * tick for tick in ticks] for start, unit, ticks in ends]
 
 
-@used_like("ib.cells(0, 10, 5)")
 def cells(lower: Number, upper: Number, count: int) -> Cells:
     """`count` equal output cells over lower..upper, each reported as its middle: wider or coarser outputs.
 

@@ -1,12 +1,11 @@
 """The questions that people ask, each as a `Query`: counts, totals, means, extremes, intervals, labels."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
-from inbounds.arguments import MustBe, used_like
 from inbounds.numbers import Number, exact, whole
 from inbounds.query.cells import Cells, bounds, cells
 from inbounds.query.neighbours import Everyone, Metric, Neighbours, Reach
@@ -33,7 +32,6 @@ def _cells(answers: Scale, outputs: Outputs) -> Cells:
     return Cells.of(outputs)
 
 
-@used_like("ib.count(20)")
 def count(maximum: int, *, outputs: Outputs = None) -> Query:
     """How many of `maximum` people …: answers 0..maximum, one person moves it by one.
 
@@ -47,14 +45,12 @@ def count(maximum: int, *, outputs: Outputs = None) -> Query:
     return _query("count", Scale(Fraction(0), Fraction(1), range(size + 1)), Reach(1), outputs)
 
 
-@used_like("ib.total(10, 0, 5)")
 def total(size: int, low: int, high: int, *, outputs: Outputs = None) -> Query:
     """Sum of `size` whole numbers in low..high; replacing one person moves it by at most high - low."""
     n, lower, width = whole(size, "size", 1), *_whole_range(low, high)
     return _query("total", Scale(Fraction(n * lower), Fraction(1), range(n * width + 1)), Reach(width), outputs)
 
 
-@used_like("ib.mean(10, 1, 5)")
 def mean(size: int, low: int, high: int, *, outputs: Outputs = None) -> Query:
     """Mean of `size` whole numbers in low..high: (high-low)·size + 1 answers 1/size apart, reach high - low.
 
@@ -68,14 +64,12 @@ def mean(size: int, low: int, high: int, *, outputs: Outputs = None) -> Query:
     return _query("mean", answers, Reach(width), outputs)
 
 
-@used_like("ib.extreme(1, 5)")
 def extreme(low: int, high: int, *, outputs: Outputs = None) -> Query:
     """Minimum, maximum or median of whole numbers in low..high: one person may move it anywhere."""
     lower, width = _whole_range(low, high)
     return _query("extreme", Scale(Fraction(lower), Fraction(1), range(width + 1)), Everyone(), outputs)
 
 
-@used_like("ib.ordinal(0, 100)")
 def ordinal(low: int, high: int, *, unit: Number = 1, outputs: Outputs = None) -> Query:
     """One person's whole number in low..high under metric privacy: epsilon for every `unit` of distance."""
     lower, width = _whole_range(low, high)
@@ -83,7 +77,6 @@ def ordinal(low: int, high: int, *, unit: Number = 1, outputs: Outputs = None) -
     return _query("ordinal", answers, Metric(exact(unit, "unit")), outputs)
 
 
-@used_like("ib.interval(0, 100, sensitivity=1, cells=50)")
 def interval(
     low: Number,
     high: Number,
@@ -135,10 +128,6 @@ def _with_shared_cells(ticks: Sequence[int], reach: int, wider: Fraction) -> Seq
     return sorted(kept)
 
 
-LABELS = MustBe((list, Iterable, int), "a list of labels, or how many there are", beside_data=True)
-
-
-@used_like("ib.category(['no', 'yes'])", labels=LABELS)
 def category(labels: Sequence[str] | int) -> Query:
     """One of several labels without order or distance; all are neighbours.
 

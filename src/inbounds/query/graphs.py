@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inbounds.arguments import A_LIST, MustBe, used_like
+from inbounds.errors import check_kind
 from inbounds.numbers import Floats, Number, exact, whole
 from inbounds.query.cells import Cells
 from inbounds.query.neighbours import Graph
 from inbounds.query.places import PlaceTuples, map_axes, place_label
-from inbounds.query.query import A_QUERY, Query
+from inbounds.query.query import Query, check_query
 from inbounds.trusted.bounds import Edge
 from inbounds.trusted.extent import MOST_EDGES
 from inbounds.trusted.scale import Scale
@@ -31,7 +31,6 @@ FINE = 40
 Step = tuple[int, ...]
 
 
-@used_like("ib.graph(['home', 'work'], [('home', 'work', 2)])", answers=A_LIST, edges=A_LIST, one_way=A_LIST)
 def graph(
     answers: Sequence[Any], edges: Sequence[Sequence[Any]] = (), *, one_way: Sequence[Sequence[Any]] = ()
 ) -> Query:
@@ -59,7 +58,6 @@ def graph(
     return _query("graph", names, places, [*there, *back])
 
 
-@used_like("ib.grid(10, 10)")
 def grid(
     rows: int,
     columns: int,
@@ -103,16 +101,13 @@ def grid(
     return _moved("map", cells, moves, unit)
 
 
-PARENTS = MustBe((Mapping,), "a dictionary from children to parents")
-
-
-@used_like("ib.tree({'Paris': 'France', 'Lyon': 'France'})", parents=PARENTS)
 def tree(parents: Mapping[str, Any]) -> Query:
     """The nodes of a tree: {"child": "parent"}, or {"child": ("parent", length)}; an edge is 1 long unless said.
 
     >>> tree({"Paris": "France", "Lyon": "France", "France": ("Europe", 2)})
     <tree: 4 labels; neighbours: 3 edges, epsilon for every 1 of length>
     """
+    check_kind(parents, Mapping, "parents", "a dictionary from children to parents")
     joined = {child: above if isinstance(above, tuple) else (above, 1) for child, above in parents.items()}
     names = [*dict.fromkeys([*(above[0] for above in joined.values()), *joined])]
     roots = [name for name in names if name not in joined]
@@ -122,7 +117,6 @@ def tree(parents: Mapping[str, Any]) -> Query:
     return Query("tree", found.answers, found.outputs, found.neighbours, labels=found.labels)
 
 
-@used_like("ib.pair_of_counts(5, 5)")
 def pair_of_counts(first: int, second: int, *, exclusive: bool = False) -> Query:
     """Two counts at once, 0..first and 0..second: one person changes each of them by at most one.
 
@@ -138,7 +132,6 @@ def pair_of_counts(first: int, second: int, *, exclusive: bool = False) -> Query
     return _moved("pair of counts", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
 
 
-@used_like("ib.histogram_of(10, 3)")
 def histogram_of(people: int, bins: int) -> Query:
     """How many of `people` people are in each of `bins` bins, all at once: the counts sum to the number of people.
 
@@ -157,13 +150,13 @@ def histogram_of(people: int, bins: int) -> Query:
     return _moved("histogram", cells, dict.fromkeys(moves, Fraction(1)), Fraction(1))
 
 
-@used_like("ib.on_map(ib.grid(2, 3), range(6))", query=A_QUERY)
 def on_map(query: Query, values: ArrayLike) -> Floats:
     """values[row, column], from one number for each cell of a map.
 
     >>> on_map(grid(2, 3), range(6)).tolist()
     [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     """
+    check_query(query)
     axes, numbers = map_axes(query.coordinates), np.asarray(values, dtype=np.float64)
     if axes is None:
         raise ValueError("query must be a map of cells, such as ib.grid(10, 10)")

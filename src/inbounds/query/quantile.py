@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.arguments import MustBe, used_like
+from inbounds.errors import check_kind
 from inbounds.numbers import Ints, Number, exact, whole
 from inbounds.query.cells import Cells, bounds
 from inbounds.query.neighbours import Everyone
@@ -98,7 +98,6 @@ class Quantile:
         """Where records come in: the nearest value, the nearer end beyond the range."""
         return Rounding(self.values, self.values.unit, Fraction(0))
 
-    @used_like("ib.median(1, 5, size=3).histogram([3, 1, 5])")
     def histogram(self, values: Any) -> Ints:
         """How many of a group's records have each value.
 
@@ -137,14 +136,11 @@ class Quantile:
         return named.get(self.at, f"{self.at}-quantile")
 
 
-A_QUANTILE = MustBe(
-    (Quantile,),
-    "a quantile such as ib.median(1, 5, size=25)",
-    {"Query": "ib.optimal is for other questions", "QuantileMechanism": "mechanism.query is its quantile"},
-)
+def check_quantile(query: object) -> None:
+    """Raise a `TypeError` unless this is a query about a quantile."""
+    check_kind(query, Quantile, "query", "a quantile such as ib.median(1, 5, size=25)")
 
 
-@used_like("ib.quantile(0.9, 0, 100, size=30)")
 def quantile(
     at: Number,
     low: Number,
@@ -190,7 +186,6 @@ def quantile(
     )
 
 
-@used_like("ib.median(1, 5, size=25)")
 def median(low: Number, high: Number, **facts: Any) -> Quantile:
     """The lower median: `quantile` at 1/2, with the same facts.
 

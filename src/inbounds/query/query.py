@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.arguments import MustBe
+from inbounds.errors import check_kind
 from inbounds.numbers import Ints, frozen
 from inbounds.query.cells import Cells, wholes
 from inbounds.query.neighbours import Everyone, Graph, Metric, Neighbours, Reach
@@ -332,12 +332,6 @@ class Query:
         return f"<{self.kind}: {what}{extra}; neighbours: {self.neighbours}>"
 
 
-A_QUERY = MustBe(
-    (Query,),
-    "a question such as ib.count(20) or ib.mean(10, 1, 5)",
-    {
-        "Mechanism": "mechanism.query is its question",
-        "Quantile": "ib.choose is for quantiles",
-        "QuantileMechanism": "it is for a quantile, and this is for other questions",
-    },
-)
+def check_query(query: object) -> None:
+    """Raise a `TypeError` unless this is a query about one answer."""
+    check_kind(query, Query, "query", "a query such as ib.count(20) or ib.mean(10, 1, 5)")

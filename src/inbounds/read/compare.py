@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from inbounds.arguments import MustBe, meant, used_like
 from inbounds.catalog.registry import REGISTRY, Family, families, families_named, made_by
-from inbounds.errors import InboundsError, TooLarge
+from inbounds.errors import InboundsError, TooLarge, suggest_name
 from inbounds.extras import pandas_frame, polars_frame
 from inbounds.loss import Loss, LossLike, Prior, as_loss, as_prior
 from inbounds.mechanism import Mechanism
@@ -88,7 +87,6 @@ class Comparison:
     losses: tuple[str, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-    @used_like("comparison.sorted('absolute')")
     def sorted(self, by: str | None = None) -> "Comparison":
         """The rows in the order of a column, the best first."""
         column = self._checked_column(by or self.losses[0])
@@ -99,7 +97,6 @@ class Comparison:
 
         return replace(self, rows=tuple(sorted(self.rows, key=rank)))
 
-    @used_like("comparison.best('absolute')")
     def best(self, column: str | None = None) -> tuple[str, ...]:
         """The names of the mechanisms that are best in a column, ties included."""
         chosen = self._checked_column(column or self.losses[0])
@@ -198,22 +195,10 @@ class Comparison:
     def _checked_column(self, column: str) -> str:
         if column not in self.columns:
             known = ", ".join(self.columns)
-            raise ValueError(f"column must be one of {known}, got {column!r}{meant(column, self.columns)}")
+            raise ValueError(f"column must be one of {known}, got {column!r}{suggest_name(column, self.columns)}")
         return column
 
 
-COMPARED = MustBe(
-    (Query,),
-    "a question such as ib.count(20) or ib.mean(10, 1, 5), or mechanisms in a list or by name",
-    {
-        "Mechanism": "put it into a list",
-        "Quantile": "ib.choose is for quantiles",
-        "QuantileMechanism": "ib.compare_quantiles is for those of quantiles",
-    },
-)
-
-
-@used_like("ib.compare(ib.count(20), epsilon=0.5)")
 def compare(
     what: Query | Sequence[Mechanism] | Mapping[str, Mechanism],
     epsilon: Number | None = None,
@@ -235,7 +220,8 @@ def compare(
     """
     left_out: dict[str, str] = {}
     if not isinstance(what, Query | Mapping | Iterable):
-        raise COMPARED.refusal("query", what, {"epsilon": epsilon})
+        got = type(what).__name__
+        raise TypeError(f"query must be a query such as ib.count(20), or mechanisms in a list or by name, got {got}")
     if isinstance(what, Query):
         if epsilon is None:
             raise ValueError("epsilon must be given to compare all mechanisms that fit a query")

@@ -12,13 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from inbounds.arguments import MustBe, meant, used_like
 from inbounds.catalog.registry import Family, families
-from inbounds.errors import Infeasible
+from inbounds.errors import Infeasible, check_kind, suggest_name
 from inbounds.loss import Loss, LossLike, Prior, Restriction, as_loss, off_by_more_than
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import EPSILON_RANGE, Number, as_epsilon, exact
-from inbounds.query import A_QUERY, Query
+from inbounds.query import Query, check_query
 
 CLEAR = 1e-9
 """A float measure this far from the bound, relative to it, has decided; its own error is below 10^-11."""
@@ -77,23 +76,17 @@ class Promise:
         return f"{where} {self.loss.name} error at most {float(self.at_most):.6g}"
 
 
-A_PROMISE = MustBe((Promise,), "a promise such as ib.promise.within(2, 0.9)")
-
-
-@used_like("ib.promise.average('absolute', 1)")
 def average(loss: LossLike, at_most: Number, prior: Prior = None) -> Promise:
     """The loss, averaged over the answers, is at most a bound: average("absolute", 1)."""
     weights = None if prior is None else tuple(np.asarray(prior, dtype=np.float64).tolist())
     return Promise(as_loss(loss), exact(at_most, "at_most"), "average", weights)
 
 
-@used_like("ib.promise.worst('absolute', 1)")
 def worst(loss: LossLike, at_most: Number) -> Promise:
     """The loss is at most a bound whatever the true answer: worst("absolute", 2)."""
     return Promise(as_loss(loss), exact(at_most, "at_most"), "worst")
 
 
-@used_like("ib.promise.within(2, 0.9)")
 def within(distance: Number, probability: Number) -> Promise:
     """The report misses by at most `distance` with at least `probability`, whatever the true answer."""
     chance = exact(probability, "probability")
@@ -135,7 +128,6 @@ class Kept:
 # --- the smallest epsilon ---------------------------------------------------------------------------------
 
 
-@used_like("ib.epsilon_for(ib.count(20), ib.promise.within(2, 0.9))", query=A_QUERY, promise=A_PROMISE)
 def epsilon_for(
     query: Query, promise: Promise, family: str | Family = "optimal", *, subject_to: Sequence[Restriction] = ()
 ) -> Kept:
@@ -153,6 +145,8 @@ def epsilon_for(
     >>> print(kept)
     epsilon 1.3863: within ±1 with probability 0.9 for every true answer, by truncated_geometric
     """
+    check_query(query)
+    check_kind(promise, Promise, "promise", "a promise such as ib.promise.within(2, 0.9)")
     search = _Search(query, promise, _family(family, promise, subject_to))
     low, high = _bracket(search)
     found = search.smallest(low, high)
@@ -243,7 +237,6 @@ _FIRST, _LAST = (_grid_index(end) for end in EPSILON_RANGE)
 # --- the best promise -------------------------------------------------------------------------------------
 
 
-@used_like("ib.promise.best(ib.count(20), 1, ib.promise.within(2, 0.9))", query=A_QUERY, promise=A_PROMISE)
 def best(query: Query, epsilon: Number, promise: Promise, family: str | Family = "optimal") -> Kept:
     """The tightest promise of the same kind that the family keeps at an epsilon; the given bound is replaced.
 
@@ -253,18 +246,20 @@ def best(query: Query, epsilon: Number, promise: Promise, family: str | Family =
     >>> print(best(count(10), 1, within(1, "0.5"), "truncated_geometric").promise)
     within ±1 with probability 0.802123 for every true answer
     """
+    check_query(query)
+    check_kind(promise, Promise, "promise", "a promise such as ib.promise.within(2, 0.9)")
     bound = as_epsilon(epsilon)
     mechanism = _family(family, promise)(query, bound)
     tight = _rounded_up(promise.exact_value(mechanism))
     return Kept(replace(promise, at_most=tight), bound, mechanism)
 
 
-@used_like("ib.promise.narrowest(ib.count(20), 1, 0.9)", query=A_QUERY)
 def narrowest(query: Query, epsilon: Number, probability: Number, family: str | Family = "optimal") -> Kept:
     """The smallest distance d for which "within ±d with `probability`, for every true answer" is kept at epsilon.
 
     By bisection over the distances that occur between reports and answers.
     """
+    check_query(query)
     values, answers = query.outputs.values, query.answers
     top = max(values[-1] - answers[0], answers[-1] - values[0])
     unit = Fraction(
@@ -283,7 +278,6 @@ def narrowest(query: Query, epsilon: Number, probability: Number, family: str | 
     return kept
 
 
-@used_like("ib.promise.best_of_each_kind(ib.count(20), 1)", query=A_QUERY)
 def best_of_each_kind(
     query: Query, epsilon: Number, family: str | Family = "optimal", probability: Number = "0.9"
 ) -> list[Kept]:
@@ -291,6 +285,7 @@ def best_of_each_kind(
 
     Each is the best of its kind; with "optimal" each has a mechanism of its own.
     """
+    check_query(query)
     if not query.ordered:
         return [
             best(query, epsilon, average("zero-one", 1), family),
@@ -322,7 +317,7 @@ def _family(family: str | Family, promise: Promise, limits: Sequence[Restriction
         )
     known = families()
     if family not in known:
-        hint = meant(family, ("optimal", *known))
+        hint = suggest_name(family, ("optimal", *known))
         raise ValueError(f"family must be 'optimal', one of {', '.join(known)}, or a function, got {family!r}{hint}")
     return known[family]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.arguments import MustBe, meant, used_like
+from inbounds.errors import check_kind, suggest_name
 from inbounds.loss import Loss, LossLike, Prior, as_loss
 from inbounds.mechanism import bayes
 from inbounds.mechanism.quantiles import ExpectedReports, QuantileMechanism
@@ -114,18 +114,10 @@ class QuantileComparison:
     def _checked(self, column: str) -> str:
         if column not in self.columns:
             known = ", ".join(self.columns)
-            raise ValueError(f"column must be one of {known}, got {column!r}{meant(column, self.columns)}")
+            raise ValueError(f"column must be one of {known}, got {column!r}{suggest_name(column, self.columns)}")
         return column
 
 
-BY_NAME = MustBe(
-    (Mapping,),
-    "a dictionary of mechanisms by name",
-    {"Quantile": "ib.choose makes one of a quantile", "QuantileMechanism": "give it a name"},
-)
-
-
-@used_like("ib.compare_quantiles({'half': mechanism, 'one': another})", mechanisms=BY_NAME)
 def compare_quantiles(
     mechanisms: Mapping[str, QuantileMechanism], *, losses: Sequence[LossLike] | None = None, prior: Prior = None
 ) -> QuantileComparison:
@@ -139,6 +131,7 @@ def compare_quantiles(
     >>> compare_quantiles({"half": permute_and_flip(query, "0.5"), "one": permute_and_flip(query, 1)}).best()
     ('one',)
     """
+    check_kind(mechanisms, Mapping, "mechanisms", "a dictionary from names to mechanisms of quantiles")
     query = _one_quantile(mechanisms)
     chosen = [as_loss(loss) for loss in losses or USUAL]
     rows = [_row(name, mechanism, chosen, prior) for name, mechanism in mechanisms.items()]

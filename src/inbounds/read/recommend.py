@@ -5,12 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from inbounds.arguments import used_like
 from inbounds.loss import AtMost, LossLike, Prior, as_loss
 from inbounds.mechanism import Mechanism
 from inbounds.numbers import Number
 from inbounds.properties import listed
-from inbounds.query import A_QUERY, Query
+from inbounds.query import Query, check_query
 from inbounds.read.compare import TIE, Comparison, Row, compare, fitting, usual
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ class Recommendation:
         return {"mechanism": self.name, "reason": self.reason}
 
 
-@used_like("ib.recommend(ib.count(20), 0.5, needs=['fair'])", query=A_QUERY)
 def recommend(
     query: Query,
     epsilon: Number,
@@ -67,6 +65,7 @@ def recommend(
     >>> recommend(count(10), 1, ["fair"], loss="zero-one").name
     'explicit_fair'
     """
+    check_query(query)
     from inbounds.design.optimal import optimal
 
     asked = listed(needs, ordered=query.ordered)

@@ -12,12 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.design.remap import hardest_mixture
 from inbounds.loss import LossLike, Prior, as_prior
 from inbounds.mechanism import Mechanism, Origin, certified
 from inbounds.numbers import Floats, Ints, Number
-from inbounds.query import A_QUERY, Query
+from inbounds.query import Query, check_query
 from inbounds.sideinfo.rounding import Edges, Search
 
 Aim = Literal["average", "worst"]
@@ -57,7 +56,6 @@ class PreRoundingComparison:
     least: float
 
 
-@used_like("ib.preround(query, 1, [ib.priors.normal(query, 0, 1)])", query=A_QUERY)
 def preround(
     query: Query,
     epsilon: Number,
@@ -80,6 +78,7 @@ def preround(
     >>> [str(edge) for edge in found.edges], [round(v, 2) for v in found.values]
     (['0'], [-1.25, 1.25])
     """
+    check_query(query)
     search = Search.over(query, epsilon, loss, width)
     plausible = _plausible(priors, query)
     if aim == "average" or (aim == "worst" and len(plausible) == 1):

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
-from inbounds.arguments import used_like
 from inbounds.extras import library
 from inbounds.files import write_text
 from inbounds.ledger.charges import Charge
@@ -212,7 +211,6 @@ class Preview:
         return {**self.record, "expected_error_by_size": errors}
 
 
-@used_like("ib.release('plan.toml'), or ib.release(plan, frame); groups, statistics and epsilon belong into the plan")
 def release(
     plan: PlanLike,
     frame: Any = None,
@@ -340,7 +338,6 @@ def drawn(
     return Drawn(booking.keep(charged, arrow(found.columns), record, drawn=kept == own), ready)
 
 
-@used_like("ib.release.preview('plan.toml')")
 def preview(
     plan: PlanLike,
     frame: Any = None,

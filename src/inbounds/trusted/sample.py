@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from inbounds.errors import TooLarge
+from inbounds.errors import TooLarge, check_kind
 from inbounds.numbers import Ints, Sealed
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.designs import BlockDesign
@@ -37,6 +37,7 @@ def _system_bytes(count: int) -> bytes:
 
 def simulated(rng: np.random.Generator) -> Draws:
     """Draws of the same law from a seeded generator: for studies, never for a release."""
+    check_kind(rng, np.random.Generator, "rng", "a generator such as np.random.default_rng(0)")
     return lambda count: rng.integers(0, 1 << TOTAL_BITS, size=count, dtype=np.uint64)
 
 

@@ -5,7 +5,6 @@ from itertools import takewhile
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.errors import InboundsError, Infeasible, NotConverged
 from inbounds.loss import Prior, as_prior
 from inbounds.mechanism.law import Matrix
@@ -13,7 +12,7 @@ from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import Central, QuantileMechanism
 from inbounds.mechanism.quantiles.laws import central_columns
 from inbounds.numbers import Floats, Ints, Number, as_epsilon, whole
-from inbounds.query import A_QUANTILE, Quantile
+from inbounds.query import Quantile, check_quantile
 from inbounds.trusted.bounds import TOTAL
 from inbounds.trusted.multisets import all_multisets, neighbouring
 
@@ -26,7 +25,6 @@ SLACKS = tuple(10.0**-digits for digits in (9, 8, 7, 6, 5, 4, 3))
 REFERENCE = "the non-oblivious optimum of 004 §6, on trimmed data"
 
 
-@used_like("ib.central_records(ib.median(1, 5, size=9), 1)", query=A_QUANTILE)
 def central_records(
     query: Quantile, epsilon: Number, *, length: int | None = None, prior: Prior = None
 ) -> QuantileMechanism:
@@ -40,6 +38,7 @@ def central_records(
     >>> central_records(median(0, 2, size=25), 1, length=3)
     <QuantileMechanism central_records(length=3) for <median of 25 records in 0..2 (3 values)>, epsilon=1>
     """
+    check_quantile(query)
     if not (query.public and query.records == 1):
         raise ValueError("central records need a public size and one record a person; use permute_and_flip otherwise")
     bound = as_epsilon(epsilon)

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.design.optimal import optimal
 from inbounds.design.quantiles.central import central_records, longest_window
 from inbounds.design.quantiles.sided import path_scores
@@ -15,7 +14,7 @@ from inbounds.mechanism.law import Matrix
 from inbounds.mechanism.quantiles import CountedTable, Oblivious, QuantileMechanism, SidedTable
 from inbounds.mechanism.quantiles.expected import true_answers
 from inbounds.numbers import Floats, Ints, Number, as_epsilon
-from inbounds.query import A_QUANTILE, Quantile
+from inbounds.query import Quantile, check_quantile
 from inbounds.trusted.lengths import rank
 
 MOST_VALUES = 129
@@ -49,7 +48,6 @@ class QuantileChoice:
         return self.reason
 
 
-@used_like("ib.choose(ib.median(1, 5, size=25), 1)", query=A_QUANTILE)
 def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> QuantileChoice:
     """Path scores, the oblivious optimum or the central records: what has the least expected error.
 
@@ -63,6 +61,7 @@ def choose(query: Quantile, epsilon: Number, prior: Prior = None) -> QuantileCho
     >>> str(choose(median(0, 20, size=300), 4)).partition(":")[0]
     'path scores'
     """
+    check_quantile(query)
     bound = as_epsilon(epsilon)
     found = _choose(query, bound, prior)
     length = longest_window(query, MOST_CENTRAL)

@@ -8,13 +8,12 @@ chance decides: around an even share, or where the edges of a value are a few st
 
 import math
 
-from inbounds.arguments import used_like
 from inbounds.design.quantiles.table import REFERENCE, SLACKS, rounded_up
 from inbounds.errors import InboundsError, Infeasible
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import CountedTable, QuantileMechanism
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import A_QUANTILE, Quantile
+from inbounds.query import Quantile, check_quantile
 
 SMALL_EPSILON, MOST_VALUES = 0.5, 15
 """Up to which counting helps, and even shares are worth a thought: beyond, steeper tables of lengths are better, and
@@ -32,7 +31,6 @@ MOST_RARE = 8
 """One of so many records counts at least: one of ever more would tell nothing."""
 
 
-@used_like("ib.counted_scores(ib.median(1, 5, size=25), 1)", query=A_QUANTILE)
 def counted_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
     """Permute-and-flip over path lengths and how many records are at a value.
 
@@ -40,6 +38,7 @@ def counted_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
     >>> counted_scores(median(0, 4, size=300), "0.2")
     <QuantileMechanism counted_scores for <median of 300 records in 0..4 (5 values)>, epsilon=0.2>
     """
+    check_quantile(query)
     bound = as_epsilon(epsilon)
     if not (query.public and query.records == 1):
         raise ValueError("counted scores need a public size and one record a person; use permute_and_flip otherwise")

@@ -9,14 +9,13 @@ others.
 import math
 from fractions import Fraction
 
-from inbounds.arguments import used_like
 from inbounds.design.quantiles.counted import counted_scores, counting_helps
 from inbounds.design.quantiles.table import REFERENCE, SLACKS, permute_and_flip, rounded_up
 from inbounds.errors import InboundsError, Infeasible
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import QuantileMechanism, SidedTable
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import A_QUANTILE, Quantile
+from inbounds.query import Quantile, check_quantile
 from inbounds.trusted.sides import Side
 
 LEVELS = 40
@@ -41,7 +40,6 @@ NEARLY, NEAREST = 1.8, 3.2
 are as many values as records, and at most."""
 
 
-@used_like("ib.sided_scores(ib.median(1, 5, size=25), 1)", query=A_QUANTILE)
 def sided_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
     """Permute-and-flip over path lengths with a pace and a spread for each side of the answer.
 
@@ -49,6 +47,7 @@ def sided_scores(query: Quantile, epsilon: Number) -> QuantileMechanism:
     >>> sided_scores(quantile(1, 0, 100, size=30), 1)
     <QuantileMechanism sided_scores for <maximum of 30 records in 0..100 (101 values)>, epsilon=1>
     """
+    check_quantile(query)
     bound = as_epsilon(epsilon)
     if not (query.public and query.records == 1):
         raise ValueError("sided scores need a public size and one record a person; use permute_and_flip otherwise")

@@ -6,13 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.errors import InboundsError, Infeasible
 from inbounds.mechanism.origin import Origin
 from inbounds.mechanism.quantiles import QuantileMechanism, ScoreTable
 from inbounds.mechanism.quantiles.laws import quadrature
 from inbounds.numbers import Number, as_epsilon
-from inbounds.query import A_QUANTILE, Quantile
+from inbounds.query import Quantile, check_quantile
 from inbounds.trusted.bounds import TOTAL, TOTAL_BITS
 from inbounds.trusted.extent import MOST_DEEPER, MOST_SCORED
 
@@ -38,7 +37,6 @@ SLACKS = tuple(2.0**-bits for bits in (34, 30, 26, 22, 18, 12))
 REFERENCE = "McKenna and Sheldon 2020, with the bound of docs/theory/quantiles.md"
 
 
-@used_like("ib.permute_and_flip(ib.median(1, 5, size=25), 1)", query=A_QUANTILE)
 def permute_and_flip(query: Quantile, epsilon: Number) -> QuantileMechanism:
     """The quantile by permute-and-flip over path lengths: each value raises its hand with a probability that falls with
     the number of records that would have to change, and one of the raised hands is reported.
@@ -50,6 +48,7 @@ def permute_and_flip(query: Quantile, epsilon: Number) -> QuantileMechanism:
     >>> permute_and_flip(median(1, 5, size=25), 1)
     <QuantileMechanism permute_and_flip for <median of 25 records in 1..5 (5 values)>, epsilon=1>
     """
+    check_quantile(query)
     bound = as_epsilon(epsilon)
     for slack in SLACKS:
         first, level, deeper = _proposed(float(bound) * (1 - slack), query)

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.local.statement import privacy
-from inbounds.mechanism import A_MECHANISM, Mechanism
+from inbounds.mechanism import Mechanism, check_mechanism
 from inbounds.mechanism.unbiased import unbiased_reading
 from inbounds.numbers import Floats
 
@@ -46,7 +45,6 @@ class MeanDeviations:
         return f"ratio between any two values e^{self.ldp:.4g}; greatest standard deviation of one report: {worst}"
 
 
-@used_like("ib.local.mean_deviations(mechanism)", mechanism=A_MECHANISM)
 def mean_deviations(mechanism: Mechanism) -> MeanDeviations:
     """What one report's unbiased reading varies by, beside Duchi's and the piecewise mechanism at the same worst ratio.
 
@@ -58,6 +56,7 @@ def mean_deviations(mechanism: Mechanism) -> MeanDeviations:
     >>> {name: round(value, 1) for name, value in found.worst.items()}
     {'ours': 117.9, 'duchi': 108.2, 'piecewise': 114.3}
     """
+    check_mechanism(mechanism)
     read, values = unbiased_reading(mechanism).values, mechanism.query.answers.floats()
     matrix = mechanism.matrix
     ours = np.sqrt(np.maximum(read**2 @ matrix - (read @ matrix) ** 2, 0.0))

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
-from inbounds.arguments import used_like
 from inbounds.extras import pandas_frame
 from inbounds.local.collector import Collector
 from inbounds.local.estimates.estimate import Estimate
@@ -74,7 +73,6 @@ def estimate(
 def estimate(
     what: Strata, *, level: float = ..., runs: int = ..., seed: int = ..., smooth: bool = ..., **options: Any
 ) -> StrataEstimates: ...
-@used_like("ib.local.estimate(collector)")
 def estimate(
     what: Collector | Strata | Reconstruction,
     *,

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from inbounds.arguments import used_like
 from inbounds.local.collector import Collector, same_law
 from inbounds.local.reconstruct.affine import affine
 from inbounds.local.reconstruct.channel import Channel
@@ -45,7 +44,6 @@ class TwoSampleTest:
         return f"{verdict}: p = {self.p_value:.3g} ({self.unit} {self.distance:.4g}, {self.runs} deals)"
 
 
-@used_like("ib.local.two_sample_test(monday, tuesday)")
 def two_sample_test(one: Collector, other: Collector, *, runs: int | None = None, seed: int = 0) -> TwoSampleTest:
     """Whether two collections by one mechanism come from people with the same distribution.
 

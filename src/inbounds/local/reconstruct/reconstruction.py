@@ -5,16 +5,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from inbounds.arguments import used_like
 from inbounds.local.reconstruct import methods
 from inbounds.local.reconstruct.methods import Acceleration, Method
 from inbounds.local.reconstruct.problem import Given, ReconstructionProblem
 from inbounds.local.reconstruct.record import Reconstruction
-from inbounds.mechanism import A_MECHANISM, Mechanism
+from inbounds.mechanism import Mechanism
 from inbounds.query import Query
 
 
-@used_like("ib.reconstruct(reports, mechanism)")
 def reconstruct(
     reports: Any,
     mechanism: Mechanism | ArrayLike | None = None,
@@ -57,7 +55,7 @@ def reconstruct(
     if isinstance(reports, Mechanism):
         raise TypeError("reports must be reports, their counts or a Collector, got a Mechanism; it comes after them")
     if isinstance(mechanism, Query):
-        raise A_MECHANISM.refusal("mechanism", mechanism, {})
+        raise TypeError("mechanism must be a mechanism such as ib.optimal(ib.count(20), 1), got a Query")
     told = method or ("ibu" if acceleration or iterations or start is not None else None)
     _check_options(told or "ibu", acceleration, tolerance, iterations)
     problem = ReconstructionProblem.of(reports, mechanism, start, given)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.arguments import A_GENERATOR, used_like
+from inbounds.errors import check_kind
 from inbounds.extras import pandas_frame, polars_frame
 from inbounds.local.reconstruct import uncertainty
 from inbounds.local.reconstruct.problem import ReconstructionProblem
@@ -77,9 +77,9 @@ class Reconstruction:
         """Approximate standard error of every probability, from the curvature of the likelihood on its support."""
         return uncertainty.standard_errors(self)
 
-    @used_like("reconstruction.bootstrap(rng)", rng=A_GENERATOR)
     def bootstrap(self, rng: np.random.Generator, runs: int = 200, level: float = 0.95) -> Intervals:
         """Percentile intervals from `runs` reconstructions of resampled reports."""
+        check_kind(rng, np.random.Generator, "rng", "a generator such as np.random.default_rng(0)")
         return uncertainty.bootstrap(self, rng, runs, level)
 
     def again(self, counts: Floats) -> Floats:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.arguments import A_GENERATOR, A_PATH, used_like
 from inbounds.mechanism.audit import log_above
 from inbounds.mechanism.labels import passport
 from inbounds.mechanism.labels.law import Blocks
@@ -63,12 +62,10 @@ class LabelMechanism:
         """The tight privacy loss of this very mechanism, at most `epsilon`; rounded up to a float."""
         return min(log_above(self.law.worst_ratio, Fraction(1)), float_above(self.epsilon))
 
-    @used_like("mechanism.variance(reports=1000)")
     def variance(self, share: Number = 0, reports: int = 1) -> float:
         """Of the unbiased estimate of a label's share from so many reports; of a rare label by default."""
         return float(self.law.variance(exact(share, "share")) / whole(reports, "reports", 1))
 
-    @used_like("mechanism.labels_of(3)")
     def labels_of(self, output: int) -> list[Any]:
         """The labels in the set that a report names: the truth is likelier among them than elsewhere."""
         number = whole(output, "output", 0)
@@ -78,12 +75,10 @@ class LabelMechanism:
         held = self.law.design.holds(np.full(len(everyone), number), everyone)
         return list(self.query.reported[held].tolist())
 
-    @used_like("mechanism.sample(['tea', 'water'])")
     def sample(self, answers: Any) -> Any:
         """Private reports for true labels, with operating-system entropy; a scalar gives a scalar."""
         return self._report(answers, entropy)
 
-    @used_like("mechanism.simulate(['tea', 'water'], rng)", rng=A_GENERATOR)
     def simulate(self, answers: Any, rng: np.random.Generator) -> Any:
         """As `sample`, from a seeded generator: for studies and tests, never for a release."""
         return self._report(answers, simulated(rng))
@@ -93,7 +88,6 @@ class LabelMechanism:
         found = report(self.law.sampler, positions, draws)
         return found.tolist() if positions.ndim == 0 else found
 
-    @used_like("mechanism.save('m.json')", path=A_PATH)
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""
         passport.save(self, path)

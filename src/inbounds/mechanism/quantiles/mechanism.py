@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inbounds.arguments import A_GENERATOR, A_PATH, used_like
 from inbounds.loss import LossLike, Prior, as_prior
 from inbounds.mechanism.bayes import CredibleSet
 from inbounds.mechanism.origin import Origin
@@ -60,7 +59,6 @@ class QuantileMechanism:
 
     # --- reports ------------------------------------------------------------------------------------------
 
-    @used_like("mechanism.sample([3, 1, 5])")
     def sample(self, values: Any) -> Any:
         """The private quantile of one group's records, with operating-system entropy.
 
@@ -68,12 +66,10 @@ class QuantileMechanism:
         """
         return self.sample_histograms(self.query.histogram(values)[None, :]).tolist()[0]
 
-    @used_like("mechanism.sample_histograms(histograms)")
     def sample_histograms(self, histograms: Any) -> Any:
         """Private quantiles of many groups: groups × how many records have each value."""
         return self._report(histograms, entropy)
 
-    @used_like("mechanism.simulate_histograms(histograms, rng)", rng=A_GENERATOR)
     def simulate_histograms(self, histograms: Any, rng: np.random.Generator) -> Any:
         """As `sample_histograms`, from a seeded generator: for studies and tests, never for a release."""
         return self._report(histograms, simulated(rng))
@@ -81,7 +77,6 @@ class QuantileMechanism:
     def _report(self, histograms: Any, draws: Draws) -> Any:
         return self.query.answer.reported_at(self.law.report(self.query, self._checked(histograms), draws))
 
-    @used_like("mechanism.probabilities(histograms)")
     def probabilities(self, histograms: Any) -> Floats:
         """Pr[output] for groups × counts, to float precision: a view to judge by, not to release with."""
         return self.law.probabilities(self.query, self._checked(histograms))
@@ -97,7 +92,6 @@ class QuantileMechanism:
 
     # --- usefulness, of records of unknown shares or drawn independently from a prior ---------------------
 
-    @used_like("mechanism.expecting(size=25)")
     def expecting(self, prior: Prior = None, size: int | None = None) -> ExpectedReports:
         """What to expect of reports of `size` records.
 
@@ -108,24 +102,20 @@ class QuantileMechanism:
         records = self.query.size if size is None else whole(size, "size", 1)
         return _expected(self, None if prior is None else tuple(as_prior(prior, self.query.answer).tolist()), records)
 
-    @used_like("mechanism.expected_error('squared')")
     def expected_error(self, loss: LossLike = "absolute", prior: Prior = None, size: int | None = None) -> float:
         """The expected loss of a report; see `expecting`."""
         return self.expecting(prior, size).loss(loss)
 
-    @used_like("mechanism.best_guess(3)")
     def best_guess(self, output: Any, loss: LossLike = "absolute", prior: Prior = None) -> Any:
         """The value that loses least after seeing the report."""
         return self.expecting(prior).best_guess(output, loss)
 
-    @used_like("mechanism.credible_set(3, 0.9)")
     def credible_set(self, output: Any, level: float = 0.9, prior: Prior = None) -> CredibleSet:
         """The values that hold the true quantile with probability `level` after seeing the report."""
         return self.expecting(prior).credible_set(output, level)
 
     # --- files --------------------------------------------------------------------------------------------
 
-    @used_like("mechanism.save('m.json')", path=A_PATH)
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the passport: everything needed to check and use the mechanism, with its digest."""
         passport.save(self, path)

@@ -3,7 +3,6 @@
 import os
 from typing import Any
 
-from inbounds.arguments import A_PATH, used_like
 from inbounds.errors import InboundsError, PassportError
 from inbounds.files import Json, content_of
 from inbounds.mechanism.law import Matrix
@@ -41,7 +40,6 @@ PASSPORT_FIELDS = {
 """Every field of a quantile's passport."""
 
 
-@used_like("ib.load_quantile('m.json')", path=A_PATH)
 def load_quantile(path: str | os.PathLike[str]) -> QuantileMechanism:
     """Read and re-certify a quantile's passport; any doubt is a `PassportError` that says what is wrong."""
     return read_quantile_mechanism(content_of(path, "quantile passport"))
