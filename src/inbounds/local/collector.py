@@ -131,13 +131,9 @@ class Collector:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], mechanism: LocalMechanism) -> "Collector":
-        """Read counts back, checked against the digest in the file and against the mechanism they belong to.
-
-        A file from before shards had names goes by its digest.
-        """
+        """Read counts back, checked against the digest in the file and against the mechanism they belong to."""
         content, empty = COLLECTION.read(path), cls(mechanism)
-        shards = content.get("shards", [content["sha256"]])
-        shard = content.get("shard", content["sha256"])
+        shards, shard = content.get("shards"), content.get("shard")
         if not (isinstance(shards, list) and shard and all(type(name) is str for name in (shard, *shards))):
             raise PassportError("the collection is malformed: its shards must be a list of names")
         return _restored(mechanism, _read_counts(content, empty), frozenset(shards), shard)
