@@ -1,9 +1,9 @@
 """The mechanism passport: a JSON file that carries a mechanism, its claims and a digest of both.
 
-Reading (`reading`) believes nothing. Integers are written as decimal text, because JSON
-readers elsewhere round numbers beyond 2**53. Readers refuse unknown fields. The version says
-what a reader must know: 2 that the query has an allowance for the arithmetic behind real answers, 3 that the law is two weights, 4
-that the answers lie on a graph, 5 that the law is noise on a map; 1 is of all others.
+Reading (`reading`) believes nothing. Integers are written as decimal text, because JSON readers elsewhere round numbers
+beyond 2**53. Readers refuse unknown fields. The version says what a reader must know: 2 that the query has an allowance
+for the arithmetic behind real answers, 3 that the law is two weights, 4 that the answers lie on a graph, 5 that the law
+is noise on a map; 1 is of all others.
 """
 
 import os
